@@ -38,6 +38,11 @@ MOST_CODE = 75_000
 OFTEN, MANY_METHODS, LONG = 3, 25, 60
 WIDE = 6
 """Names from which on a module is imported whole: its name at each use says where a name comes from."""
+NOUNS: Mapping[str, tuple[str, frozenset[str]]] = {
+    "connectors": ("connect", frozenset({"console.model.connect", "console.admin.connect"})),
+    "schemas": ("schema", frozenset({"console.model.subjects", "console.admin.schemas"})),
+}
+"""A noun -> the word in the names of its own files, and the modules that a file which knows it imports."""
 SERIES = (Path("console/tui/panes"), Path("console/plan/kinds"))
 """Folders with a file for each noun."""
 HOLD_PARTS = ("read_at", "read_at.keys()", ".part", "unread", "need.parts", "unread.parts", "self._read")
@@ -265,6 +270,32 @@ def sections(found: Iterable[Module]) -> Mapping[str, int]:
     return {name: sum(f"{name}:\n" in text for text in texts) for name in ("Args", "Returns", "Raises")}
 
 
+def naming(found: Iterable[Module], word: str, known: frozenset[str]) -> tuple[list[str], list[str]]:
+    """Return the files of a noun, and the others that import its modules, without those of the embedded cluster.
+
+    Args:
+        word: in the names of its own files, or of their folder.
+        known: its modules.
+    """
+    own: list[str] = []
+    others: list[str] = []
+    for module in found:
+        path = module.path.as_posix()
+        if path.startswith("console/embedded/"):
+            continue
+        if word in path.rpartition("console/")[2]:
+            own.append(path)
+        elif known & _imported(module):
+            others.append(path)
+    return own, others
+
+
+def _imported(module: Module) -> set[str]:
+    nodes = [node for node in module.nodes if isinstance(node, ast.ImportFrom) and node.module]
+    whole = {f"{node.module}.{each.name}" for node in nodes for each in node.names}
+    return whole | {f"{node.module}" for node in nodes}
+
+
 def part_literals(found: Iterable[Module], names: Collection[str]) -> list[str]:
     """Return the names of parts of the snapshot that are literals where the table's constants belong.
 
@@ -336,6 +367,9 @@ def main() -> int:
         if (each.end_lineno or each.lineno) - each.lineno >= LONG
     ]
     report(f"functions of more than {LONG} lines", count=len(long), names=long)
+    for noun, (word, known) in NOUNS.items():
+        own, naming_it = naming(product, word, known)
+        report(f"files of {noun}", own=len(own), others_that_import_them=len(naming_it), names=naming_it)
     report("docstrings of functions with sections", **sections(product))
     if root == HERE:
         from tests.support.new_concepts import files

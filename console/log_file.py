@@ -34,7 +34,7 @@ class WithoutSecrets(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as lines, without secrets, of at most LONGEST_RECORD characters."""
-        from console.lake.sensitive import without_secrets
+        from console.sensitive import without_secrets
 
         return without_secrets(indented(super().format(record)[:LONGEST_RECORD]), "…")
 

@@ -71,6 +71,8 @@ Step = tuple[str, ...]
 KEY=VALUE`` is what somebody else sets meanwhile, ``orders:TOPIC PARTITION`` records by a schema, ``moving:TOPIC
 PARTITION`` a move to a broker that goes down, ``half-hour:`` what a console knows that watched for so long."""
 
+WITH_SERVICES = " with its services"
+"""Behind a scenario: Connect and the schema registry of the demo are in the context."""
 WALKS: dict[str, dict[str, Step]] = {"incident": {
     "now": ("see:min ISR 2, 1 replica", "see:replication throttles"),
     "topics": ("2", "see:URP 12", "see:internal topic hidden", "see:checkout.payments"),
@@ -133,6 +135,13 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
     ),
     "now-plan": ("7", "see:8 edits on 4 entities"),
     "now-green": ("A", "see:y checks the plan", "y", "see:applied", "full_stop", "see:2 troubles"),
+}, f"incident{WITH_SERVICES}": {
+    "now-connect": (
+        "see:orders-archive: task 0", "slash", "text:orders-archive", "enter", "see:restart connector",
+    ),
+    "connectors": ("escape", "ctrl+n", "see:NoSuchFile", "see:paused", "G"),
+    "connector": ("enter", "see:FAILED", "see:RUNNING"),
+    "subjects": ("escape", "colon", "text:schemas", "enter", "see:BACKWARD"),
 }, "transactions": {
     "transactions": ("see:watched since", "colon", "text:transactions", "enter", "see:2 hang"),
 }, "groups": {
@@ -163,7 +172,7 @@ WIDE = {"incident": {
     ),
     "now": ("full_stop", "see:lag billing"),
     "topics": (
-        "2", "see:URP 12", "see:internal topic hidden", *("j",) * 10, "see:12 partitions under-replicated",
+        "2", "see:URP 12", "see:internal topic hidden", *("j",) * 13, "see:12 partitions under-replicated",
         "see:missing 2", "see:warehouse",
     ),
     "groups": ("6", "see:billing", "see:checkout.payments/1", "see:billing-3@10.0.3.12"),
@@ -317,7 +326,7 @@ async def walk(
     pictures, or ``""`` where each has its name as title."""
     context = _context(scenario, cluster)
     if "schemas" in steps_of:
-        context = replace(context, schemas=schemas.settings)
+        context = replace(context, settings=replace(context.settings, schemas=schemas.settings))
     app = Console(Session(client, context), ConsoleSettings(theme="dark", refresh=NO_TICKS), contexts=Given([context]))
     async with app.run_test(size={**SIZES, **WIDE_SIZE}[suffix]) as pilot:
         for name, steps in steps_of.items():
@@ -347,7 +356,8 @@ def _context(scenario: str, cluster: ThreadedCluster) -> Context:
     """Return by which nodes the console asks: by the controllers where these are nodes of their own."""
     if cluster.bootstrap_controllers:
         return context_of(CONTROLLERS, cluster.bootstrap_controllers, 1)
-    return context_of(scenario, cluster.bootstrap, 1)
+    services = (cluster.connect_urls, cluster.schemas_url) if scenario.endswith(WITH_SERVICES) else ()
+    return context_of(scenario, cluster.bootstrap, 1, *services)
 
 
 class OncePoller(triage_polls.Poller):
@@ -393,7 +403,7 @@ def take(port: int = PORT) -> dict[str, str]:
         # A cluster and a journal for each walk: what one applied is not there for the next.
         # A move needs a broker that has no replica yet.
         asked = ClusterSpec(port=port, cluster_id=CLUSTER_ID, brokers=4 if "moves" in steps_of else 3)
-        (spec,) = clusters_of(scenario, asked).values()
+        (spec,) = clusters_of(scenario.removesuffix(WITH_SERVICES), asked).values()
         with TemporaryDirectory() as state, run_in_thread(spec) as cluster, registry() as schemas:
             _same_everywhere(state)
             make_lake(f"{state}/lake", CLUSTER_ID, _a_moment_ago(), prefix="checkout.", hostile=False)

@@ -22,9 +22,9 @@ from console.admin.gc_pause import gc_paused
 from console.admin.halving import Halving, parted
 from console.admin.link import ANY, Link, aside, broker
 from console.admin.link_errors import wrong_broker
+from console.model import codes
 from console.model.broker_keys import as_altered
 from console.model.changes import AlterConfigs, ConfigOp, Outcome, Status
-from console.model.codes import APPEND, BROKER, CONNECTOR, DELETE, SET, ResourceType
 from console.model.config import ConfigListing, ConfigResource, ConfigSet
 from console.model.entity_types import BY_NUMBER
 from console.model.failure import Failure
@@ -86,7 +86,7 @@ async def describe_configs(
     """
     memory = _memories.setdefault(link, _LinkMemory())
     asked = list(dict.fromkeys(resources))
-    wanted = [each for each in asked if each.type != CONNECTOR]
+    wanted = [each for each in asked if each.type.entity.is_kafkas]
     named: dict[int, list[ConfigResource]] = {}
     others: list[ConfigResource] = []
     for resource in wanted:
@@ -97,10 +97,14 @@ async def describe_configs(
             named.setdefault(broker_id, []).append(resource)
     listing = _Listing(on_chunk)
     halving = Halving(lambda resource: f"{resource.type.name.lower()} {resource.name}")
-    if len(wanted) < len(asked):
+    if connectors := [each for each in asked if each.type == codes.CONNECTOR]:
         from console.admin.connect import describe_connectors
 
-        listing.add(await describe_connectors(link, [each for each in asked if each.type == CONNECTOR]))
+        listing.add(await describe_connectors(link, connectors))
+    if subjects := [each for each in asked if each.type == codes.SCHEMA]:
+        from console.admin.schemas import describe_schema_configs
+
+        listing.add(await describe_schema_configs(link, subjects))
     of_keys = None if keys is None else tuple(dict.fromkeys(keys))
     reading = _Reading(link, memory, _RequestShape(of_keys, synonyms, documentation), listing, halving)
     with gc_paused():
@@ -272,7 +276,7 @@ async def _described(
         if resource not in asked:
             log.warning("broker %d describes %s, which was not in the request", broker_id, resource)
         elif isinstance(result, ConfigSet):
-            found[resource] = as_altered(result) if resource.type == BROKER else result
+            found[resource] = as_altered(result) if resource.type == codes.BROKER else result
         else:
             wrong = wrong_broker(broker_id, result.message, asked=asked_of)
             found[resource] = wrong or errors.failure(result.code, result.message)
@@ -321,7 +325,7 @@ class _Altering(Sender[AlterConfigs, ConfigResource]):
 
     def answers(self, response: Any, _targets: Sequence[ConfigResource]) -> dict[ConfigResource, Answer]:
         return {
-            ConfigResource(ResourceType(result.resource_type), result.resource_name): (
+            ConfigResource(codes.ResourceType(result.resource_type), result.resource_name): (
                 result.error_code,
                 result.error_message,
             )
@@ -420,16 +424,16 @@ def replacement(
         if op.key in edited:
             return refused(resource, "DUPLICATE", f"{op.key} is named twice", "Keep one of the edits.")
         edited.add(op.key)
-        if op.op == DELETE:
+        if op.op == codes.DELETE:
             full.pop(op.key, None)
-        elif op.op == SET:
+        elif op.op == codes.SET:
             full[op.key] = _revealed(op.value)
         else:
             entry = known.get(op.key)
             now = list_items(entry.value if entry is not None else None)
             items = list_items(_revealed(op.value))
             kept = [item for item in now if item not in items]
-            full[op.key] = ",".join((*now, *(i for i in items if i not in now)) if op.op == APPEND else kept)
+            full[op.key] = ",".join((*now, *(i for i in items if i not in now)) if op.op == codes.APPEND else kept)
     hidden = sorted(key for key, value in full.items() if value is None)
     if hidden:
         return refused(
@@ -448,27 +452,27 @@ def _revealed(value: str | Secret | None) -> str | None:
 # Resources with configs that no other API lists.
 
 _FIRST, _SINCE = next(
-    (ResourceType(number), each.listed.since)
+    (codes.ResourceType(number), each.listed.since)
     for number, each in BY_NUMBER.items()
     if each.listed is not None and each.listed.version == 0
 )
 """The only type that version 0 lists, without naming it, and the first release that lists it."""
 
 
-async def list_config_resources(link: Link, types: Iterable[ResourceType | int]) -> tuple[ConfigResource, ...]:
+async def list_config_resources(link: Link, types: Iterable[codes.ResourceType | int]) -> tuple[ConfigResource, ...]:
     """Return the resources of these types that have configs (KIP-1142), sorted.
 
     Before Kafka 4.1 brokers list only one type (KIP-1000), so other types have no resources.
     Raises Unsupported before Kafka 3.7, and other AdminErrors.
     """
-    wanted = tuple(dict.fromkeys(map(ResourceType, types)))
+    wanted = tuple(dict.fromkeys(map(codes.ResourceType, types)))
     version = await link.require("list_config_resources", 0, _SINCE)
     if version == 0 and _FIRST not in wanted:
         return ()
     response = await link.call("list_config_resources", {"resource_types": wanted})
     errors.check(response)
     found = (
-        ConfigResource(ResourceType(getattr(item, "resource_type", _FIRST)), item.resource_name)
+        ConfigResource(codes.ResourceType(getattr(item, "resource_type", _FIRST)), item.resource_name)
         for item in response.config_resources
     )
-    return tuple(sorted(each for each in found if each.is_cluster_default or each.type.entity.names.allows(each.name)))
+    return tuple(sorted(each for each in found if each.is_default or each.type.entity.names.allows(each.name)))

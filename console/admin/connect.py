@@ -9,41 +9,31 @@ config that the worker itself has.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct, field
 
-from console.admin import errors
-from console.admin.delivery import (
-    Sender,
-    Senders,
-    applied_if,
-    list_items,
-    reconcile,
-    refused,
-    until_visible,
-    without_secrets,
-)
+from console.admin import delivery, errors
 from console.admin.link import Link
 from console.admin.rest import Answer, RestClient, RestFailed, Service
 from console.admin.settings import ConnectSettings
-from console.lake.sensitive import seems_sensitive
-from console.lake.sensitive import without_secrets as without_looks
+from console.model import config as model_config
 from console.model import connect
 from console.model.changes import ConfigOp, Outcome, Status
 from console.model.codes import APPEND, DEFAULT_CONFIG, DELETE, SET, ConfigType
-from console.model.config import ConfigEntry, ConfigListing, ConfigResource, ConfigSet, Synonym, own_source
 from console.model.failure import Failure
 from console.model.foreign_json import json_as
 from console.model.identity import same_cluster
+from console.model.numbers import json_text
 from console.model.secret import Secret
+from console.sensitive import holds_a_secret, is_mask, seems_sensitive
+from console.sensitive import without_secrets as without_looks
 
 SERVICE = Service("the Connect worker", "Connect worker")
 LARGEST = 64 << 20
@@ -57,6 +47,8 @@ CHANGE_SECONDS = 90.0
 """Seconds for a change: a worker waits that long for its cluster (ConnectResource.DEFAULT_REST_REQUEST_TIMEOUT_MS)."""
 BUSY_SECONDS = 20.0
 """Seconds in which a change that a rebalance refuses (409) is sent again: it was not applied."""
+STOP_SECONDS = 30.0
+"""Most seconds of waiting for the tasks of a stopped connector to end: only then its offsets can be changed."""
 SLOW_SECONDS = 60.0
 """Seconds between two reads of plugins, their definitions and the topics of connectors."""
 AT_ONCE = 4
@@ -64,9 +56,7 @@ PATCH_SINCE = (3, 8)
 SHORTEST_SECRET = 4
 """Characters from which a hidden value is removed from other texts: a shorter one is a part of many words."""
 
-_REFERENCE = re.compile(r"\$\{[^}:\s]+:[^}\s]*\}")
-"""A reference to a config provider: the worker replaces it, so it is no secret."""
-_RELEASE = re.compile(r"(\d+)\.(\d+)")
+_RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})")
 _UNCLEAR = "It may have been applied: look at the connector before you repeat it."
 
 T = TypeVar("T")
@@ -155,6 +145,13 @@ class ConnectOffset(Struct, frozen=True):
     offset: dict[str, Any] | None = None
 
 
+class _Logger(Struct, frozen=True):
+    """The level of a logger; before Kafka 3.7 without the time of its change."""
+
+    level: str = ""
+    last_modified: int | None = None
+
+
 class _Offsets(Struct, frozen=True):
     offsets: list[ConnectOffset] = field(default_factory=list)
 
@@ -184,7 +181,9 @@ class _Cluster:
             BrokerError: a worker refuses.
             BadAnswer: the answer has another form.
         """
-        data = None if body is None else json.dumps(body).encode()
+        if not self.workers:  # those of a record
+            raise _unrecorded(f"{method} {path}")
+        data = None if body is None else json_text(body).encode()
         seconds = CHECK_SECONDS if data is not None else None
         problems = []
         for worker in tuple(self.workers):
@@ -211,7 +210,7 @@ class _Cluster:
             Unreachable: no worker is reached; nothing was sent.
             OutcomeUnknown: it was sent, and no usable answer came.
         """
-        data = None if body is None else json.dumps(body).encode()
+        data = None if body is None else json_text(body).encode()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + BUSY_SECONDS
         while True:
@@ -294,6 +293,14 @@ def _clusters_of(link: Link) -> Mapping[str, _Cluster]:
     return _clusters.setdefault(link, {each.name: _Cluster(each) for each in link.settings.connect})
 
 
+def _unrecorded(what: str) -> errors.BrokerError:
+    from console.admin.recorded import NOT_RECORDED
+
+    return errors.BrokerError.of(
+        f"not in the record: of Connect it has states and configs, and nothing of {what}", name=NOT_RECORDED
+    )
+
+
 def _cluster_of(link: Link, name: str) -> tuple[_Cluster, str]:
     """Return the cluster of a connector, and its name there. Raises UnknownCluster as a BrokerError."""
     cluster, connector = connect.split_name(name)
@@ -313,12 +320,15 @@ def _cluster_of(link: Link, name: str) -> tuple[_Cluster, str]:
 
 async def describe_connect(link: Link) -> connect.ConnectListing:
     """Return all Connect clusters of the context with their connectors and configs, and why a cluster did not answer.
-    Clusters do not wait for each other.
+    Clusters do not wait for each other. Raises NotRecorded on a record without an answer by then.
     """
+    if (recorded := link.routes.connections.connect_recorded()) is not None:
+        return recorded
+    began = time.monotonic()
     known = _clusters_of(link)
     found = await asyncio.gather(*map(_described, known.values()), return_exceptions=True)
     clusters: dict[str, connect.ConnectCluster] = {}
-    configs: dict[ConfigResource, ConfigSet] = {}
+    configs: dict[model_config.ConfigResource, model_config.ConfigSet] = {}
     failures: dict[str, Failure] = {}
     for name, each in zip(known, found, strict=True):
         if isinstance(each, errors.AdminError):
@@ -328,32 +338,44 @@ async def describe_connect(link: Link) -> connect.ConnectListing:
         else:
             clusters[name], sets = each
             configs |= sets
-    return connect.ConnectListing(clusters, configs, failures)
+    listing = connect.ConnectListing(clusters, configs, failures)
+    if known:
+        link.sender.keep_connect(listing, time.monotonic() - began)
+    return listing
 
 
-async def ask_workers(link: Link) -> Mapping[str, tuple[connect.Worker, ...]]:
-    """Return the answer of each worker of the settings, by Connect cluster."""
-    known = _clusters_of(link)
-    found = await asyncio.gather(*map(_workers, known.values()))
-    return dict(zip(known, found, strict=True))
+async def ask_workers(link: Link) -> Sequence[tuple[str, connect.Worker, float]]:
+    """Return the answer of each worker of the settings: its Connect cluster, the worker, and the seconds that it
+    took."""
+
+    async def ask(cluster: _Cluster, worker: RestClient) -> tuple[str, connect.Worker, float]:
+        begun = time.monotonic()
+        return cluster.name, await _worker(cluster, worker), time.monotonic() - begun
+
+    clusters = _clusters_of(link).values()
+    found = await asyncio.gather(*(ask(cluster, worker) for cluster in clusters for worker in cluster.workers))
+    return sorted(found, key=lambda each: (each[0], each[1].address))
 
 
 async def _workers(cluster: _Cluster) -> tuple[connect.Worker, ...]:
-    async def ask(worker: RestClient) -> connect.Worker:
-        address = str(worker.settings)
-        try:
-            root = _decoded(cluster, await worker.exchange("GET", _path(worker, "/")), _Root)
-        except RestFailed as problem:
-            return connect.Worker(address, failure=Failure("UNREACHABLE", str(problem), "See that the worker runs."))
-        except errors.AdminError as error:
-            return connect.Worker(address, failure=error.failure)
-        return connect.Worker(address, root.version[:60], root.commit[:60], root.kafka_cluster_id[:100])
-
-    workers = await asyncio.gather(*map(ask, cluster.workers))
+    workers = await asyncio.gather(*(_worker(cluster, each) for each in cluster.workers))
     return tuple(sorted(workers, key=lambda each: each.address))
 
 
-async def _described(cluster: _Cluster) -> tuple[connect.ConnectCluster, dict[ConfigResource, ConfigSet]]:
+async def _worker(cluster: _Cluster, worker: RestClient) -> connect.Worker:
+    address = str(worker.settings)
+    try:
+        root = _decoded(cluster, await worker.exchange("GET", _path(worker, "/")), _Root)
+    except RestFailed as problem:
+        return connect.Worker(address, failure=Failure("UNREACHABLE", str(problem), "See that the worker runs."))
+    except errors.AdminError as error:
+        return connect.Worker(address, failure=error.failure)
+    return connect.Worker(address, root.version[:60], root.commit[:60], root.kafka_cluster_id[:100])
+
+
+async def _described(
+    cluster: _Cluster,
+) -> tuple[connect.ConnectCluster, dict[model_config.ConfigResource, model_config.ConfigSet]]:
     workers, expanded = await asyncio.gather(
         _workers(cluster), cluster.read("/connectors?expand=info&expand=status", dict[str, _Expanded])
     )
@@ -364,7 +386,7 @@ async def _described(cluster: _Cluster) -> tuple[connect.ConnectCluster, dict[Co
         )
     await _read_slowly(cluster, expanded)
     connectors: dict[str, connect.Connector] = {}
-    configs: dict[ConfigResource, ConfigSet] = {}
+    configs: dict[model_config.ConfigResource, model_config.ConfigSet] = {}
     for name, each in sorted(expanded.items()):
         config = _texts(each.info.config)
         hidden = _hidden_values(config, cluster.definitions.get(config.get(connect.CLASS, ""), {}))
@@ -411,14 +433,14 @@ async def _topics(cluster: _Cluster, name: str) -> tuple[str, ...]:
 def _texts(config: Mapping[str, object]) -> dict[str, str]:
     """Return a config with texts as values. JSON may have others, which the worker converts so."""
     given = {key: value for key, value in config.items() if value is not None}
-    return {key: value if isinstance(value, str) else json.dumps(value) for key, value in given.items()}
+    return {key: value if isinstance(value, str) else json_text(value) for key, value in given.items()}
 
 
 def _connector(name: str, described: _Expanded, topics: tuple[str, ...], hidden: Sequence[Secret]) -> connect.Connector:
     status = described.status or _Status(_Instance(connect.UNASSIGNED))
 
     def trace(instance: _Instance) -> str:
-        return without_looks(without_secrets(instance.trace[:MOST_TRACE], hidden), "······")
+        return without_looks(delivery.without_secrets(instance.trace[:MOST_TRACE], hidden), "······")
 
     tasks = (
         connect.Task(each.id, each.state[:30], each.worker_id[:200], trace(each))
@@ -442,12 +464,8 @@ def is_hidden(key: str, value: str, defined: Mapping[str, Definition]) -> bool:
     """Return whether a value may be a secret: by its definition, by its key's name or by its own form. A reference to a
     config provider stays: the worker replaces it.
     """
-    if not value or _REFERENCE.fullmatch(value):
-        return False
     definition = defined.get(key)
-    if definition is not None and definition.type == "PASSWORD":
-        return True
-    return seems_sensitive(key) or without_looks(value, "·") != value
+    return holds_a_secret(key, value, is_password=definition is not None and definition.type == "PASSWORD")
 
 
 def _hidden_values(config: Mapping[str, str], defined: Mapping[str, Definition]) -> list[Secret]:
@@ -461,14 +479,14 @@ def _hidden_values(config: Mapping[str, str], defined: Mapping[str, Definition])
 _TYPES = {name: ConfigType(number) for number, name in ConfigType.NAMES.items()}
 
 
-def config_set(config: Mapping[str, str], defined: Mapping[str, Definition]) -> ConfigSet:
+def config_set(config: Mapping[str, str], defined: Mapping[str, Definition]) -> model_config.ConfigSet:
     """Return a connector's config as a set of entries: its own values, and the defaults of keys that it does not set.
 
     Args:
         config: the worker's own config, with secrets.
         defined: the definition of its class, empty if unknown.
     """
-    own = own_source(connect.connector_resource("", ""))
+    own = model_config.own_source(connect.connector_resource("", ""))
     entries = []
     for key in sorted({*config, *defined}):
         definition = defined.get(key)
@@ -477,14 +495,14 @@ def config_set(config: Mapping[str, str], defined: Mapping[str, Definition]) -> 
         value = config.get(key)
         hides = value is not None and is_hidden(key, value, defined)
         sensitive = hides or type_.name == "PASSWORD" or (definition is None and seems_sensitive(key))
-        synonyms = [] if value is None else [Synonym(key, None if hides else value, own)]
+        synonyms = [] if value is None else [model_config.Synonym(key, None if hides else value, own)]
         if definition is not None and default is not None:
-            synonyms.append(Synonym(key, default, DEFAULT_CONFIG))
+            synonyms.append(model_config.Synonym(key, default, DEFAULT_CONFIG))
         text = ""
         if definition is not None:
             text = f"{definition.documentation} Importance: {definition.importance.lower() or 'unknown'}.".strip()
         entries.append(
-            ConfigEntry(
+            model_config.ConfigEntry(
                 key,
                 (None if hides else value) if value is not None else default,
                 own if value is not None else DEFAULT_CONFIG,
@@ -494,15 +512,22 @@ def config_set(config: Mapping[str, str], defined: Mapping[str, Definition]) -> 
                 documentation=text[:4000] or None,
             )
         )
-    return ConfigSet(tuple(entries))
+    return model_config.ConfigSet(tuple(entries))
 
 
-async def describe_connectors(link: Link, resources: Iterable[ConfigResource]) -> ConfigListing:
+async def describe_connectors(
+    link: Link, resources: Iterable[model_config.ConfigResource]
+) -> model_config.ConfigListing:
     """Return the config of each connector, or why it has none."""
-    sets: dict[ConfigResource, ConfigSet] = {}
-    failures: dict[ConfigResource, Failure] = {}
+    if (recorded := link.routes.connections.connect_recorded()) is not None:
+        wanted = {each: each in recorded.configs for each in resources}
+        gone = _unrecorded("this connector").failure
+        failures = {each: gone for each, is_there in wanted.items() if not is_there}
+        return model_config.ConfigListing({each: recorded.configs[each] for each in wanted.keys() - failures}, failures)
+    sets: dict[model_config.ConfigResource, model_config.ConfigSet] = {}
+    failures = {}
 
-    async def describe(resource: ConfigResource) -> None:
+    async def describe(resource: model_config.ConfigResource) -> None:
         try:
             cluster, name = _cluster_of(link, resource.name)
             config = await _config(cluster, name)
@@ -511,11 +536,38 @@ async def describe_connectors(link: Link, resources: Iterable[ConfigResource]) -
             failures[resource] = error.failure
 
     await asyncio.gather(*map(describe, resources))
-    return ConfigListing(sets, failures)
+    return model_config.ConfigListing(sets, failures)
 
 
 async def _config(cluster: _Cluster, name: str) -> dict[str, str]:
     return _texts(await cluster.read(_of_connector(name, "/config"), dict[str, Any]))
+
+
+class ClassListing(NamedTuple):
+    """Keys by (Connect cluster, class), and those that no worker defines."""
+
+    sets: Mapping[tuple[str, str], model_config.ConfigSet]
+    failures: Mapping[tuple[str, str], Failure]
+
+
+async def describe_classes(link: Link, classes: Iterable[tuple[str, str]]) -> ClassListing:
+    """Return the keys that classes of connectors define, with their defaults.
+
+    Args:
+        classes: Connect clusters of the context, and names of classes; others have a failure.
+    """
+    sets: dict[tuple[str, str], model_config.ConfigSet] = {}
+    failures: dict[tuple[str, str], Failure] = {}
+
+    async def describe(cluster: str, class_name: str) -> None:
+        try:
+            known, _ = _cluster_of(link, connect.full_name(cluster, class_name))
+            sets[cluster, class_name] = config_set({}, await known.define(class_name))
+        except errors.AdminError as error:
+            failures[cluster, class_name] = error.failure
+
+    await asyncio.gather(*(describe(*each) for each in classes))
+    return ClassListing(sets, failures)
 
 
 async def describe_offsets(link: Link, name: str) -> tuple[ConnectOffset, ...]:
@@ -528,6 +580,43 @@ async def describe_offsets(link: Link, name: str) -> tuple[ConnectOffset, ...]:
     return tuple((await cluster.read(_of_connector(connector, "/offsets"), _Offsets)).offsets)
 
 
+async def list_offsets(
+    link: Link, names: Iterable[str]
+) -> tuple[Mapping[str, tuple[connect.ConnectorOffset, ...]], Mapping[str, Failure]]:
+    """Return the offsets of connectors by kac's names, and why a connector has none."""
+    found: dict[str, tuple[connect.ConnectorOffset, ...]] = {}
+    failures: dict[str, Failure] = {}
+
+    async def describe(name: str) -> None:
+        try:
+            found[name] = tuple((each.partition, each.offset) for each in await describe_offsets(link, name))
+        except errors.AdminError as error:
+            failures[name] = error.failure
+
+    await asyncio.gather(*map(describe, names))
+    return found, failures
+
+
+async def describe_loggers(link: Link) -> tuple[Sequence[tuple[str, connect.Logger]], Mapping[str, Failure]]:
+    """Return the loggers of the answering worker of each Connect cluster, with the cluster; and cluster -> why it has
+    none."""
+    failures: dict[str, Failure] = {}
+
+    async def describe(cluster: _Cluster) -> list[tuple[str, connect.Logger]]:
+        try:
+            found = await cluster.read("/admin/loggers", dict[str, _Logger])
+        except errors.AdminError as error:
+            failures[cluster.name] = error.failure
+            return []
+        return [
+            (cluster.name, connect.Logger(name[:300], each.level[:30], each.last_modified))
+            for name, each in sorted(found.items())[:MOST_CONNECTORS]
+        ]
+
+    found = await asyncio.gather(*map(describe, _clusters_of(link).values()))
+    return [each for loggers in found for each in loggers], failures
+
+
 # -- changing ----------------------------------------------------------------------------------------------------------
 
 
@@ -535,8 +624,11 @@ R = TypeVar("R", bound=Any)
 X = TypeVar("X", bound=Any)
 
 
-class _ConnectSender(Sender[R, X]):
+class _ConnectSender(delivery.Sender[R, X]):
     """The base of changes of connectors: each target is a request of its own."""
+
+    takes_seconds = 0.0
+    """Seconds that a worker may take after its answer."""
 
     async def require(self) -> None:
         """Refuse a change by a read-only client, and of a Connect cluster that works with other brokers."""
@@ -558,7 +650,8 @@ class _ConnectSender(Sender[R, X]):
             outcomes[target] = await self._one(target)
         if not self.validate_only:
             applied = [target for target in targets if outcomes[target].status is Status.APPLIED]
-            await until_visible(applied, self.describe_again, self.link.settings.visible_timeout)
+            within = max(self.link.settings.visible_timeout, self.takes_seconds)
+            await delivery.until_visible(applied, self.describe_again, within)
         return outcomes
 
     async def _one(self, target: X) -> Outcome:
@@ -566,7 +659,7 @@ class _ConnectSender(Sender[R, X]):
         try:
             answer = await self.ask(cluster, name, target)
         except errors.OutcomeUnknown as error:
-            again = await reconcile(
+            again = await delivery.reconcile(
                 [target], self.describe_again, error.failure, self.link.settings.lost_answer_timeout
             )
             return again[target]
@@ -579,7 +672,7 @@ class _ConnectSender(Sender[R, X]):
         return Outcome(target, Status.APPLIED)
 
     def _clean(self, failure: Failure) -> Failure:
-        return Failure(failure.name, without_secrets(failure.message, self.secrets), failure.remedy)
+        return Failure(failure.name, delivery.without_secrets(failure.message, self.secrets), failure.remedy)
 
     async def ask(self, cluster: _Cluster, name: str, target: X) -> Answer | Outcome:
         """Send the change, or its check, for a target; or return its outcome."""
@@ -589,7 +682,9 @@ class _ConnectSender(Sender[R, X]):
         """Return the outcome of a check of a whole config by the worker, with each message at its key."""
         class_name = config.get(connect.CLASS, "")
         if not class_name:
-            return refused(target, "INVALID_CONFIG", f"{connect.CLASS}: it is missing", "Name the connector's class.")
+            return delivery.refused(
+                target, "INVALID_CONFIG", f"{connect.CLASS}: it is missing", "Name the connector's class."
+            )
         path = f"/connector-plugins/{quote(class_name, safe='')}/config/validate"
         check = await cluster.read(path, _Check, method="PUT", body=config)
         problems = [f"{each.value.name}: {text}" for each in check.configs for text in each.value.errors]
@@ -597,8 +692,8 @@ class _ConnectSender(Sender[R, X]):
             return Outcome(target, Status.VALID)
         defined = await cluster.define(class_name)
         hidden = [*self.secrets, *_hidden_values(config, defined)]
-        text = without_secrets("; ".join(problems[:10]) or f"{check.error_count} errors", hidden)
-        return refused(target, "INVALID_CONFIG", text, "Correct the values of these keys.")
+        text = delivery.without_secrets("; ".join(problems[:10]) or f"{check.error_count} errors", hidden)
+        return delivery.refused(target, "INVALID_CONFIG", text, "Correct the values of these keys.")
 
 
 def _release(version: str) -> tuple[int, int]:
@@ -606,7 +701,7 @@ def _release(version: str) -> tuple[int, int]:
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
-class _Altering(_ConnectSender[connect.AlterConnectors, ConfigResource]):
+class _Altering(_ConnectSender[connect.AlterConnectors, model_config.ConfigResource]):
     """Changes single keys of connectors' configs."""
 
     of = "ops"
@@ -616,31 +711,49 @@ class _Altering(_ConnectSender[connect.AlterConnectors, ConfigResource]):
         super().__init__(link, request, validate_only)
         self.secrets = [op.value for ops in request.ops.values() for op in ops if isinstance(op.value, Secret)]
 
-    async def ask(self, cluster: _Cluster, name: str, target: ConfigResource) -> Answer | Outcome:
+    async def ask(self, cluster: _Cluster, name: str, target: model_config.ConfigResource) -> Answer | Outcome:
         before = await _config(cluster, name)
-        changes = _changed(before, self.request.ops[target])
+        # A worker's message may repeat a value, also one that this change replaces.
+        defined = await cluster.define(before.get(connect.CLASS, ""))
+        self.secrets = [*self.secrets, *_hidden_values(before, defined)]
+        changes = _changed({**_defaults(defined), **before}, self.request.ops[target])
         whole = {key: value for key, value in {**before, **changes}.items() if value is not None}
+        # A gateway before the worker may mask values: sent back they would replace the real ones.
+        masked = [key for key, value in whole.items() if key not in changes and is_mask(value)]
+        has_patch = _release((await cluster.read("/", _Root)).version) >= PATCH_SINCE
+        if masked and not has_patch:
+            return delivery.refused(
+                target,
+                "MASKED_CONFIG",
+                f"the worker returns {', '.join(masked)} masked, and before Kafka 3.8 a change sends the whole config",
+                "Nothing was sent. Give these keys their values in the same change.",
+            )
         if self.validate_only:
-            return await self.checked(cluster, target, whole)
-        root = await cluster.read("/", _Root)
-        if _release(root.version) >= PATCH_SINCE:
+            return Outcome(target, Status.UNCHECKED) if masked else await self.checked(cluster, target, whole)
+        if has_patch:
             return await cluster.change("PATCH", _of_connector(name, "/config"), changes)
         return await cluster.change("PUT", _of_connector(name, "/config"), whole)
 
-    async def describe_again(self, targets: Sequence[ConfigResource]) -> dict[ConfigResource, Status]:
+    async def describe_again(
+        self, targets: Sequence[model_config.ConfigResource]
+    ) -> dict[model_config.ConfigResource, Status]:
         found = {}
         for target in targets:
             cluster, name = _cluster_of(self.link, target.name)
             now = await _config(cluster, name)
+            defaults = _defaults(await cluster.define(now.get(connect.CLASS, "")))
+            changes = _changed({**defaults, **now}, self.request.ops[target])
             # The values themselves are compared here, secrets too: they do not leave this function.
-            found[target] = applied_if(
-                all(now.get(key) == value for key, value in _changed(now, self.request.ops[target]).items())
-            )
+            found[target] = delivery.applied_if(all(now.get(key) == value for key, value in changes.items()))
         return found
 
 
+def _defaults(defined: Mapping[str, Definition]) -> dict[str, str]:
+    return {key: each.default for key, each in defined.items() if each.default is not None}
+
+
 def _changed(before: Mapping[str, str], ops: Iterable[ConfigOp]) -> dict[str, str | None]:
-    """Return the new value of each changed key; None to remove it."""
+    """Return the new value of each changed key; None to remove it. before: with defaults, from which a list starts."""
     changes: dict[str, str | None] = {}
     for op in ops:
         value = op.value.reveal() if isinstance(op.value, Secret) else op.value
@@ -649,7 +762,7 @@ def _changed(before: Mapping[str, str], ops: Iterable[ConfigOp]) -> dict[str, st
         elif op.op == SET:
             changes[op.key] = value or ""
         else:
-            now, items = list_items(before.get(op.key)), list_items(value)
+            now, items = delivery.list_items(before.get(op.key)), delivery.list_items(value)
             kept = [*now, *(each for each in items if each not in now)] if op.op == APPEND else []
             changes[op.key] = ",".join(kept or [each for each in now if each not in items])
     return changes
@@ -698,7 +811,7 @@ class _Creating(_OfOne[connect.CreateConnector]):
         return await cluster.change("POST", "/connectors", body)
 
     def verdict(self, now: _Status | None) -> Status:
-        return applied_if(now is not None)
+        return delivery.applied_if(now is not None)
 
 
 class _Deleting(_OfOne[connect.DeleteConnector]):
@@ -706,10 +819,14 @@ class _Deleting(_OfOne[connect.DeleteConnector]):
         return await cluster.change("DELETE", _of_connector(name))
 
     def verdict(self, now: _Status | None) -> Status:
-        return applied_if(now is None)
+        return delivery.applied_if(now is None)
 
 
 class _Steering(_OfOne[connect.SteerConnector]):
+    def __init__(self, link: Link, request: connect.SteerConnector, validate_only: bool) -> None:
+        super().__init__(link, request, validate_only)
+        self.takes_seconds = STOP_SECONDS if request.state == connect.STOPPED else 0.0
+
     async def ask(self, cluster: _Cluster, name: str, _target: connect.ConnectorTarget) -> Answer:
         verb = {connect.RUNNING: "resume", connect.PAUSED: "pause", connect.STOPPED: "stop"}[self.request.state]
         return await cluster.change("PUT", _of_connector(name, f"/{verb}"))
@@ -719,8 +836,10 @@ class _Steering(_OfOne[connect.SteerConnector]):
             return Status.UNKNOWN
         states = {now.connector.state, *(task.state for task in now.tasks)}
         if self.request.state == connect.RUNNING:  # it may fail then; it was resumed all the same
-            return applied_if(states.isdisjoint({connect.PAUSED, connect.STOPPED}))
-        return applied_if(now.connector.state == self.request.state)
+            return delivery.applied_if(states.isdisjoint({connect.PAUSED, connect.STOPPED}))
+        # The tasks of a stopped connector end; until then its offsets can't be changed.
+        ended = self.request.state != connect.STOPPED or not now.tasks
+        return delivery.applied_if(now.connector.state == self.request.state and ended)
 
 
 class _Restarting(_OfOne[connect.RestartConnector]):
@@ -752,16 +871,16 @@ class _AlteringOffsets(_ConnectSender[connect.AlterConnectorOffsets, connect.Con
         for target in targets:
             now = await describe_offsets(self.link, target.name)
             if self.request.offsets is None:
-                found[target] = applied_if(not any(each.offset for each in now))
+                found[target] = delivery.applied_if(not any(each.offset for each in now))
                 continue
-            there = {json.dumps(each.partition, sort_keys=True): each.offset for each in now}
-            found[target] = applied_if(
-                all(there.get(json.dumps(part, sort_keys=True)) == offset for part, offset in self.request.offsets)
+            there = {json_text(each.partition, sort_keys=True): each.offset for each in now}
+            found[target] = delivery.applied_if(
+                all(there.get(json_text(part, sort_keys=True)) == offset for part, offset in self.request.offsets)
             )
         return found
 
 
-SENDERS: Senders = {
+SENDERS: delivery.Senders = {
     connect.AlterConnectors: _Altering,
     connect.CreateConnector: _Creating,
     connect.DeleteConnector: _Deleting,

@@ -15,6 +15,7 @@ from console.admin.settings import Address, ConnectionSettings, SaslSettings
 
 if TYPE_CHECKING:
     from console.flight.tap import Tap
+    from console.model.connect import ConnectListing
     from console.model.identity import Node
     from console.wire.aiokafka_request import Exchange
     from console.wire.connection import Connection
@@ -77,6 +78,10 @@ class Connections:
         self._any: Address | None = None
         self._access = access or Access()
         self.concurrency = asyncio.Semaphore(CONCURRENCY)
+
+    def connect_recorded(self) -> ConnectListing | None:
+        """Return what a record has of the Connect clusters; None for connections to brokers."""
+        return None
 
     def beside(self) -> Connections:
         """Return another pool with the same settings and a shared login state, so that neither tries credentials that

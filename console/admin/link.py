@@ -23,6 +23,7 @@ from console.wire.fields import Asked, Fields
 if TYPE_CHECKING:
     from console.flight.answer import Shown
     from console.flight.tap import Tap
+    from console.model.connect import ConnectListing
     from console.wire.aiokafka_request import AiokafkaRequest, Exchange, RawResponse
     from console.wire.connection import Connection
 
@@ -229,6 +230,11 @@ class Sender:
         """Note in the flight record the certificate of a listener; None if the listener showed none."""
         if self._tap is not None:
             self._tap.shook_hands(node, address, listener, shown, took)
+
+    def keep_connect(self, listing: ConnectListing, took: float) -> None:
+        """Note in the flight record what the Connect clusters answered."""
+        if self._tap is not None:
+            self._tap.connect_answered(listing, took)
 
     def name_nodes(self, nodes: Nodes) -> None:
         """Note in the flight record the address of each node."""

@@ -382,6 +382,16 @@ LOCAL_SINCE, TIERED_SINCE, PENDING_SINCE = 8, 9, 11
 """The first versions of ListOffsets with these timestamps (KIP-405, KIP-1005, KIP-1023)."""
 
 
+async def local_starts(link: admin_link.Link, places: Sequence[Place]) -> dict[Place, int]:
+    """Return (topic, partition) -> the offset of its first record on the leader's disk, as far as brokers answer; empty
+    if the broker is older than Kafka 3.4. Raises AdminError.
+    """
+    if (await link.version("list_offsets") or 0) < LOCAL_SINCE:
+        return {}
+    found, _ = await list_offsets(link, dict.fromkeys(places, LOCAL_START))
+    return found
+
+
 async def tiered_offsets(
     link: admin_link.Link, places: Sequence[Place]
 ) -> tuple[dict[Place, cluster.TieredOffsets], list[Failure]]:

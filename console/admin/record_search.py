@@ -21,7 +21,7 @@ from kio.schema.errors import ErrorCode
 from console.admin import errors, record_scans
 from console.admin.groups import group_position
 from console.admin.link import Link, delays, reading
-from console.admin.partitions import EARLIEST, LATEST, list_offsets
+from console.admin.partitions import EARLIEST, LATEST, list_offsets, local_starts
 from console.admin.record_scans import Scan, Sieve
 from console.admin.record_times import fetch_request
 from console.admin.schema_registry import SchemaRegistry
@@ -30,6 +30,7 @@ from console.model import records as model
 from console.model.cluster import Topic
 from console.model.failure import Failure
 from console.model.identity import uuid_of
+from console.model.numbers import plural
 from console.model.partitioners import likely_partitions
 from console.model.record_decoding import RecordDecoder
 from console.model.record_filter import RecordFilter
@@ -214,11 +215,12 @@ async def _planned(link: Link, search: model.Search, wanted: RecordFilter, topic
     if wanted.key_only and likely:
         places = [place for place in places if place in likely]
     latest = dict.fromkeys(places, LATEST)
-    (starts, no_start), (ends, no_end), (begin, its_notes, no_begin), (until, no_until) = await asyncio.gather(
+    (starts, no_start), (ends, no_end), (begin, its_notes, no_begin), (until, no_until), local = await asyncio.gather(
         list_offsets(link, dict.fromkeys(places, EARLIEST)),
         list_offsets(link, latest),
         _begin(link, search, places),
         _until(link, search, places),
+        local_starts(link, places),
     )
     notes += its_notes
     held = ""
@@ -240,6 +242,7 @@ async def _planned(link: Link, search: model.Search, wanted: RecordFilter, topic
         if at is not None and not isinstance(search.start, model.Last | model.FromOffsets):
             notes += _odd_start(place, at, *span)
         scans.append(_scan(search, place, span, at, until.get(place), merging, record_scans.MOST_KEYS // len(places)))
+    notes += _in_remote_storage(scans, local)
     problems = list(dict.fromkeys((*no_start, *no_end, *no_begin, *no_until)))
     return _Plan(scans, [*notes, *([held] if held else [])], problems, frozenset(likely))
 
@@ -291,6 +294,22 @@ def _odd_start(place: model.Place, at: int, start: int, end: int) -> list[str]:
     if at == record_scans.NO_END:
         return [f"{_name(place)}: no record is as new as that; its end is {end}"]
     return [f"{_name(place)}: offset {at} is behind the end {end}"] if at > end else []
+
+
+def _in_remote_storage(scans: Sequence[Scan], local: Mapping[model.Place, int]) -> list[str]:
+    """Return a line for each topic of which the search begins in remote storage. local: where the disk begins."""
+    remote: dict[str, list[int]] = {}
+    for scan in scans:
+        # The newest records are searched backwards, so that such a search may end before it comes there.
+        first = scan.start if isinstance(scan, record_scans.BackwardScan) else scan.first
+        last = min(local.get(scan.place, 0), scan.until)
+        if first < last:
+            remote.setdefault(scan.topic, []).append(last - first)
+    return [
+        f"{topic}: {plural(sum(sizes), 'offset')} of {plural(len(sizes), 'partition')} "
+        f"{'is' if sum(sizes) == 1 else 'are'} in remote storage, which brokers read slowly"
+        for topic, sizes in remote.items()
+    ]
 
 
 def _name(place: model.Place) -> str:

@@ -17,6 +17,7 @@ from console.admin.connections import Connections
 from console.admin.errors import AdminError, BrokerError, Unreachable
 from console.admin.settings import Address, ConnectionSettings
 from console.flight.answer import CONNECTED, Problem
+from console.flight.connect_answer import listing_of, read
 from console.flight.tape import Tape
 from console.model.failure import Failure
 from console.wire.aiokafka_request import AiokafkaRequest, RawResponse
@@ -27,6 +28,7 @@ from console.wire.schemas import api_key, response_type, version_range
 if TYPE_CHECKING:
     from kio.static.protocol import RequestPayload
 
+    from console.model.connect import ConnectListing
     from console.model.identity import Node
 
 NOT_RECORDED = "NOT_RECORDED"
@@ -157,6 +159,18 @@ class RecordedConnections(Connections):
         await self.to(address)
 
     open_apart = to
+
+    def connect_recorded(self) -> ConnectListing:
+        """Return what the Connect clusters answered last. Raises NotRecorded, and the recorded AdminError."""
+        found = self._tape.connect()
+        if found is None:
+            raise NotRecorded("Connect")
+        if found.problem is not None:
+            raise error_of(found.problem)
+        try:
+            return listing_of(read(found.body))
+        except ValueError:
+            raise NotRecorded("Connect") from None
 
     def now_ms(self) -> int:
         """Return the record's time."""

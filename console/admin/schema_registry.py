@@ -43,7 +43,7 @@ FAILED_SECONDS = 30.0
 AT_ONCE = 4
 """Concurrent requests."""
 
-_CCOMPAT, _APICURIO = "/apis/ccompat/", "/apis/registry/v2"
+CCOMPAT, _APICURIO = "/apis/ccompat/", "/apis/registry/v2"
 """Apicurio's API that is compatible with Confluent's, and its own API, which its releases 2 and 3 have."""
 _ID_NAMES = {schemas.GLOBAL_ID: "globalId", schemas.CONTENT_ID: "contentId"}
 
@@ -194,7 +194,9 @@ class SchemaRegistry:
         if key.subject and not answer.id:
             raise schemas.NotDecoded(f"{self._settings} is no schema registry: its answer has another form")
         references = await _References(partial(self._answer, form=_Answer)).of(answer)
-        text = schemas.SchemaText(kind_of(answer.schema, answer.schemaType), answer.schema, references=references)
+        text = schemas.SchemaText(
+            schemas.kind_of(answer.schema, answer.schemaType), answer.schema, references=references
+        )
         named = [_Subject(answer.subject, answer.version)] if key.subject else await self._subjects(key)
         return await _made(schemas.SchemaKey(answer.id) if key.subject else key, text, named)
 
@@ -213,9 +215,9 @@ class SchemaRegistry:
         Raises:
             NotDecoded: the registry is not Apicurio's, or lacks the schema.
         """
-        before, is_apicurio, _ = self._settings.path.partition(_CCOMPAT)
+        before, is_apicurio, _ = self._settings.path.partition(CCOMPAT)
         if not is_apicurio:
-            raise schemas.NotDecoded(f"this registry has no ids of Apicurio's: its url would have {_CCOMPAT}")
+            raise schemas.NotDecoded(f"this registry has no ids of Apicurio's: its url would have {CCOMPAT}")
         own = f"{before}{_APICURIO}"
         spaces = (schemas.GLOBAL_ID, schemas.CONTENT_ID) if key.of == schemas.APICURIO_ID else (key.of,)
         texts = await asyncio.gather(*(self._by_own_api(key.id, of, own) for of in spaces), return_exceptions=True)
@@ -243,7 +245,7 @@ class SchemaRegistry:
 
         answer = await read(f"/ids/{_ID_NAMES[of]}s/{number}")
         references = await _References(read).of(answer)
-        return schemas.SchemaText(kind_of(answer.schema, None), answer.schema, references=references)
+        return schemas.SchemaText(schemas.kind_of(answer.schema, None), answer.schema, references=references)
 
     async def _answer(self, path: str, form: type[T], api: str | None = None) -> T:
         """Return a decoded response. api: the path before it, None for the configured one.
@@ -285,25 +287,6 @@ def registry_decoder(
 async def look_up(_link: Link, registry: SchemaRegistry, keys: Iterable[schemas.SchemaKey]) -> None:
     """Look up schemas in a registry on the client's loop; see `SchemaRegistry.look_up`."""
     await registry.look_up(keys)
-
-
-_OF_JSON_SCHEMA = ("object", "integer", "number")
-
-
-def kind_of(text: str, told: str | None) -> str:
-    """Return the kind of a schema: the one that the registry names, else the one that the text shows.
-
-    In Confluent's API a schema without a kind is Avro; Apicurio also leaves out other kinds.
-    """
-    if told:
-        return told
-    try:
-        document = json_as(text, object)
-    except ValueError:
-        return schemas.AVRO if text[:1] in ("{", "[", '"') else schemas.PROTOBUF
-    if isinstance(document, dict) and ("type" not in document or document["type"] in _OF_JSON_SCHEMA):
-        return schemas.JSON_SCHEMA
-    return schemas.AVRO
 
 
 def decoder_of(schema: schemas.SchemaText) -> Callable[..., bytes]:
@@ -401,4 +384,6 @@ class _References(Struct):
                 raise schemas.NotDecoded(f"what its schema refers to, {each.subject[:100]}: {problem}") from None
             await self._gather(found, depth + 1)
             self.open.discard(each.name)
-            self.seen[each.name] = schemas.SchemaText(kind_of(found.schema, found.schemaType), found.schema, each.name)
+            self.seen[each.name] = schemas.SchemaText(
+                schemas.kind_of(found.schema, found.schemaType), found.schema, each.name
+            )

@@ -135,7 +135,8 @@ class ConnectionSettings(Struct, frozen=True):
     lost_answer_timeout: to find out whether a change without an answer was applied. visible_timeout: for brokers to
     describe an applied change. via: the SSH host that connects to all addresses, also to those that brokers advertise;
     None: this host. controllers: whether `bootstrap` has controllers' listeners, which answer requests about
-    themselves (KIP-919). connect: the Connect clusters next to the brokers.
+    themselves (KIP-919). connect: the Connect clusters next to the brokers. schemas: the schema
+    registry of their records.
     """
 
     bootstrap: tuple[tuple[str, int], ...]
@@ -151,6 +152,7 @@ class ConnectionSettings(Struct, frozen=True):
     via: SshHost | None = None
     controllers: bool = False
     connect: tuple[ConnectSettings, ...] = ()
+    schemas: HttpSettings | None = None
 
     @property
     def asked(self) -> str:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from console.answers.results import NOT_READ, Detail, Result, Table, table_of
+from console.language import vocabulary
 from console.language.errors import CommandError, did_you_mean
 from console.language.quoting import quote
 from console.language.statements import Key, Subject
 from console.language.tokenizer import Span
 from console.language.verbs.show import Show
-from console.language.vocabulary import config_problems, known_entry, known_keys, problems, require
+from console.language.verbs.whose import Whose
+from console.model import codes
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.cluster import Topic
-from console.model.codes import BROKER, DEFAULT_CONFIG, GROUP, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, is_override
+from console.model.connect import connector_in, full_name, split_name
 from console.model.inheritance import Inheritance, Inherited, differing
 from console.model.numbers import Data
 from console.model.parts import Part
@@ -25,6 +27,7 @@ from console.plan.values import LONG
 from console.present.configs import CONFIGS, ConfigLine, ConfigRow, config_rows, described_by, details, staged_lines
 from console.present.failures import failure_text
 from console.present.names import plural, resource
+from console.present.text import clean
 
 DOCUMENTATION_WIDTH = 96
 
@@ -66,7 +69,7 @@ def chosen(snapshot: Snapshot, target: ConfigResource, entries: ConfigSet, keys:
     for key in keys:
         entry = entries.get(key.name)
         if entry is None and _rate_not_set(target, key.name):
-            entry = ConfigEntry(key.name, None, DEFAULT_CONFIG, type=LONG)
+            entry = ConfigEntry(key.name, None, codes.DEFAULT_CONFIG, type=LONG)
         if entry is None:
             raise _no_key(snapshot, target, key)
         found.append(entry)
@@ -75,11 +78,11 @@ def chosen(snapshot: Snapshot, target: ConfigResource, entries: ConfigSet, keys:
 
 def _rate_not_set(target: ConfigResource, key: str) -> bool:
     """Return whether the key is one that brokers support, but describe only while it is set."""
-    return target.type == BROKER and key in UNDESCRIBED
+    return target.type == codes.BROKER and key in UNDESCRIBED
 
 
 def _no_key(snapshot: Snapshot, target: ConfigResource, key: Key) -> CommandError:
-    described = known_entry(snapshot, target, key.name)
+    described = vocabulary.known_entry(snapshot, target, key.name)
     if described is not None:
         own = f"each broker has a value of its own: describe broker ID {quote(key.name)}; "
         mode = update_mode(target.type, key.name, described)
@@ -89,7 +92,7 @@ def _no_key(snapshot: Snapshot, target: ConfigResource, key: Key) -> CommandErro
         hint = own if target.is_cluster_default else ""
         hint = f"{hint}set {resource(target)} {quote(key.name)}=VALUE sets it" if alters else hint.rstrip("; ")
         return CommandError(f"{key.name} is not set on {resource(target)}", hint, key.span)
-    hint = did_you_mean(key.name, known_keys(snapshot, target))
+    hint = did_you_mean(key.name, vocabulary.known_keys(snapshot, target))
     return CommandError(f"{resource(target)} has no config '{key.name}'", hint, key.span)
 
 
@@ -118,7 +121,7 @@ def key_detail(
     if is_override(entry, target):
         beneath = Inheritance(snapshot).without_override(target, entry.name)
         data["without_override"] = _inherited_data(beneath) if beneath.known else None
-    if target.type == BROKER:
+    if target.type == codes.BROKER:
         data["update_mode"] = update_mode(target.type, entry.name, entry).name
     if by_broker:
         data["by_broker"] = [
@@ -148,7 +151,9 @@ def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span
         from console.answers.quotas import quota_subject
 
         return quota_subject(statement, subject, snapshot, plan)
-    require(snapshot, subject, span, plan)
+    vocabulary.require(snapshot, subject, span, plan)
+    if subject.type == codes.CONNECTOR:
+        _require_connector(snapshot, subject.name, span)
     entries = snapshot.configs.get(subject)
     if statement.keys or (entries is None and not _has_more(subject)):
         entries = _readable(snapshot, subject, entries, span)
@@ -160,18 +165,37 @@ def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span
         table = config_table(snapshot, subject, entries, plan, overrides_only=not statement.full)
         parts["configs"] = table
     title = resource(subject) + _count(entries, subject)
-    return Detail(title, _identity(subject) | data, lines, parts, config_problems(snapshot, subject))
+    return Detail(title, _identity(subject) | data, lines, parts, vocabulary.config_problems(snapshot, subject))
+
+
+def _require_connector(snapshot: Snapshot, name: str, span: Span | None) -> None:
+    """Raise CommandError if there is no such connector, or its Connect cluster never answered."""
+    where = split_name(name)[0]
+    silent = {each.entity: each.failure for each in vocabulary.problems(snapshot, Part.CONNECT)}
+    cluster = snapshot.connect.get(where)
+    if connector_in(snapshot.connect, name) is not None:
+        return
+    if failure := silent.get(where) or silent.get(""):
+        raise CommandError(f"connector '{clean(name, 80)}': {failure_text(failure)}", "", span)
+    if cluster is None:
+        there = ", ".join(sorted({*snapshot.connect, *silent})) or "none"
+        hint = f"it names: {there}; [contexts.NAME.connect.CLUSTER] with url names one"
+        raise CommandError(f"the context names no Connect cluster '{clean(where, 80)}'", hint, span)
+    hint = vocabulary.near(name, [full_name(where, each) for each in cluster.connectors])
+    raise CommandError(f"there is no connector '{clean(name, 80)}'", hint or "list connectors shows all", span)
 
 
 def _has_more(subject: ConfigResource) -> bool:
     """Return whether the entity has parts to show even if its configs could not be read."""
-    return subject.type in (TOPIC, GROUP) or (subject.type == BROKER and not subject.is_cluster_default)
+    return subject.type in (codes.TOPIC, codes.GROUP, codes.SCHEMA) or (
+        subject.type == codes.BROKER and not subject.is_cluster_default
+    )
 
 
 def _readable(snapshot: Snapshot, subject: ConfigResource, entries: ConfigSet | None, span: Span | None) -> ConfigSet:
     if entries is not None:
         return entries
-    for failed in config_problems(snapshot, subject):
+    for failed in vocabulary.config_problems(snapshot, subject):
         raise CommandError(f"configs of {resource(subject)}: {failure_text(failed.failure)}", "", span)
     raise CommandError(f"configs of {resource(subject)} were not read", "try again", span)
 
@@ -184,7 +208,7 @@ def _count(entries: ConfigSet | None, subject: ConfigResource) -> str:
     if entries is None:
         return ""
     own = len(entries.overrides(subject))
-    if subject.is_cluster_default:
+    if subject.is_default:
         return f"  {own} set"
     what = "levels set" if subject.type.entity.has_levels else "overrides"
     return f"  {own} {what if own != 1 else what.replace('overrides', 'override')} of {len(entries)}"
@@ -195,10 +219,40 @@ def _keys(statement: Show, subject: ConfigResource, snapshot: Snapshot, entries:
     if not statement.full:
         return Detail(resource(subject), _identity(subject), (), {"configs": key_table(snapshot, subject, found, plan)})
     details = tuple(
-        key_detail(snapshot, subject, entry, differing(snapshot, entry.name) if subject.type == TOPIC else {}, plan)
+        key_detail(
+            snapshot, subject, entry, differing(snapshot, entry.name) if subject.type == codes.TOPIC else {}, plan
+        )
         for entry in found
     )
     return Detail(resource(subject), _identity(subject), (), {"configs": details})
+
+
+def whose(statement: Whose, snapshot: Snapshot) -> Detail:
+    """Return who reads and writes a topic, and what can't be known.
+
+    Raises:
+        CommandError: there is no such topic, or it could not be read.
+    """
+    from console.model.topic_use import unknown_uses
+
+    name = statement.topic.text or ""
+    vocabulary.require_topic(snapshot, name, statement.topic.span)
+    unknown = unknown_uses(snapshot)
+    unread = vocabulary.problems(snapshot, Part.CONNECT, Part.GROUPS, Part.ACLS)
+    return Detail(
+        f"topic {clean(name)}: who reads and writes it",
+        {"topic": name, "not_known": [*unknown]},
+        tuple(f"not known: {clean(line)}" for line in unknown),
+        {"uses": _uses(snapshot, name)},
+        unread,
+    )
+
+
+def _uses(snapshot: Snapshot, topic: str) -> Table:
+    from console.model.topic_use import topic_uses
+    from console.present.topic_use import USES
+
+    return table_of("uses", USES, topic_uses(snapshot, topic), empty="no sign of anyone who reads or writes it")
 
 
 About = tuple[tuple[str, ...], dict[str, Data], dict[str, "Table | tuple[Detail, ...]"]]
@@ -215,8 +269,10 @@ def _about_topic(snapshot: Snapshot, subject: ConfigResource) -> About:
     from console.present.topics import TOPICS, TopicRow, partition_columns, rows_of_partitions
 
     rows = rows_of_partitions(topic, snapshot.reassignments, snapshot.rates, snapshot.tiered)
-    partitions = table_of("partitions", partition_columns(rows), rows)
-    return (topic_line(topic),), TOPICS.detail(TopicRow(topic)), {"partitions": partitions}
+    parts: dict[str, Table | tuple[Detail, ...]] = {"partitions": table_of("partitions", partition_columns(rows), rows)}
+    if (uses := _uses(snapshot, topic.name)).rows:
+        parts["uses"] = uses
+    return (topic_line(topic),), TOPICS.detail(TopicRow(topic)), parts
 
 
 def topic_line(topic: Topic) -> str:
@@ -256,7 +312,7 @@ def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
     group, lag = snapshot.groups.get(subject.name), snapshot.lags.get(subject.name)
     trend = snapshot.lag_trends.get(subject.name)
     if group is None:
-        unread = problems(snapshot, Part.GROUPS, f"group {subject.name}")
+        unread = vocabulary.problems(snapshot, Part.GROUPS, f"group {subject.name}")
         why = failure_text(unread[0].failure) if unread else "no such group; its configs can be set all the same"
         return (why,), {"state": None}, {}
     line = "".join(text for text, _ in groups.group_line(group, lag, trend))
@@ -274,9 +330,42 @@ def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
     return (line,), groups.GROUPS.detail(groups.GroupRow(group, lag, trend)), parts
 
 
+def _about_connector(snapshot: Snapshot, subject: ConfigResource) -> About:
+    from console.present import connectors
+
+    row = next((each for each in connectors.connector_rows(snapshot) if each.name == subject.name), None)
+    if row is None:
+        return (), {}, {}
+    row = row._replace(seen=None)  # a single read shows no time
+    lines = tuple("".join(text for text, _ in line) for line in connectors.connector_lines(row))
+    tasks = table_of("tasks", connectors.TASKS, row.connector.tasks, empty="no tasks")
+    return lines, connectors.CONNECTORS.detail(row), {"tasks": tasks}
+
+
+def _about_schema(snapshot: Snapshot, subject: ConfigResource) -> About:
+    if subject.is_default:
+        return ("what every subject has that sets nothing of its own",), {}, {}
+    from console.present import schemas
+
+    row = schemas.row_of(snapshot, subject.name)
+    if row is None:
+        unread = [each for each in vocabulary.problems(snapshot, Part.SCHEMAS) if each.entity in ("", subject.name)]
+        return (failure_text(unread[0].failure) if unread else "there is no such subject",), {}, {}
+    lines = tuple("".join(text for text, _ in line) for line in schemas.schema_lines(snapshot, row))
+    versions = table_of("versions", schemas.VERSIONS, reversed(row.subject.versions))
+    parts: dict[str, Table | tuple[Detail, ...]] = {"versions": versions}
+    if (diff := schemas.version_diff(snapshot, subject.name)) is not None:
+        empty = diff.why or f"versions {diff.old} and {diff.new} do not differ for any reader"
+        parts["differences"] = table_of("differences", schemas.DIFFERENCES, diff.places, empty=empty)
+        lines = (*lines, f"{'differences':<15}from version {diff.old} to version {diff.new}")
+    return lines, schemas.SCHEMAS.detail(row), parts
+
+
 _ABOUT: Mapping[int, Callable[[Snapshot, ConfigResource], About]] = {
-    TOPIC: _about_topic,
-    BROKER: _about_broker,
-    GROUP: _about_group,
+    codes.TOPIC: _about_topic,
+    codes.BROKER: _about_broker,
+    codes.GROUP: _about_group,
+    codes.CONNECTOR: _about_connector,
+    codes.SCHEMA: _about_schema,
 }
 """The parts that `describe` shows of a resource in addition to its configs."""

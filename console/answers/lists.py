@@ -21,7 +21,7 @@ from console.model.parts import Part
 from console.model.snapshot import ReadFailure, Snapshot
 from console.model.topic_readers import TopicLags
 from console.plan.plan import EMPTY
-from console.present import kinds
+from console.present import connectors, kinds, schemas
 from console.present.acls import AclRow
 from console.present.brokers import broker_loads, broker_rows
 from console.present.columns import Columns
@@ -34,6 +34,10 @@ R = TypeVar("R")
 CONFIG_KEYS = ", or a config's key"
 
 
+_NOT_NAMED = {Part.CONNECT: connectors.NOT_NAMED, Part.SCHEMAS: schemas.NOT_NAMED}
+"""What to do if the context does not name the service of a part."""
+
+
 def list_kind(statement: List, snapshot: Snapshot) -> Table:
     """Return the table of a kind.
 
@@ -44,7 +48,9 @@ def list_kind(statement: List, snapshot: Snapshot) -> Table:
     language_filters.require_names(statement, kind.columns.of("filter"))
     if kind.rows is None:
         return _LISTS[statement.kind](statement, snapshot)
-    return _table(statement, snapshot, kind.rows(snapshot), lambda row, test: test(kind.name(row)), kind.parts)
+    table = _table(statement, snapshot, kind.rows(snapshot), lambda row, test: test(kind.name(row)), kind.parts)
+    absent = next((part for part in kind.parts if part in _NOT_NAMED and part not in snapshot.read_at), None)
+    return table if absent is None or table.problems else replace(table, empty=_NOT_NAMED[absent])
 
 
 def _table(

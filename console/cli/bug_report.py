@@ -82,7 +82,7 @@ def _record(options: argparse.Namespace, file: Path) -> str:
 def _checks(found: list[Check]) -> bytes:
     from console.answers.checks import checks_result
     from console.answers.results import to_data
-    from console.lake.sensitive import data_without_secrets
+    from console.sensitive import data_without_secrets
 
     shown = data_without_secrets(to_data(checks_result(found)), "[hidden]")
     # Many checks name the user's home folder, which identifies the user.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from tempfile import TemporaryDirectory
@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from console.cli.opening import FAILED, USAGE, add_theme, open_log_file
 from console.cli.screen import no_screen, show
 from console.embedded import cluster_command
-from console.embedded.cluster_command import ClusterProcessFailed, argv_of, cluster_specs, parsed_faults, run_in_process
+from console.embedded.cluster_command import ClusterProcessFailed, Reached, argv_of
 from console.terminal import complain
 
 if TYPE_CHECKING:
+    from console.admin.settings import ConnectSettings, HttpSettings
     from console.contexts import Context
     from console.embedded.faults import Fault
     from console.embedded.spec import ClusterSpec
@@ -31,6 +32,8 @@ OWN_PROCESS = frozenset({"large"})
 """Scenarios whose cluster runs in its own process: as a thread of the console it would slow the screen."""
 BY_CONTROLLERS = frozenset({"quorum-lost"})
 """Scenarios without a reachable broker: the console connects to the controllers."""
+CONNECT_NAME = "main"
+"""The name of the demo's Connect cluster."""
 CONTROLLERS = "controllers"
 """The context that connects to a cluster's controllers, next to the one that connects to its brokers."""
 
@@ -53,7 +56,7 @@ def run_demo(options: argparse.Namespace) -> int:
     from console.log_file import state_directory
 
     try:
-        clusters, faults = cluster_specs(options), parsed_faults(options)
+        clusters, faults = cluster_command.cluster_specs(options), cluster_command.parsed_faults(options)
     except ValueError as error:
         complain(str(error))
         return USAGE
@@ -75,7 +78,10 @@ def run_demo(options: argparse.Namespace) -> int:
         except OSError as error:
             complain(f"can't listen: {error.strerror or error}; leave --port out to take any that is free")
             return FAILED
-        contexts = [context_of(name, bootstrap, len(clusters)) for name, bootstrap in addresses.items()]
+        contexts = [
+            context_of(name, reached.bootstrap, len(clusters), reached.connect_urls, reached.schemas_url)
+            for name, reached in addresses.items()
+        ]
         first = CONTROLLERS if options.scenario in BY_CONTROLLERS else contexts[0].name
         given = Given(contexts)
         return show(options, given.get(first), given, tour=tour)
@@ -84,15 +90,15 @@ def run_demo(options: argparse.Namespace) -> int:
 @contextmanager
 def _running(
     options: argparse.Namespace, clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...]
-) -> Iterator[dict[str, str]]:
-    """Run the clusters while the block lasts. Yields cluster's name -> its bootstrap addresses; those of dedicated
-    controllers as `CONTROLLERS`.
+) -> Iterator[dict[str, Reached]]:
+    """Run the clusters while the block lasts. Yields cluster's name -> its addresses; those of dedicated controllers as
+    `CONTROLLERS`.
     """
     if options.scenario in OWN_PROCESS:
         # While the other process starts, this one imports the modules of the screen.
         Thread(target=import_module, args=("console.tui.app",), daemon=True).start()
-        with run_in_process(argv_of(options)) as bootstrap:
-            yield dict.fromkeys(clusters, bootstrap)
+        with cluster_command.run_in_process(argv_of(options)) as reached:
+            yield dict.fromkeys(clusters, reached)
         return
     from console.embedded.brokers import run_in_thread
 
@@ -100,15 +106,15 @@ def _running(
         addresses = {}
         for name, spec in clusters.items():
             cluster = threads.enter_context(run_in_thread(spec, faults))
-            addresses[name] = cluster.bootstrap
+            addresses[name] = Reached(cluster.bootstrap, cluster.connect_urls, cluster.schemas_url)
             if cluster.bootstrap_controllers:
-                addresses[CONTROLLERS] = cluster.bootstrap_controllers
+                addresses[CONTROLLERS] = Reached(cluster.bootstrap_controllers)
         yield addresses
 
 
-def context_of(name: str, bootstrap: str, of: int) -> Context:
+def context_of(name: str, bootstrap: str, of: int, connect_urls: Sequence[str] = (), schemas_url: str = "") -> Context:
     """Return the context of one of `of` clusters: a single one is named ``demo``, and that of its controllers
-    `CONTROLLERS`.
+    `CONTROLLERS`. Connect's workers are the cluster `CONNECT_NAME`; the registry has an address or none, ``""``.
     """
     from console.admin.settings import ConnectionSettings
     from console.contexts import Context
@@ -118,10 +124,31 @@ def context_of(name: str, bootstrap: str, of: int) -> Context:
     return Context(
         "demo" if alone and not controllers else name,
         "kac demo",
-        ConnectionSettings(parse_bootstrap(bootstrap), controllers=controllers),
+        ConnectionSettings(
+            parse_bootstrap(bootstrap),
+            controllers=controllers,
+            connect=_connect(connect_urls),
+            schemas=_at(schemas_url) if schemas_url else None,
+        ),
         color=COLOR if alone else FLEET_COLORS.get(name, COLOR),
         confirm=not alone and name in CONFIRMED,
     )
+
+
+def _connect(urls: Sequence[str]) -> tuple[ConnectSettings, ...]:
+    """Return the Connect clusters of a context: one with these workers, or none without workers."""
+    from console.admin.settings import ConnectSettings
+
+    return (ConnectSettings(CONNECT_NAME, tuple(map(_at, urls))),) if urls else ()
+
+
+def _at(url: str) -> HttpSettings:
+    from urllib.parse import urlsplit
+
+    from console.admin.settings import HttpSettings
+
+    parts = urlsplit(url)
+    return HttpSettings(parts.hostname or "", parts.port or 80)
 
 
 # ``kac cluster``: only the embedded cluster, for any client.

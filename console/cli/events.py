@@ -17,6 +17,7 @@ from console.terminal import complain, put, say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from console.admin.settings import ConnectionSettings
     from console.model.snapshot import Snapshot
     from console.session.session import Session
     from console.triage.events import Event
@@ -56,7 +57,7 @@ async def _watch(session: Session, options: argparse.Namespace) -> int:
     async def report() -> None:
         nonlocal told
         while True:
-            missing = tuple(gaps(session.snapshot, datetime.now(UTC)))
+            missing = tuple(gaps(session.snapshot, session.context.settings, datetime.now(UTC)))
             lost = reads.problems.get(Part.CLUSTER)
             now = _State(lost.message or lost.name if lost is not None else "", feed.problem, missing)
             beside = (_watched(options.seconds, reads.configs_every), session.context.settings.asked)
@@ -66,7 +67,7 @@ async def _watch(session: Session, options: argparse.Namespace) -> int:
     try:
         await run_for(options.seconds, (feed.run(), reads.run(), report()))
     finally:
-        if unseen := _unseen(session.snapshot, told.missing):
+        if unseen := _unseen(session.snapshot, session.context.settings, told.missing):
             complain(unseen)
     return 0
 
@@ -79,11 +80,12 @@ def _watched(seconds: float | None, configs_every: float) -> str:
     return f"{until}. Each config is looked at every {configs_every:g} s"
 
 
-def _unseen(snapshot: Snapshot, told: tuple[str, ...] | None) -> str:
+def _unseen(snapshot: Snapshot, settings: ConnectionSettings, told: tuple[str, ...] | None) -> str:
     """Return the parts that were not read in time, or the time since which changes of configs are missing; ``""`` if
     nothing is missing, or it was already reported.
 
     Args:
+        settings: of the context.
         told: the parts reported before; None before the first report.
     """
     from console.present.columns import clock
@@ -91,7 +93,7 @@ def _unseen(snapshot: Snapshot, told: tuple[str, ...] | None) -> str:
     from console.session.event_reads import gaps, unseen_since
 
     now = datetime.now(UTC)
-    if (missing := tuple(gaps(snapshot, now))) and missing != told:
+    if (missing := tuple(gaps(snapshot, settings, now))) and missing != told:
         return f"not read in that time, so changes of it are not in this: {clean(', '.join(missing), 600)}"
     since = unseen_since(snapshot, now)
     return f"changes of some configs since {clock(since)} are not in this: they were looked at then" if since else ""

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 CHANGES = 3
 """Exit code: there are pending changes."""
 PRUNE_HELP = (
-    "remove what no file has: topics, configs, quotas or acls, all or those whose name GLOB matches (an ACL goes by "
-    "its principal). Of what a file lists, overrides and limits that it leaves out are removed in any case"
+    "remove what no file has: topics, configs, quotas, acls or connectors, all or those whose name GLOB matches (an "
+    "ACL goes by its principal). Of what a file lists, overrides and limits that it leaves out are removed in any case"
 )
 
 
@@ -40,8 +40,8 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for the files, and for the entities to remove that no file lists."""
     files = (
         "a file, a directory of *.yaml, or - for standard input; may be given several times. Other tools' files are "
-        "read too: Strimzi's resources, topicctl's topics, kafka-reassign-partitions' JSON, what kafka-acls --list and "
-        "kafka-configs --describe print"
+        "read too: Strimzi's resources, topicctl's topics, kafka-reassign-partitions' JSON, connectors as Connect "
+        "takes them, what kafka-acls --list and kafka-configs --describe print"
     )
     parser.add_argument("-f", "--file", metavar="FILE", action="append", required=True, help=files)
     parser.add_argument("--prune", metavar="KIND[=GLOB]", action="append", default=[], help=PRUNE_HELP)
@@ -215,7 +215,7 @@ def tell_difference(
     from console.session.retention_reading import read_deletions
 
     async def work(session: Session) -> int:
-        known = await read_everything(session)
+        known = await read_everything(session, found.wanted.connector_classes)
         owned = await read_owned(known, session.context, partial(read_operations, session))
         wanted = file_edits(found.wanted, known, prune, owned)
         code = left_out(staging_of(found, wanted, session.stage(wanted.edits), session.snapshot))
@@ -316,7 +316,8 @@ def run_apply(options: argparse.Namespace) -> int:
     from console.session.reading import read_everything
 
     async def work(session: Session) -> int:
-        known, code, blocked = await read_everything(session), FAILED, True
+        classes = found.wanted.connector_classes if found is not None else ()
+        known, code, blocked = await read_everything(session, classes), FAILED, True
         if found is not None:
             owned = await read_owned(known, session.context, partial(read_operations, session))
             wanted = file_edits(found.wanted, known, prune, owned)

@@ -183,7 +183,7 @@ class NounCommand(Struct):
             Refused, AdminError: from the session.
         """
         from console.answers.plan_results import dropped_lines
-        from console.language.offset_files import with_file
+        from console.language.given_files import with_file
         from console.plan.reconcile import ApplyOptions
         from console.plan.risk_rules import accepted
         from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow

@@ -402,12 +402,87 @@ TOKENS = cli_noun.Noun(
     destructive=("expire",),
 )
 
+# `kac connectors`: Kafka Connect.
+
+_CONNECTOR_EXAMPLES = """\
+examples:
+  kac connectors -c prod
+  kac connectors -c prod list --connector 'main/orders-*' --state FAILED
+  kac connectors -c prod describe --connector main/orders-sink --output json
+  kac connectors -c prod restart --connector main/orders-sink --failed --yes
+  kac connectors -c prod alter --connector main/orders-sink --add-config tasks.max=4 --validate-only
+  kac connectors -c prod create --connector main/orders-sink --config-file orders-sink.json --initial-state stopped
+"""
+
+
+def _connector_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--connector", metavar="CLUSTER/NAME", help="which; of list also a pattern, as main/orders-*")
+    add("--state", metavar="STATE", type=str.upper, help="of list: only those in this state, as FAILED")
+    add("--config-file", metavar="FILE", help="of create: the config, as JSON or properties")
+    add("--initial-state", choices=("paused", "stopped"), help="of create: its first state; without it, it runs")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--failed", action="store_true", help="of restart: what has failed, the connector and tasks alike"
+    )
+    what.add_argument("--tasks", action="store_true", help="of restart: also the tasks")
+    what.add_argument("--task", metavar="N", type=option(natural_number), help="of restart: this task alone")
+    cli_noun.add_config_options(parser, "configs")
+
+
+def _connector_statements(given: argparse.Namespace, action: str) -> cli_noun.Statements:
+    if action in ("workers", "plugins"):
+        return (f"list connect-{action}",)
+    if action == "list":
+        name = f" {quote_pattern(given.connector)}" if given.connector is not None else ""
+        state = f" state={quote_pattern(given.state)}" if given.state is not None else ""
+        return (f"list connectors{name}{state}",)
+    connector = f"connector {cli_noun.need(given.connector, '--connector', action)}"
+    match action:
+        case "alter":
+            return cli_noun.alteration(connector, given)
+        case "restart":
+            task = f" task {given.task}" if given.task is not None else ""
+            return (f"restart {connector}{' failed' if given.failed else ' tasks' if given.tasks else task}",)
+        case "create":
+            file = f" @{quote(given.config_file)}" if given.config_file is not None else ""
+            configs = f" {cli_noun.pairs(given.add_config)}" if given.add_config else ""
+            state = f" {given.initial_state}" if given.initial_state is not None else ""
+            return (f"create {connector}{file}{configs}{state}",)
+        case _:
+            return (f"{action} {connector}",)
+
+
+CONNECTORS = cli_noun.Noun(
+    "connectors",
+    "list, describe, steer, create, alter and delete connectors of Kafka Connect",
+    {},
+    _connector_options,
+    _connector_statements,
+    _CONNECTOR_EXAMPLES,
+    destructive=("delete",),
+    words={
+        "list": "the connectors of the context's Connect clusters",
+        "describe": "one connector: state, tasks with their traces, config",
+        "workers": "the workers that the context names",
+        "plugins": "the installed plugins with their versions",
+        "pause": "have its tasks do nothing",
+        "stop": "end its tasks; config and offsets stay",
+        "resume": "have it run again",
+        "restart": "restart it, its tasks, or what has failed",
+        "create": "make a connector, of --config-file and --add-config",
+        "alter": "set or remove configs",
+        "delete": "delete a connector; its offsets stay",
+    },
+)
+
 NOUNS: dict[str, cli_noun.Noun | str] = {
-    **{each.name: each for each in (TOPICS, QUOTAS, ACLS, BROKERS, SCRAM, TOKENS)},
+    **{each.name: each for each in (TOPICS, QUOTAS, ACLS, BROKERS, SCRAM, TOKENS, CONNECTORS)},
     "groups": "console.cli.groups:NOUN",
     "share-groups": "console.cli.groups:SHARE_GROUPS",
     "streams-groups": "console.cli.groups:STREAMS_GROUPS",
     "transactions": "console.cli.transactions:NOUN",
+    "schemas": "console.cli.schemas:NOUN",
     "features": "console.cli.features:NOUN",
 }
 """A noun, or its module and its name there; the module is imported on first use."""

@@ -15,7 +15,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NamedTuple
@@ -35,12 +35,15 @@ from console.lake.lake import Lake
 from console.lake.landing import Landed, deliver
 from console.lake.redact import is_secret
 from console.model import codes, config
+from console.model.connect import full_name
 from console.model.failure import Failure
 from console.model.foreign_json import json_as, json_of
 from console.model.numbers import EPOCH, json_text
 from console.model.parts import Part
 from console.model.snapshot import GONE, Snapshot, settled_topics
 from console.plan.stale_throttles import THROTTLES, owned_by_moves
+from console.present.connectors import tasks_text
+from console.session.parts import is_had
 from console.session.reading import limits_copies
 from console.session.session import Session
 from console.session.snapshot_reader import Client, Refused
@@ -353,7 +356,7 @@ async def poll_cluster(session: Session, known_topics: Callable[[str], Collectio
     await session.read_cluster()
     await session.read_topics()
     # One after the other: a broker answers a connection's requests in order, and one of them may take long.
-    for part in (Part.VERSIONS, Part.QUOTAS, Part.SCRAM, Part.ACLS):
+    for part in (Part.VERSIONS, Part.QUOTAS, Part.SCRAM, Part.ACLS, Part.CONNECT):
         try:
             await session.read_whole(part)
         except (RequestTimedOut, Disconnected, BadAnswer) as error:
@@ -375,7 +378,8 @@ async def poll_cluster(session: Session, known_topics: Callable[[str], Collectio
             await session.read_log_dirs()
     missing = set(known_topics(snapshot.cluster.cluster_id or "")) - snapshot.topics.keys()
     failed |= {("topic", name): failure for name, failure in (await _unsure(session.client, sorted(missing))).items()}
-    return observation(session.snapshot, datetime.now(UTC), failed)
+    unasked = frozenset() if is_had(Part.CONNECT, session.context.settings) else frozenset(OF_SERVICES)
+    return replace(observation(session.snapshot, datetime.now(UTC), failed), unasked=unasked)
 
 
 def _unlisted(version: int | None) -> dict[codes.ResourceType, Failure]:
@@ -407,7 +411,14 @@ async def _unsure(client: Client, names: list[str]) -> dict[str, Failure]:
 
 TYPES = ("topic", "broker", "group", "client-metrics", "quota", "acl", "scram", "feature")
 """The entity types that a poll reads."""
-_PARTS: Mapping[str, str] = {Part.QUOTAS: "quota", Part.ACLS: "acl", Part.VERSIONS: "feature"}
+OF_SERVICES = ("connector",)
+"""Those of services, which it reads if the context names them."""
+_PARTS: Mapping[str, str] = {
+    Part.QUOTAS: "quota",
+    Part.ACLS: "acl",
+    Part.VERSIONS: "feature",
+    Part.CONNECT: "connector",
+}
 """Parts of a snapshot that one request reads -> their entity types."""
 
 
@@ -440,6 +451,7 @@ class Observation:
     at: time of the last answer. failed: entity type and key -> error; the key None stands for the whole type. If a
     resource is in both `failed` and `state`, its configs could not be read; its attributes with a colon are known.
     owned: resource -> the throttles that running moves use. They come and go with the moves, and are not in `state`.
+    unasked: types of services that the context does not name.
     """
 
     cluster_id: str
@@ -447,6 +459,7 @@ class Observation:
     state: State
     failed: Mapping[tuple[str, str | None], str] = field(default_factory=dict)
     owned: Mapping[Resource, frozenset[str]] = field(default_factory=dict)
+    unasked: frozenset[str] = frozenset(OF_SERVICES)
 
 
 class Row(NamedTuple):
@@ -514,13 +527,19 @@ def _values(snapshot: Snapshot, failed: Collection[tuple[str, str | None]]) -> d
         ]
     known: dict[tuple[str, bool, int], list[Value]] = {}
     for resource, configs in snapshot.configs.items():
-        if resource.type in (codes.TOPIC, codes.BROKER, codes.GROUP, codes.CLIENT_METRICS):
+        if resource.type in (codes.TOPIC, codes.BROKER, codes.GROUP, codes.CLIENT_METRICS, codes.CONNECTOR):
             type_ = entities.CONFIG_TYPES[resource.type]
             # Equal sets are one object.
             key = type_, resource.is_cluster_default, id(configs)
             if key not in known:
                 known[key] = list(_own_values(type_, resource, configs))
             found[Resource(type_, entities.config_key(type_, resource.name))] += known[key]
+    for cluster in snapshot.connect.values():
+        for connector in cluster.connectors.values():
+            found[Resource("connector", full_name(cluster.name, connector.name))] += [
+                Value(":state", connector.state),
+                Value(":tasks", tasks_text(connector.tasks)),
+            ]
     for entity, limits in snapshot.quotas.items():
         values = (Value(key, entities.quota_value(float(limit))) for key, limit in limits.items())
         found[Resource("quota", entities.quota_key(entity.as_dict()))] += values
@@ -565,8 +584,8 @@ def state_rows(state: State) -> list[Row]:
 
 def status_rows(seen: Observation) -> list[Row]:
     """Return one heartbeat with the types that were read completely, separated by commas, and a row for each error."""
-    incomplete = {entity_type for entity_type, _ in seen.failed}
-    complete = [each for each in TYPES if each not in incomplete]
+    incomplete = {*(entity_type for entity_type, _ in seen.failed), *seen.unasked}
+    complete = [each for each in (*TYPES, *OF_SERVICES) if each not in incomplete]
     failures = [Row("failed", entity_type, key, value=why) for (entity_type, key), why in seen.failed.items()]
     return [*([Row("heartbeat", ",".join(complete))] if complete else ()), *failures]
 
@@ -596,7 +615,8 @@ def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
     changed = {entity: values for entity, values in now.items() if last.get(entity) != values}
     gone: list[Row] = []
     for entity in last.keys() - now.keys():
-        if entity not in seen.failed and (entity.entity_type, None) not in seen.failed:
+        is_listed = entity.entity_type not in seen.unasked and (entity.entity_type, None) not in seen.failed
+        if is_listed and entity not in seen.failed:
             gone.append(Row("absent", *entity))
         else:
             now[entity] = last[entity]

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from console.collecting.java import NoSpark
-from console.contexts.properties import parse_properties
 from console.lake.spark import EVERYWHERE, SECRETS
+from console.model.java_properties import parse_properties
 from console.safe_files import UntrustedPath, read_text, require_own, why_unread
 
 FILE = "spark-defaults.conf"

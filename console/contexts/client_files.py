@@ -9,7 +9,8 @@ from console.admin.settings import ConnectionSettings
 from console.contexts import context
 from console.contexts.java_client import java_connection
 from console.contexts.librdkafka import is_librdkafka, librdkafka_connection, parse_ini
-from console.contexts.properties import Entry, Property, Values, parse_properties
+from console.contexts.properties import Entry, Values
+from console.model.java_properties import Property, parse_properties
 from widgets.cells import clean
 
 LARGEST = 1 << 20

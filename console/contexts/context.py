@@ -74,8 +74,7 @@ class Context(Struct, frozen=True):
     with another id is refused. warnings: one line each, without secrets, about its file (for risks of its settings see
     `settings.exposures`). journal: whether changes are recorded. lake: path or URI of the lake with its history.
     records: whether contents of records are shown, one of `RECORDS`. throttles: replication throttles that shall stay,
-    even if no reassignment uses them. mask: fields of records that are not shown. schemas: the schema registry of its
-    records.
+    even if no reassignment uses them. mask: fields of records that are not shown.
     """
 
     name: str
@@ -92,11 +91,15 @@ class Context(Struct, frozen=True):
     records: str = SHOWN
     throttles: frozenset[ConfigPlace] = frozenset()
     mask: tuple[MaskPath, ...] = ()
-    schemas: HttpSettings | None = None
     lint: tuple[Acceptance, ...] = ()
     """Findings of lint that stay, each with its reason."""
     decode: tuple[DecodeRule, ...] = ()
     """How records without a reference to a schema are decoded, the first rule that fits."""
+
+    @property
+    def schemas(self) -> HttpSettings | None:
+        """The schema registry of its records."""
+        return self.settings.schemas
 
     @property
     def principal(self) -> str:

@@ -258,8 +258,8 @@ class _OwnFileReader:
         )
         settings = (librdkafka_connection if librdkafka else java_connection)(values)
         connect, worries = self._connect(name, own, entries)
-        settings = replace(settings, via=self._via(name, own), connect=connect)
         registry, concerns = self._schemas(name, own, entries)
+        settings = replace(settings, via=self._via(name, own), connect=connect, schemas=registry)
         concerns = (*values.exposure(), *concerns, *worries)
         return context.Context(
             name,
@@ -275,7 +275,6 @@ class _OwnFileReader:
             records=self._records(name, own),
             throttles=self._throttles(name, own),
             mask=self._mask(name, own),
-            schemas=registry,
             decode=self._decode(name, own),
             lint=self._lint(name, own),
         )

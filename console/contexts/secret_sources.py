@@ -66,12 +66,9 @@ def unlocked(context: Context, *, ask: bool, limit: float = COMMAND_SECONDS) -> 
     Raises:
         ContextError: one line with the location of the secret and without the secret.
     """
-    parts = (context.settings, context.schemas)
-    if not any(part is not None and is_locked(part) for part in parts):
+    if not is_locked(context.settings):
         return context
-    fetched: dict[str, str] = {}
-    settings, schemas = (part and _unlocked(part, context.name, ask, limit, fetched) for part in parts)
-    return replace(context, settings=settings, schemas=schemas)
+    return replace(context, settings=_unlocked(context.settings, context.name, ask, limit, {}))
 
 
 def _unlocked(settings: S, context: str, ask: bool, limit: float, fetched: dict[str, str]) -> S:

@@ -23,12 +23,15 @@ from uuid import uuid4
 from console.embedded import replicas
 from console.embedded.clock import Clock
 from console.embedded.config_alter import begin_configs
+from console.embedded.connect.listening import ListeningWorkers
 from console.embedded.context import CloseConnection, Cluster, Session
 from console.embedded.faults import Fault, Faults
 from console.embedded.group_coordinator import drop_offsets_of_deleted_topics
+from console.embedded.registry_listening import ListeningRegistry
 from console.embedded.replica_dirs import resume_copies
 from console.embedded.request_pipeline import Counters, Dispatcher, RequestPipeline, advertised, of_controllers
 from console.embedded.sasl import ScramHash, credential_of
+from console.embedded.scenarios.schemas import demo_registry
 from console.embedded.scenarios.seed import Scenario
 from console.embedded.spec import FIRST_CONTROLLER, AlterConfigPolicy, ClusterSpec, release, scenario_module
 from console.embedded.state_file import StateKeeper, read_state, restore_state
@@ -227,7 +230,8 @@ class Listener:
 class EmbeddedCluster(Cluster):
     """A cluster whose brokers listen on sockets. It runs on the event loop that starts it.
 
-    An asynchronous context manager. counters: requests so far. faults: the declared faults.
+    An asynchronous context manager. counters: requests so far. faults: the declared faults. connect: the workers of
+    Kafka Connect; registry: of schemas; None without it.
     """
 
     def __init__(self, spec: ClusterSpec | None = None, clock: Clock | None = None) -> None:
@@ -280,6 +284,12 @@ class EmbeddedCluster(Cluster):
         self._scenario = scenario(spec.scenario) if spec.scenario else None
         self._keeper: StateKeeper | None = None
         self._policy: AlterConfigPolicy | None = None
+        self.connect = ListeningWorkers(self, spec.connect) if spec.connect else None
+        self.registry = ListeningRegistry(demo_registry()) if spec.schemas else None
+        self.connect_urls: tuple[str, ...] = ()
+        """The URLs of Connect's workers, once they listen; empty without Connect."""
+        self.schemas_url = ""
+        """The URL of the schema registry, once it listens; ``""`` without one."""
         self._seed()
 
     def _listener(self, node: int, port: int) -> Listener:
@@ -325,6 +335,12 @@ class EmbeddedCluster(Cluster):
                 self._register_port(node, listener.port)
             for node in self.state.stopped_at:
                 await self._listeners[node].stop()
+            if self.connect is not None:
+                await self.connect.start()
+                self.connect_urls = self.connect.urls
+            if self.registry is not None:
+                await self.registry.start()
+                self.schemas_url = self.registry.url
             if self.spec.state_file:
                 self._keeper = StateKeeper(self.state, self.spec.state_file, self.spec.scenario)
                 self._keeper.write()
@@ -352,6 +368,10 @@ class EmbeddedCluster(Cluster):
         await self.cancel_tasks()
         for listener in self._listeners.values():
             await listener.stop()
+        if self.connect is not None:
+            await self.connect.stop()
+        if self.registry is not None:
+            await self.registry.stop()
         policy, self._policy = self._policy, None
         if policy is not None:
             policy.close()
@@ -517,13 +537,15 @@ def _cluster_id() -> str:
 
 class ThreadedCluster:
     """A running cluster in another thread. bootstrap: addresses of the brokers. bootstrap_controllers: of the
-    controllers."""
+    controllers. connect_urls: URLs of Connect's workers. schemas_url: of the schema registry, ``""`` without one."""
 
     def __init__(self, cluster: EmbeddedCluster, loop: asyncio.AbstractEventLoop) -> None:
         self._cluster = cluster
         self._loop = loop
         self.bootstrap = cluster.bootstrap
         self.bootstrap_controllers = cluster.bootstrap_controllers
+        self.connect_urls = cluster.connect_urls
+        self.schemas_url = cluster.schemas_url
 
     def call(self, function: Callable[[EmbeddedCluster], T], timeout: float = 30.0) -> T:
         """Call a function with the cluster, on the cluster's loop, and return its result.

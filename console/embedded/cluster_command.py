@@ -9,13 +9,13 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, NamedTuple
 
+from console.embedded import spec as specs
 from console.embedded.profiles import PROFILES
-from console.embedded.spec import LOOPBACK, RELEASE_NAMES, SCENARIO_NAMES, ClusterSpec, clusters_of
 from console.model.numbers import decimal_number, natural_number, option
 from console.terminal import complain, indented, put
 
@@ -34,6 +34,8 @@ class Indented(logging.Formatter):
 
 
 FAILED, USAGE = 1, 2
+CONNECT = "connect"
+"""The word before the URLs of Connect's workers."""
 _DEFAULT_BROKERS = 3
 _STANDARD_INPUT = 0
 
@@ -48,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser, scenario: str = "quiet") -> Non
         help="the first broker's port (default: free ports)",
     )
     parser.add_argument(
-        "--host", default=LOOPBACK, metavar="ADDRESS", help=f"address to listen on (default: {LOOPBACK})"
+        "--host", default=specs.LOOPBACK, metavar="ADDRESS", help=f"address to listen on (default: {specs.LOOPBACK})"
     )
     parser.add_argument(
         "--brokers",
@@ -66,9 +68,14 @@ def add_options(parser: argparse.ArgumentParser, scenario: str = "quiet") -> Non
         "the controllers, which do not listen)",
     )
     parser.add_argument(
-        "--scenario", choices=SCENARIO_NAMES, default=scenario, help=f"what the cluster holds (default: {scenario})"
+        "--scenario",
+        choices=specs.SCENARIO_NAMES,
+        default=scenario,
+        help=f"what the cluster holds (default: {scenario})",
     )
-    parser.add_argument("--versions", choices=RELEASE_NAMES, default=RELEASE_NAMES[-1], help="Kafka release to imitate")
+    parser.add_argument(
+        "--versions", choices=specs.RELEASE_NAMES, default=specs.RELEASE_NAMES[-1], help="Kafka release to imitate"
+    )
     parser.add_argument(
         "--profile", choices=tuple(PROFILES), help="imitate another server than Kafka: its APIs, and its own answers"
     )
@@ -87,6 +94,11 @@ def add_options(parser: argparse.ArgumentParser, scenario: str = "quiet") -> Non
         "--no-forwarding", action="store_true", help="brokers do not forward requests to the controller"
     )
     parser.add_argument("--no-proposals", action="store_true", help="only the formats of released Kafka")
+    parser.add_argument(
+        "--connect",
+        action="store_true",
+        help="run Kafka Connect next to the cluster: two workers with REST APIs on this host",
+    )
     parser.add_argument("--still", action="store_true", help="no changes by other clients")
 
 
@@ -94,7 +106,7 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
     """Run until SIGTERM or SIGINT, and return the exit code.
 
     Once all brokers listen, print the bootstrap addresses as one line. Each further cluster of a fleet has a line with
-    its name, and separate controllers have one.
+    its name; separate controllers have one, and the URLs of Connect's workers.
 
     until_input_ends: also stop at the end of standard input, which comes when the parent process dies.
     """
@@ -122,9 +134,9 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
     return 0
 
 
-def cluster_specs(options: argparse.Namespace) -> dict[str, ClusterSpec]:
+def cluster_specs(options: argparse.Namespace) -> dict[str, specs.ClusterSpec]:
     """Return the clusters of these options, by name. Raises ValueError."""
-    spec = ClusterSpec(
+    spec = specs.ClusterSpec(
         brokers=options.brokers,
         controllers=options.controllers,
         versions=options.versions,
@@ -136,8 +148,9 @@ def cluster_specs(options: argparse.Namespace) -> dict[str, ClusterSpec]:
         propagation_delay=options.propagation_delay,
         forwarding=not options.no_forwarding,
         profile=PROFILES.get(options.profile),
+        connect=specs.ConnectSpec() if options.connect else None,
     )
-    return clusters_of(options.scenario, spec)
+    return specs.clusters_of(options.scenario, spec)
 
 
 def parsed_faults(options: argparse.Namespace) -> tuple[Fault, ...]:
@@ -156,7 +169,7 @@ def argv_of(options: argparse.Namespace) -> list[str]:
     # The child process runs in another folder.
     pairs = [(flag, value.absolute() if isinstance(value, Path) else value) for flag, value in pairs]
     pairs += [("--fault", fault) for fault in options.fault]
-    flags = [_flag(name) for name in ("no_forwarding", "no_proposals", "still") if getattr(options, name)]
+    flags = [_flag(name) for name in ("no_forwarding", "no_proposals", "connect", "still") if getattr(options, name)]
     return [*(str(part) for pair in pairs for part in pair), *flags]
 
 
@@ -164,7 +177,7 @@ def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-async def _serve(clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...], until_input_ends: bool) -> None:
+async def _serve(clusters: Mapping[str, specs.ClusterSpec], faults: tuple[Fault, ...], until_input_ends: bool) -> None:
     import asyncio
 
     from console.embedded.brokers import EmbeddedCluster
@@ -185,6 +198,8 @@ async def _serve(clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...],
                 lines.append(f"{name} {cluster.bootstrap}" if lines else cluster.bootstrap)
                 if cluster.bootstrap_controllers:
                     lines.append(f"controllers {cluster.bootstrap_controllers}")
+                if cluster.connect_urls:
+                    lines.append(f"{CONNECT} {','.join(cluster.connect_urls)}")
         put("".join(f"{line}\n" for line in lines))
         await stop.wait()
 
@@ -238,9 +253,23 @@ class ClusterProcessFailed(Exception):
     """The child process ended before it was ready. The text is its standard error output."""
 
 
+class Reached(NamedTuple):
+    """A cluster that runs.
+
+    Attributes:
+        bootstrap: addresses of its brokers.
+        connect_urls: URLs of Connect's workers.
+        schemas_url: URL of the schema registry; ``""`` without one.
+    """
+
+    bootstrap: str
+    connect_urls: tuple[str, ...] = ()
+    schemas_url: str = ""
+
+
 @contextmanager
-def run_in_process(argv: Sequence[str]) -> Iterator[str]:
-    """Run ``kac cluster`` with these options in a child process, and yield the bootstrap addresses.
+def run_in_process(argv: Sequence[str]) -> Iterator[Reached]:
+    """Run ``kac cluster`` with these options and one cluster in a child process, and yield its addresses.
 
     If this process dies, the child's standard input closes, and the child also ends. Raises ClusterProcessFailed.
     """
@@ -254,9 +283,15 @@ def run_in_process(argv: Sequence[str]) -> Iterator[str]:
                 process.wait(START_TIMEOUT)
                 errors.seek(0)
                 raise ClusterProcessFailed(errors.read().strip().removeprefix("kac: ") or "no error message")
-            yield bootstrap
+            yield Reached(bootstrap, _connect_urls(process.stdout) if f"--{CONNECT}" in argv else ())
         finally:
             _stop_process(process)
+
+
+def _connect_urls(lines: Iterable[str]) -> tuple[str, ...]:
+    """Read the line with the URLs of Connect's workers."""
+    line = next(each for each in lines if each.startswith(f"{CONNECT} "))
+    return tuple(line.removeprefix(f"{CONNECT} ").strip().split(","))
 
 
 def _started_process(argv: Sequence[str], errors: IO[str]) -> subprocess.Popen[str]:

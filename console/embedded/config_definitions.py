@@ -120,16 +120,17 @@ LIKE = "like"
 """Key in a release's file: the release to copy from, for values of ``true``."""
 
 
-def release_data(release: str) -> dict[str, Any]:
+def release_data(release: str, program: str = "kafka") -> dict[str, Any]:
     """Return the file of a release in data/, with ``true`` replaced by the value of the release under LIKE.
 
-    tests/support/record_config_definitions.py writes the files.
+    tests/support/record_config_definitions.py writes the files of ``kafka``, and record_connect.py those of
+    ``connect``.
     """
-    file = files("console.embedded") / "data" / f"kafka_{release.replace('.', '_')}.json"
+    file = files("console.embedded") / "data" / f"{program}_{release.replace('.', '_')}.json"
     data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     if LIKE not in data:
         return data
-    base = release_data(data.pop(LIKE))
+    base = release_data(data.pop(LIKE), program)
     return {name: _whole(part, base.get(name)) for name, part in data.items()}
 
 
@@ -175,10 +176,14 @@ def checked_value(definition: ConfigDefinition, text: str) -> ConfigValue:
     """Parse a value by type, and check its rule (ConfigDef.parseType and its validators). Raises InvalidValue or
     InvalidConfig."""
     value = parsed_value(definition, text)
-    rule = definition.rule
-    if rule:
-        _RULES[rule["rule"]](definition.name, value, rule)
+    if definition.rule:
+        check_rule(definition.name, value, definition.rule)
     return value
+
+
+def check_rule(name: str, value: ConfigValue, rule: Mapping[str, Any]) -> None:
+    """Check a key's value by a rule. Raises InvalidValue or InvalidConfig."""
+    _RULES[rule["rule"]](name, value, rule)
 
 
 def canonical_value(definition: ConfigDefinition | None, text: str) -> str:

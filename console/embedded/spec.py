@@ -27,7 +27,7 @@ METADATA_VERSION = "metadata.version"
 
 FIRST_CONTROLLER = 101
 """Id of the first controller that is not a broker, above the ids of all brokers."""
-MOST_BROKERS, MOST_CONTROLLERS = 100, 9
+MOST_BROKERS, MOST_CONTROLLERS, MOST_WORKERS = 100, 9, 9
 
 RELEASE_NAMES = ("3.9", "4.0", "4.4")
 SCENARIO_NAMES = ("quiet", "incident", "groups", "transactions", "quorum", "quorum-lost", "fleet", "large")
@@ -49,6 +49,9 @@ WITH_CONTROLLERS = frozenset({"quorum", "quorum-lost"})
 _VOTERS = 3
 RACKS = {1: "zone-a", 2: "zone-b", 3: "zone-c"}
 """Broker id -> rack, in the scenarios."""
+
+LOST_FOLDER = "/mnt/archive"
+"""The folder that the second worker of Connect has lost, in the scenario `incident`."""
 
 Range = tuple[int, int]
 """Lowest and highest value."""
@@ -96,6 +99,28 @@ class SaslSpec(msgspec.Struct, frozen=True):
     scram: Mapping[str, Secret] = msgspec.field(default_factory=dict)
 
 
+class ConnectSpec(msgspec.Struct, frozen=True):
+    """The specification of Kafka Connect next to a cluster.
+
+    workers: their number. port: port of the first worker; the others follow; 0 for free ports. release: Kafka release
+    to imitate; None for the cluster's. group: group.id of the workers. missing: number of a worker, from 1 -> folders
+    that it does not have, so that sinks into them fail there. take_over_seconds: time until other workers run what a
+    worker ran that stopped (scheduled.rebalance.max.delay.ms).
+    """
+
+    workers: int = 2
+    port: int = 0
+    release: str | None = None
+    group: str = "connect-cluster"
+    missing: Mapping[int, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    take_over_seconds: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Validate the numbers. Raises ValueError for a number out of range."""
+        if not 1 <= self.workers <= MOST_WORKERS:
+            raise ValueError(f"Connect has 1 to {MOST_WORKERS} workers, not {self.workers}")
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
     """The specification of a cluster.
@@ -109,7 +134,8 @@ class ClusterSpec:
     change reaches brokers other than the controller. forwarding: these brokers forward requests to the controller,
     which brokers without a quorum do not. racks: by broker id. static_configs: configs of each broker's file. scenario:
     name of the initial content. live: the scenario's other clients are active. state_file: file that keeps the state
-    over restarts. profile: another server than Kafka, or an older one, whose release then replaces `versions`.
+    over restarts. profile: another server than Kafka, or an older one, whose release then replaces `versions`. connect:
+    Kafka Connect next to it; None for none.
     """
 
     brokers: int = 3
@@ -132,6 +158,9 @@ class ClusterSpec:
     static_configs: Mapping[str, str] = field(default_factory=dict)
     alter_config_policy: AlterConfigPolicy | None = None
     profile: Profile | None = None
+    connect: ConnectSpec | None = None
+    schemas: bool = False
+    """Whether a schema registry with the demo's schemas runs next to it."""
 
     def __post_init__(self) -> None:
         """Validate the numbers. Raises ValueError for a number out of range."""
@@ -216,9 +245,12 @@ def clusters_of(name: str, spec: ClusterSpec) -> dict[str, ClusterSpec]:
 
     Scenarios about the quorum have separate controllers. The clusters of `fleet` do not, and differ: production has an
     incident, staging is Kafka 4.0, and old is 3.9 with one broker. Their first ports are 100 apart, and each has its
-    own state file.
+    own state file. `incident` has Connect, one of whose workers has lost a folder, and a schema
+    registry.
     """
     racks = spec.racks or RACKS
+    if name == "incident":
+        spec = replace(spec, connect=ConnectSpec(missing={2: (LOST_FOLDER,)}), schemas=True)
     if name in WITH_CONTROLLERS:
         spec = replace(spec, controllers=spec.controllers or _VOTERS, observers=spec.observers or 1)
     if name != "fleet":

@@ -13,6 +13,7 @@ from msgspec import Struct
 from console.embedded import tables
 from console.embedded.acls import AclTable
 from console.embedded.clock import Clock
+from console.embedded.connect.state import ConnectState
 from console.embedded.groups import Group
 from console.embedded.partition_log import PartitionLog
 from console.embedded.producers import Transaction
@@ -128,7 +129,8 @@ class ClusterState:
     -> target directory, start in Unix time, duration in seconds. controllers: controllers that are not brokers, by id;
     empty if the brokers are also the controllers. no_voters: nodes that could vote, but do not. stopped_at: node whose
     process ended, or hangs -> when it stopped, Unix time; a broker may still be listed as alive then, until its session
-    ends. last_controller: id of the last active controller, also while no controller is active.
+    ends. last_controller: id of the last active controller, also while no controller is active. connect: the workers
+    and connectors of Kafka Connect; None without it.
     """
 
     def __init__(self, cluster_id: str, release: Release, clock: Clock | None = None) -> None:
@@ -146,6 +148,7 @@ class ClusterState:
         self.controllers: dict[int, tables.ControllerNode] = {}
         self.no_voters: set[int] = set()
         self.stopped_at: dict[int, float] = {}
+        self.connect: ConnectState | None = None
         self.controller_epoch = 1
         self.last_controller = -1
         self.touched: Listeners[[]] = Listeners()

@@ -12,6 +12,7 @@ from uuid import UUID
 import msgspec
 
 from console.embedded import tables as embedded_tables
+from console.embedded.connect.state import ConnectState
 from console.embedded.groups import Committed, Group, GroupState, Member, Protocols
 from console.embedded.newer_groups import NewerGroup
 from console.embedded.partition_log import PartitionLog
@@ -88,7 +89,7 @@ class _Log(msgspec.Struct):
 
 
 class _State(msgspec.Struct):
-    """The content of a state file: groups, logs, transactions and replica directories, and the tables."""
+    """The content of a state file: groups, logs, transactions and replica directories, the tables, and Connect."""
 
     groups: list[_Group]
     logs: list[_Log]
@@ -100,6 +101,7 @@ class _State(msgspec.Struct):
     cluster_id: str
     offset: int
     tables: _Tables
+    connect: ConnectState | None = None
 
 
 def _plain(value: Any) -> Any:
@@ -139,6 +141,7 @@ def _unlogged(state: ClusterState) -> dict[str, Any]:
         "transactions": list(state.transactions.values()),
         "replica_dirs": list(state.replica_dirs.items()),
         "dir_copies": list(state.dir_copies.items()),
+        "connect": state.connect,
     }
 
 
@@ -148,6 +151,7 @@ def _restore_unlogged(state: ClusterState, content: _State) -> None:
     state.transactions = {each.id: each for each in content.transactions}
     state.groups.update({each.id: _read_group(each) for each in content.groups})
     state.replica_dirs, state.dir_copies = dict(content.replica_dirs), dict(content.dir_copies)
+    state.connect = content.connect
     for each in content.logs:
         state.logs[each.place] = _read_log(each)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from console.answers.results import Column, Row, Table
-from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
+from console.files.wanted import HIDDEN, Value, Wanted, WantedConnector, WantedTopic
 from console.model.acl import Acl
 from console.model.broker_matrix import BrokerRow
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, topic_resource
@@ -14,6 +14,7 @@ from console.model.quota import QuotaEntity
 from console.model.unordered import UNORDERED, as_it_counts
 from console.plan.values import LIST, as_compared
 from console.present import names
+from console.sensitive import holds_a_secret
 
 # Differences between two wanted states, and between brokers.
 
@@ -60,6 +61,8 @@ def _all(left: Wanted, right: Wanted) -> Iterator[Difference]:
         yield from differing(resource, left.configs.get(resource, {}), right.configs.get(resource, {}))
     for entity in sorted({*left.quotas, *right.quotas}, key=repr):
         yield from differing(entity, _numbers(left.quotas.get(entity, {})), _numbers(right.quotas.get(entity, {})))
+    for resource in sorted({*left.connectors, *right.connectors}):
+        yield from differing(resource, *_connectors(left.connectors.get(resource), right.connectors.get(resource)))
     for acl in sorted(left.acls ^ right.acls):
         yield Difference(acl, "", THERE if acl in left.acls else None, THERE if acl in right.acls else None)
 
@@ -90,6 +93,29 @@ def _topic(topic: WantedTopic | None) -> dict[str, Value] | None:
     counts = {"partitions": topic.partitions, "replication": topic.replication}
     known = {name: str(count) for name, count in counts.items() if count is not None}
     return {**known, **(topic.configs or {})}
+
+
+def _connectors(
+    left: WantedConnector | None, right: WantedConnector | None
+) -> tuple[dict[str, Value] | None, dict[str, Value] | None]:
+    """Return the values of a connector on both sides, without its state if a side leaves it open. A value that either
+    side hides, or that may be a secret, is hidden on both.
+    """
+    sides = [each for each in (left, right) if each is not None]
+    hidden = {key for each in sides for key, value in each.config.items() if _is_secret(key, value)}
+    with_state = all(each.state is not None for each in sides)
+
+    def values(of: WantedConnector | None) -> dict[str, Value] | None:
+        if of is None:
+            return None
+        found: dict[str, Value] = {key: HIDDEN if key in hidden else value for key, value in of.config.items()}
+        return found | ({"state": of.state.lower()} if with_state and of.state is not None else {})
+
+    return values(left), values(right)
+
+
+def _is_secret(key: str, value: Value) -> bool:
+    return value is HIDDEN or holds_a_secret(key, str(value), is_password=False)
 
 
 def _numbers(limits: Mapping[str, float]) -> dict[str, Value]:

@@ -62,6 +62,7 @@ _ABOUT = {
     "quota": ("quotas",),
     "broker": ("configs",),
     "group": ("configs",),
+    "connector": ("connectors",),
 }
 """Word in the name of a kind of document -> the kinds of a wanted state in such documents."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from console.files.wanted import Value, Wanted, WantedTopic
+from console.files.wanted import Value, Wanted, WantedConnector, WantedTopic
 from console.lint.acceptance import Acceptance
 from console.model.acl import Acl
 from console.model.changes import Target
@@ -59,6 +59,7 @@ class Read:
     cluster: str = ""
     accepted: list[Acceptance] = field(default_factory=list)
     """Findings of lint that stay."""
+    connectors: dict[ConfigResource, WantedConnector] = field(default_factory=dict)
     described: dict[str, DescribedCluster] = field(default_factory=dict)
     """Name of a cluster -> what resources of its operator say of it; it is no wanted state."""
 
@@ -73,6 +74,7 @@ class Read:
             frozenset(self.partial),
             frozenset(self.alone),
             self.refused,
+            connectors=self.connectors,
         )
 
     def place(self, target: Target, key: str = "") -> tuple[str, int | None]:
@@ -103,7 +105,7 @@ class Read:
     @property
     def is_empty(self) -> bool:
         """Whether it has no wanted state to compare."""
-        return not (self.topics or self.configs or self.quotas or self.acls)
+        return not (self.topics or self.configs or self.quotas or self.acls or self.connectors)
 
     @property
     def is_taken(self) -> bool:
@@ -164,5 +166,6 @@ def for_cluster(read: Read, given: str | None) -> Read:
         {**part.refused, **read.refused},
         cluster=name,
         accepted=[*read.accepted, *part.accepted],
+        connectors={**read.connectors, **part.connectors},
         described=read.described,
     )

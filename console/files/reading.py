@@ -15,13 +15,14 @@ from msgspec import ValidationError
 from console.files import schema
 from console.files.foreign import DOCUMENT_FORMS, TEXT_FORMS
 from console.files.read import Read
-from console.files.wanted import HIDDEN, Value, WantedTopic
+from console.files.wanted import HIDDEN, Value, WantedConnector, WantedTopic
 from console.files.writing import DEFAULT
 from console.lint.acceptance import Acceptance
 from console.model import codes, yaml_places
 from console.model.acl import CLUSTER_NAME, Acl
 from console.model.changes import Target
 from console.model.config import ConfigResource, topic_resource
+from console.model.connect import connector_resource, is_connector_name, split_name
 from console.model.entity_types import in_sections
 from console.model.java_logs import is_error, without_log_lines
 from console.model.numbers import has_number_form
@@ -144,7 +145,7 @@ def take(document: yaml_places.Document, read: Read) -> list[yaml_places.FilePro
     except ValidationError:
         return schema.wrong_in(document)
     if not any(getattr(part, name) for name in schema.FilePart.__struct_fields__ if name != "version"):
-        sections = ", ".join(("topics", *(type_.section for type_ in in_sections()), "quotas", "acls"))
+        sections = ", ".join(("topics", *(type_.section for type_ in in_sections()), "quotas", "acls", "connectors"))
         read.notes.append(
             yaml_places.FileProblem(document.source, 1, "nothing is listed in it", f"list something of {sections}")
         )
@@ -180,6 +181,8 @@ def _entities(part: schema.FilePart, document: yaml_places.Document, read: Read)
         yield from _quota(quota, number, document, read)
     for number, acl in enumerate(part.acls):
         yield from _acls(acl, number, document, read)
+    for name, connector in part.connectors.items():
+        yield from _connector(name, connector, document, read)
     for number, accepted in enumerate(part.lint):
         line = document.line(("lint", number))
         if not accepted.reason.strip():
@@ -187,6 +190,21 @@ def _entities(part: schema.FilePart, document: yaml_places.Document, read: Read)
             yield yaml_places.FileProblem(document.source, line, what, "write why it stays")
         at = f"{document.source}:{line}"
         read.accepted.append(Acceptance(accepted.rule, accepted.subject, accepted.reason, at))
+
+
+def _connector(
+    name: str, part: schema.ConnectorPart, document: yaml_places.Document, read: Read
+) -> Iterator[yaml_places.FileProblem]:
+    place: yaml_places.Path = ("connectors", name)
+    line = document.line(place)
+    if not is_connector_name(name):
+        yield yaml_places.FileProblem(document.source, line, f"{name!r} is no connector's name", "write CLUSTER/NAME")
+        return
+    resource = connector_resource(*split_name(name))
+    yield from read.begin(resource, f"connector {name}", document.source, line)
+    values = {key: value for key, value in _values(part.config).items() if key != "name"}
+    read.connectors[resource] = WantedConnector(values, part.state and part.state.upper())
+    _remember_keys(read, resource, document, (*place, "config"), part.config)
 
 
 def _number(count: schema.Count | None) -> int | None:

@@ -116,6 +116,13 @@ class AclPart(_Part, frozen=True, kw_only=True):
     host: str = "*"
 
 
+class ConnectorPart(_Part, frozen=True, kw_only=True):
+    """A connector of Kafka Connect."""
+
+    state: Literal["running", "paused", "stopped"] | None = None
+    config: Configs
+
+
 class LintPart(_Part, frozen=True, kw_only=True):
     """Findings of lint that stay: a rule, a glob of the subjects' texts, and the reason."""
 
@@ -149,6 +156,7 @@ class FilePart(_Sections, frozen=True):
 
     quotas: list[QuotaPart] = field(default_factory=list)
     acls: list[AclPart] = field(default_factory=list)
+    connectors: dict[str, ConnectorPart] = field(default_factory=dict)
     lint: list[LintPart] = field(default_factory=list)
 
     def section(self, type_: EntityType) -> Entities:

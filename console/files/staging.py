@@ -12,23 +12,26 @@ from msgspec import Struct, field
 from console.files import wanted as files_wanted
 from console.files.read import Read
 from console.files.writing import DEFAULT
-from console.lake.sensitive import seems_sensitive
 from console.language.quoting import quote_beside_equals, shell_word
+from console.model import connect
 from console.model.changes import NewTopic, Target
 from console.model.cluster import Topic
 from console.model.config import ConfigEntry, ConfigPlace, ConfigResource, topic_resource
 from console.model.numbers import commas, plural
+from console.model.parts import Part
 from console.model.quota import USER, QuotaEntity
-from console.model.secret import Secret
+from console.model.secret import MaybeSecret, Secret
 from console.model.snapshot import Snapshot, settled_topics
 from console.model.system_topics import is_kafkas_own
 from console.model.yaml_places import FileProblem
 from console.plan import edits as plan_edits
+from console.plan.connector_rules import NAME, defined_entry, is_secret
 from console.plan.plan import StageReport
-from console.plan.staged import Pruned, subject
+from console.plan.staged import Described, Pruned, subject
 from console.plan.stale_throttles import ADDED
 from console.plan.values import as_compared
 from console.present.names import quota_entity
+from console.sensitive import is_mask, seems_sensitive
 
 # The edits that bring a cluster to the wanted state of files.
 
@@ -88,8 +91,8 @@ def file_edits(
         owned: configs of running moves, from `session.owned_reading.read_owned`: they stay unchanged.
 
     Returns:
-        Edits in the order topics, configs, quotas, ACLs, pruned ones. Nothing is validated here: staging may refuse
-        one.
+        Edits in the order topics, configs, quotas, ACLs, connectors, pruned ones. Nothing is validated here:
+        staging may refuse one.
     """
     edits: list[plan_edits.Edit] = []
     obstacles: list[Obstacle] = []
@@ -111,6 +114,9 @@ def file_edits(
         if entity not in wanted.partial:
             edits += [plan_edits.UnsetQuota(entity, key) for key in there if key not in limits]
     edits += [plan_edits.AddAcl(acl) for acl in sorted(wanted.acls.difference(snapshot.acls))]
+    for resource, connector in wanted.connectors.items():
+        for each in _connector(resource, connector, snapshot, wanted.partial):
+            (obstacles if isinstance(each, Obstacle) else edits).append(each)  # type: ignore[arg-type]
     pruned: dict[plan_edits.Slot, Pruned] = {}
     spared: list[str] = []
     left = {
@@ -196,6 +202,67 @@ def _sent(key: str, value: str, entry: ConfigEntry | None) -> str | Secret:
     return Secret(value) if seems_sensitive(key) or (entry is not None and entry.sensitive) else value
 
 
+_STEERING = {
+    connect.RUNNING: plan_edits.ResumeConnector,
+    connect.PAUSED: plan_edits.PauseConnector,
+    connect.STOPPED: plan_edits.StopConnector,
+}
+
+
+def _connector(
+    named: ConfigResource,
+    wanted: files_wanted.WantedConnector,
+    snapshot: Snapshot,
+    partial: AbstractSet[Target],
+) -> Iterator[plan_edits.Edit | Obstacle]:
+    """Yield the edits and obstacles of a connector. named: as the file names it, maybe without its cluster."""
+    resource = _in_cluster(named, snapshot)
+    if resource is None:
+        there = ", ".join(sorted(snapshot.connect)) or "none"
+        why = f"which Connect cluster it is of is open: the context has {there}"
+        yield Obstacle(named, "", why)
+        return
+    name = resource.name
+    entries, there_now = snapshot.configs.get(resource), connect.connector_in(snapshot.connect, name)
+    own = {each.name: each for each in entries.overrides(resource)} if entries is not None else {}
+    seen, class_name = Described(snapshot), str(wanted.config.get(connect.CLASS, ""))
+    config: dict[str, MaybeSecret] = {}
+    for key, value in wanted.config.items():
+        entry = own.get(key) or defined_entry(seen, name, class_name, key)
+        secret = value is files_wanted.HIDDEN or is_secret(key, str(value), entry)
+        # A mask, or nothing, stands for a value that a tool hides: the value stays.
+        hides = is_mask(str(value)) if secret else not value and entry is not None and entry.hidden
+        if value is files_wanted.HIDDEN or hides:
+            if key not in own:
+                yield _secret(named, key) if there_now is not None else _secret_of_new(named, key, name)
+            continue
+        if there_now is None or not _is_that(own.get(key), str(value)):
+            config[key] = Secret(str(value)) if secret else str(value)
+    if there_now is None:
+        if config.keys() == wanted.config.keys():
+            yield plan_edits.CreateConnector(name, config, wanted.state or "")
+        return
+    yield from (plan_edits.SetConfig(resource, key, value) for key, value in config.items())
+    gone = (key for key in own if key not in wanted.config and key != NAME and named not in partial)
+    yield from (plan_edits.UnsetConfig(resource, key) for key in gone)
+    state = there_now.state if there_now.state in (connect.PAUSED, connect.STOPPED) else connect.RUNNING
+    if wanted.state is not None and wanted.state != state:
+        yield _STEERING[wanted.state](name)
+
+
+def _secret_of_new(named: ConfigResource, key: str, name: str) -> Obstacle:
+    how = f"create it by hand: create connector {name} @FILE {quote_beside_equals(key)}=?"
+    return Obstacle(named, key, f"{key} is secret, and without it no connector is created; {how}", secret=True)
+
+
+def _in_cluster(named: ConfigResource, snapshot: Snapshot) -> ConfigResource | None:
+    """Return a connector with its cluster: the only one, if the file names none; None if there are others."""
+    cluster, name = connect.split_name(named.name)
+    if cluster:
+        return named
+    return connect.connector_resource(next(iter(snapshot.connect)), name) if len(snapshot.connect) == 1 else None
+
+
 def _is_limit(there: float | None, value: float) -> bool:
     """Return whether a limit is as wanted. Brokers accept nan, which equals nan here."""
     return there == value or (there is not None and there != there and value != value)
@@ -230,13 +297,20 @@ def _unlisted(prune: Prune, wanted: files_wanted.Wanted, now: files_wanted.Wante
             yield from (_Unlisted("topics", (plan_edits.DeleteTopic(name),)) for name in gone)
         case "configs":
             for resource, values in now.configs.items():
-                name = DEFAULT if resource.is_cluster_default else resource.name
+                name = DEFAULT if resource.is_default else resource.name
                 if resource not in wanted.configs and _goes(name, prune):
                     yield _Unlisted(_section(resource), tuple(plan_edits.UnsetConfig(resource, key) for key in values))
         case "quotas":
             for entity, limits in now.quotas.items():
                 if entity not in wanted.quotas and entity not in wanted.alone and _goes(quota_entity(entity), prune):
                     yield _Unlisted(_section(entity), tuple(plan_edits.UnsetQuota(entity, key) for key in limits))
+        case "connectors":
+            stay = {each.name for each in wanted.connectors}
+            for resource in now.connectors:
+                own = connect.split_name(resource.name)[1]
+                listed = {resource.name, own} & stay or resource in wanted.alone
+                if not listed and _goes(resource.name, prune):
+                    yield _Unlisted("connectors", (plan_edits.DeleteConnector(resource.name),))
         case "acls":
             users = {f"User:{target.name_of(USER)}" for target in wanted.alone if isinstance(target, QuotaEntity)}
             left = (acl for acl in sorted(now.acls - wanted.acls) if acl.principal not in users)
@@ -254,7 +328,11 @@ def _section(of: ConfigResource | QuotaEntity) -> str:
 
 def _sections(wanted: files_wanted.Wanted) -> Mapping[str, Collection[object]]:
     """Return the entities of a state, by section."""
-    found: dict[str, list[object]] = {"topics": [*wanted.topics], "acls": [*wanted.acls]}
+    found: dict[str, list[object]] = {
+        "topics": [*wanted.topics],
+        "acls": [*wanted.acls],
+        "connectors": [*wanted.connectors],
+    }
     entities: list[ConfigResource | QuotaEntity] = [*wanted.configs, *wanted.quotas]
     for each in entities:
         found.setdefault(_section(each), []).append(each)
@@ -327,7 +405,7 @@ def staging_of(read: Read, found: FileEdits, report: StageReport, snapshot: Snap
     unread = tuple(
         f"{each.part} {each.entity}: {each.failure}".strip()
         for each in snapshot.failures
-        if each.part in files_wanted.PARTS
+        if each.part in files_wanted.PARTS and (each.part != Part.CONNECT or read.connectors)
     )
     secrets = tuple(_problem(read, each.target, each.key, each.message) for each in found.obstacles if each.secret)
     return Staging(report, tuple(problems), secrets, unread, found.spared, tuple(files_wanted.owned_lines(found.left)))

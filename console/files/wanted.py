@@ -1,18 +1,18 @@
-"""The wanted state of a cluster: topics, overrides, quotas and ACLs; and the conversion of a snapshot to one.
+"""The wanted state of a cluster: topics, overrides, quotas, ACLs, connectors; and the conversion of a snapshot to one.
 
 It has no inherited values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from typing import Final
 
 from msgspec import Struct, field
 
-from console.model import config
+from console.model import config, connect
 from console.model.acl import Acl
 from console.model.changes import Target
 from console.model.entity_types import FileForm
@@ -26,11 +26,11 @@ from console.present import names
 # The wanted state of a cluster: topics, overrides, quotas and ACLs, without inherited values.
 
 
-PARTS = frozenset({Part.TOPICS, Part.CONFIGS, Part.QUOTAS, Part.ACLS, Part.RESOURCES})
+PARTS = frozenset({Part.TOPICS, Part.CONFIGS, Part.QUOTAS, Part.ACLS, Part.RESOURCES, Part.CONNECT})
 """The parts of a snapshot for a wanted state."""
 MOST_LINES = 20
 """The most entities with configs of running moves to list."""
-KINDS = ("topics", "configs", "quotas", "acls")
+KINDS = ("topics", "configs", "quotas", "acls", "connectors")
 """The kinds of entities in a wanted state."""
 
 
@@ -56,6 +56,15 @@ class WantedTopic(Struct, frozen=True):
     configs: Mapping[str, Value] | None = None
 
 
+class WantedConnector(Struct, frozen=True):
+    """A connector. config: all its own values, without its name. state: RUNNING, PAUSED or STOPPED; None if the file
+    leaves it open.
+    """
+
+    config: Mapping[str, Value]
+    state: str | None = None
+
+
 class Wanted(Struct, frozen=True):
     """A wanted state.
 
@@ -66,7 +75,8 @@ class Wanted(Struct, frozen=True):
     that stay unchanged, even with a prune. refused: kind (one of `KINDS`) -> a document of that kind that was not read;
     its wanted state is unknown, so nothing of the kind is pruned. owned: for a cluster's state, configs of running
     moves,
-    which are not part of it, each with a line that names the move (`plan.stale_throttles.owned_by_moves`).
+    which are not part of it, each with a line that names the move (`plan.stale_throttles.owned_by_moves`). connectors:
+    by their config resources; one without a cluster in its name is of the only Connect cluster.
     """
 
     topics: Mapping[str, WantedTopic] = field(default_factory=dict)
@@ -77,6 +87,15 @@ class Wanted(Struct, frozen=True):
     alone: frozenset[Target] = frozenset()
     refused: Mapping[str, FileProblem] = field(default_factory=dict)
     owned: Mapping[config.ConfigPlace, str] = field(default_factory=dict)
+    connectors: Mapping[config.ConfigResource, WantedConnector] = field(default_factory=dict)
+
+    @property
+    def connector_classes(self) -> frozenset[tuple[str, str]]:
+        """The Connect clusters, ``""`` where the name has none, and the classes of the connectors."""
+        found = (
+            (connect.split_name(each.name)[0], of.config.get(connect.CLASS)) for each, of in self.connectors.items()
+        )
+        return frozenset((cluster, name) for cluster, name in found if isinstance(name, str))
 
 
 def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
@@ -90,6 +109,7 @@ def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
         wanted.alone,
         wanted.refused,
         wanted.owned,
+        {} if Part.CONNECT in parts else wanted.connectors,
     )
 
 
@@ -120,7 +140,24 @@ def wanted_of(snapshot: Snapshot, owned: Mapping[config.ConfigPlace, str] | None
         for resource, entries in snapshot.configs.items()
         if resource.type.entity.form is FileForm.ENTRIES and (found := known.of(resource, entries))
     }
-    return Wanted(topics, configs, dict(snapshot.quotas), frozenset(snapshot.acls), owned=owned)
+    return Wanted(
+        topics,
+        configs,
+        dict(snapshot.quotas),
+        frozenset(snapshot.acls),
+        owned=owned,
+        connectors=dict(_connectors(snapshot)),
+    )
+
+
+def _connectors(snapshot: Snapshot) -> Iterator[tuple[config.ConfigResource, WantedConnector]]:
+    for cluster in snapshot.connect.values():
+        for name, each in cluster.connectors.items():
+            resource = connect.connector_resource(cluster.name, name)
+            entries = snapshot.configs.get(resource)
+            values = _values(entries.overrides(resource)) if entries is not None else {}
+            state = each.state if each.state in (connect.PAUSED, connect.STOPPED) else connect.RUNNING
+            yield resource, WantedConnector({key: of for key, of in values.items() if key != "name"}, state)
 
 
 def owned_lines(owned: Mapping[config.ConfigPlace, str]) -> list[str]:

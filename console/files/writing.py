@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from types import MappingProxyType
 
-from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic, owned_lines
+from console.files.wanted import HIDDEN, Value, Wanted, WantedConnector, WantedTopic, owned_lines
 from console.model.acl import Acl
 from console.model.codes import AclResourceType, Permission
 from console.model.config import ConfigResource
+from console.model.connect import RUNNING
 from console.model.entity_types import in_sections
 from console.model.numbers import json_text
 from console.model.quota import QuotaEntity
@@ -46,6 +47,7 @@ def yaml_text(wanted: Wanted, title: str, unread: Iterable[str] = (), notes: Not
         *_configs(wanted.configs, notes or {}),
         _quotas(wanted.quotas),
         _acls(wanted.acls),
+        _connectors(wanted.connectors),
     ):
         lines += section
     return "\n".join(lines) + "\n"
@@ -75,10 +77,21 @@ def _configs(configs: Mapping[ConfigResource, Mapping[str, Value]], notes: Notes
         if resources:
             lines = [f"{type_.section}:"]
             for resource in resources:
-                name = DEFAULT if resource.is_cluster_default else resource.name
+                name = DEFAULT if resource.is_default else resource.name
                 beside = {key: text for (noted, key), text in notes.items() if noted == resource}
                 lines += _block(key_text(name), configs[resource], "  ", beside)
             yield lines
+
+
+def _connectors(connectors: Mapping[ConfigResource, WantedConnector]) -> Iterator[str]:
+    if connectors:
+        yield "connectors:"
+    for resource in sorted(connectors):
+        wanted = connectors[resource]
+        yield f"  {key_text(resource.name)}:"
+        if wanted.state not in (None, RUNNING):
+            yield f"    state: {wanted.state.lower()}"
+        yield from _block("config", wanted.config, "    ")
 
 
 def _order(resource: ConfigResource) -> tuple[int, str]:

@@ -21,8 +21,11 @@ import msgspec
 from msgspec.structs import replace as replaced
 
 from console.flight import answer as flight_answer
+from console.flight import connect_answer
 from console.flight.kafka_words import CONFIG_WORDS, VALUES
 from console.flight.recorder import Sink
+from console.model.connect import ConnectCluster, Connector, Worker, full_name, split_name
+from console.model.failure import Failure
 from console.model.foreign_json import json_as
 from console.model.transactions import NO_ONES
 from console.wire.assignments import assignment_bytes, consumer_assignment
@@ -124,6 +127,12 @@ class Anonymous:
             except (msgspec.DecodeError, RecursionError):
                 self.dropped += 1
             return
+        if answer.api_key == flight_answer.CONNECT:
+            try:
+                self._sink.add(self._connect(answer))
+            except ValueError:
+                self.dropped += 1
+            return
         # An API without a schema may have a name in any field.
         kafka = messages(answer.api_key, answer.version)
         if kafka is None or kafka.proposed:
@@ -160,6 +169,14 @@ class Anonymous:
             )
         request = self._names.name(answer.request.decode("utf-8", "replace")).encode()
         return answer._replace(host=self._names.name(answer.host), request=request, body=body)
+
+    def _connect(self, answer: flight_answer.Answer) -> flight_answer.Answer:
+        """Return an answer of Connect's clusters with pseudonyms. Raises ValueError: it can't be decoded."""
+        if answer.problem is not None:
+            problem = flight_answer.Problem(answer.problem.kind, answer.problem.name, "", "")
+            return answer._replace(problem=problem)
+        found = connect_answer.read(answer.body)
+        return answer._replace(body=connect_answer.body_of(_connect_answer(found, self._names)))
 
     def _without_names(self, kafka: Messages, data: bytes, *, is_request: bool) -> bytes:
         """Decode a message and encode it again without names; the last results are cached. Raises MalformedFrame,
@@ -263,3 +280,76 @@ _SPECIAL: dict[str, Callable[[Any, Pseudonyms], dict[str, Any]]] = {
     "DescribeConfigsResult": _resource_fields,
     "DescribedGroupMember": _member,
 }
+
+
+# -- Connect -----------------------------------------------------------------------------------------------------------
+
+_EXCEPTION = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)*([\w$]+(?:Exception|Error))(?=:|$)", re.MULTILINE)
+"""A line of a stack trace that names an exception, and no place in code."""
+GROUP = "consumer.override.group.id"
+
+
+def _connect_answer(answer: connect_answer.Recorded, names: Pseudonyms) -> connect_answer.Recorded:
+    """Return an answer with pseudonyms: states, numbers and the kinds of exceptions stay."""
+    configs = {}
+    for name, entries in answer.configs.items():
+        cluster, connector = split_name(name)
+        own = [
+            connect_answer.Entry(
+                names.config_key(each.key), names.config_value(each.key, each.value, each.type), each.type
+            )
+            for each in entries
+            if each.key != GROUP
+        ]
+        # The name of its group has the connector's own in it, and would have another pseudonym.
+        group = next((each.value for each in entries if each.key == GROUP and each.value), f"connect-{connector}")
+        own.append(connect_answer.Entry(GROUP, names.name(group)))
+        configs[full_name(names.name(cluster), names.name(connector))] = tuple(own)
+    clusters = {names.name(name): _connect_cluster(each, names) for name, each in answer.clusters.items()}
+    failures = {names.name(name): Failure(each.name, "", "") for name, each in answer.failures.items()}
+    return connect_answer.Recorded(clusters, configs, failures)
+
+
+def _connect_cluster(cluster: ConnectCluster, names: Pseudonyms) -> ConnectCluster:
+    workers = tuple(
+        Worker(
+            f"http://{names.name(_host(each.address))}",
+            each.version,
+            "",
+            names.name(each.kafka_cluster_id),
+            each.failure and Failure(each.failure.name, "", ""),
+        )
+        for each in cluster.workers
+    )
+    connectors = {}
+    for each in cluster.connectors.values():
+        tasks = tuple(
+            replaced(task, worker=names.name(task.worker), trace=_kinds(task.trace), state=_word(task.state))
+            for task in each.tasks
+        )
+        name = names.name(each.name)
+        connectors[name] = Connector(
+            name,
+            _word(each.kind),
+            _word(each.state),
+            names.name(each.worker),
+            _kinds(each.trace),
+            tasks,
+            tuple(map(names.name, each.topics)),
+        )
+    plugins = tuple(replaced(each, class_name=names.name(each.class_name)) for each in cluster.plugins)
+    return ConnectCluster(names.name(cluster.name), workers, connectors, plugins)
+
+
+def _host(address: str) -> str:
+    return address.partition("//")[2].partition("/")[0]
+
+
+def _word(text: str) -> str:
+    """Return a word of Connect's, and no other text."""
+    return text if text.isalpha() else ""
+
+
+def _kinds(trace: str) -> str:
+    """Return the exceptions of a trace without their packages and messages, each with ``Caused by:`` but the first."""
+    return "\nCaused by: ".join(_EXCEPTION.findall(trace))

@@ -16,6 +16,10 @@ HANDSHAKE = 1 << 15
 """Pseudo API key, above all of Kafka's, for a TLS handshake with a listener. Its request is the listener's name, UTF-8,
 its body a `Shown`.
 """
+CONNECT = HANDSHAKE + 1
+"""Pseudo API key for a read of the context's Connect clusters, without a broker. Its request is empty, its body a
+`connect_answer.Recorded`.
+"""
 
 
 class Shown(NamedTuple):

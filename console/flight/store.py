@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from console.flight import record_file
-from console.flight.answer import HANDSHAKE, Answer, Asked, Header
+from console.flight.answer import CONNECT, HANDSHAKE, Answer, Asked, Header
 
 WAIT_MS = 1_000
 SAME_WAIT_MS = 10_000
@@ -31,6 +31,7 @@ MOST_HELD = 48 << 20
 HASHED_FROM = 1 << 13
 """Size in bytes of a request from which on its digest identifies the question."""
 
+_PSEUDO = {HANDSHAKE: "tls_handshake", CONNECT: "connect"}
 _IN_BETWEEN = 1 << 32
 """Gap between the numbers of two parts."""
 _LAST_NUMBERS = (
@@ -207,7 +208,7 @@ class Store:
         """Add a new question."""
         from console.wire.schemas import api_name
 
-        api = "tls_handshake" if answer.api_key == HANDSHAKE else api_name(answer.api_key) or ""
+        api = _PSEUDO.get(answer.api_key) or api_name(answer.api_key) or ""
         request = self._payloads.get(_digest(answer.request))
         if request is None:
             like = answer.api_key, answer.version, True

@@ -5,10 +5,13 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from console.flight import answer
 from console.model.failure import Failure
+
+if TYPE_CHECKING:
+    from console.model.connect import ConnectListing
 
 RECORDED = frozenset(
     {
@@ -100,6 +103,20 @@ class Tap:
         name = listener.encode("utf-8", "replace")
         at = self._zero_ms + _elapsed_ms()
         self._keep(answer.Answer(at, round(took * 1000), node, *address, answer.HANDSHAKE, 0, name, body, problem))
+
+    def connect_answered(self, listing: ConnectListing, took: float) -> None:
+        """Record what the Connect clusters answered. took: seconds."""
+        from console.flight import connect_answer
+
+        body = connect_answer.body_of(connect_answer.recorded(listing))
+        problem = None
+        if len(body) > connect_answer.MOST_BYTES:
+            text = f"Connect's answer was not recorded: it has {len(body) >> 20} MiB"
+            body, problem = b"", answer.Problem("BadAnswer", "TOO_LARGE", text, "")
+        at = self._zero_ms + _elapsed_ms()
+        self._keep(
+            answer.Answer(at, round(took * 1000), answer.BOOTSTRAP, "", 0, answer.CONNECT, 0, b"", body, problem)
+        )
 
     def _put(self, sent: Sent, body: bytes, took: float, problem: answer.Problem | None) -> None:
         from console.wire.schemas import api_key

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from copy import copy
 from typing import NamedTuple
 
-from console.flight.answer import CONNECTED, HANDSHAKE, Answer, Asked, Problem
+from console.flight import answer as flight_answer
 from console.wire import answer_parts
 from console.wire.bounds_check import MalformedFrame
 
@@ -34,10 +34,10 @@ class Entry(NamedTuple):
     the one before. read: decodes the whole answer.
     """
 
-    asked: Asked
+    asked: flight_answer.Asked
     at_ms: int
     new: bool
-    read: Callable[[], Answer]
+    read: Callable[[], flight_answer.Answer]
 
 
 class Used(NamedTuple):
@@ -56,7 +56,7 @@ USED: ContextVar[Used] = ContextVar("used")
 class Track:
     """All answers of one address to one question, the earliest first."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: flight_answer.Asked) -> None:
         self.asked = asked
         self.address: Address = (asked.host, asked.port)
         self._times: list[int] = []
@@ -69,7 +69,7 @@ class Track:
         self._entries.append(entry)
         self._changes.append((self._changes[-1] if self._changes else 0) + entry.new)
 
-    def newest(self, at_ms: int) -> Answer | None:
+    def newest(self, at_ms: int) -> flight_answer.Answer | None:
         """Return the last answer up to a time; None if there was none yet."""
         place = bisect_right(self._times, at_ms)
         return self._entries[place - 1].read() if place else None
@@ -84,7 +84,7 @@ class Track:
         place = bisect_right(self._times, at_ms)
         return self._changes[place - 1] if place else 0
 
-    def well(self, at_ms: int) -> Answer | None:
+    def well(self, at_ms: int) -> flight_answer.Answer | None:
         """Return the last answer without a problem up to a time, else the first such one after it; None if all have a
         problem.
         """
@@ -113,8 +113,9 @@ class Tape:
         self._arrivals: dict[int, list[int]] = {}
         self._arrived: dict[int, list[Track]] = {}
         self._handshakes: list[Track] = []
-        self._apart: OrderedDict[tuple[Asked, bytes], answer_parts.Answered | None] = OrderedDict()
-        tracks: dict[Asked, Track] = {}
+        self._connect: Track | None = None
+        self._apart: OrderedDict[tuple[flight_answer.Asked, bytes], answer_parts.Answered | None] = OrderedDict()
+        tracks: dict[flight_answer.Asked, Track] = {}
         for entry in entries:
             if entry.asked not in tracks:
                 tracks[entry.asked] = self._track(entry.asked)
@@ -124,13 +125,16 @@ class Tape:
             if entry.new:
                 self._changes.setdefault(entry.asked.api_key, []).append(entry.at_ms)
 
-    def _track(self, asked: Asked) -> Track:
+    def _track(self, asked: flight_answer.Asked) -> Track:
         made = Track(asked)
-        if (asked.api_key, asked.version) == (API_VERSIONS, CONNECTED):
+        if (asked.api_key, asked.version) == (API_VERSIONS, flight_answer.CONNECTED):
             return self._contacts.setdefault(made.address, made)
-        if asked.api_key == HANDSHAKE:
+        if asked.api_key == flight_answer.HANDSHAKE:
             self._handshakes.append(made)
             return made
+        if asked.api_key == flight_answer.CONNECT:
+            self._connect = self._connect or made
+            return self._connect
         # One broker may have had several ids, or none yet, so its address identifies it.
         known = self._exact.setdefault((asked.api_key, asked.version, asked.request), {})
         if made.address in known:
@@ -192,10 +196,19 @@ class Tape:
         first, last = bisect_right(times, since_ms), bisect_right(times, self.at_ms)
         return list(dict.fromkeys(self._arrived[api_key][first:last])) if first < last else []
 
-    def handshakes(self) -> list[Answer]:
+    def handshakes(self) -> list[flight_answer.Answer]:
         """Return the last TLS handshake with each listener up to now."""
         found = (track.newest(self.at_ms) for track in self._handshakes)
         return [answer for answer in found if answer is not None]
+
+    def connect(self) -> flight_answer.Answer | None:
+        """Return the last answer of the Connect clusters up to now; None if there was none yet."""
+        _note(flight_answer.CONNECT, self._connect)
+        return self._connect.newest(self.at_ms) if self._connect is not None else None
+
+    def connect_at_all(self) -> flight_answer.Answer | None:
+        """Return the last answer of the Connect clusters without a problem, also one from a later time."""
+        return self._connect.well(self.at_ms) if self._connect is not None else None
 
     def versions(self, api_key: int) -> Iterable[int]:
         """Return the versions of an API in the record's questions."""
@@ -208,7 +221,7 @@ class Tape:
         asked = ((track, names, track.time(self.at_ms)) for track, names in self._named_topics)
         return [(track.address, names, track.changes(at)) for track, names, at in asked if since_ms < at]
 
-    def refusal(self, address: Address) -> Problem | None:
+    def refusal(self, address: Address) -> flight_answer.Problem | None:
         """Return the problem of a failed connection to an address; None if the connection works."""
         found = self._contact(address)
         return found.problem if found is not None else None
@@ -223,7 +236,9 @@ class Tape:
         found = (track.well(self.at_ms) for track in (*mine, *self._contacts.values()))
         return next((answer.body for answer in found if answer is not None), None)
 
-    def answer(self, key: int, version: int, request: bytes, address: Address | None) -> bytes | Problem | None:
+    def answer(
+        self, key: int, version: int, request: bytes, address: Address | None
+    ) -> bytes | flight_answer.Problem | None:
         """Return the body of the last answer, its problem if it has one, or None if the record has neither.
 
         Args:
@@ -256,16 +271,16 @@ class Tape:
                 return found.host, found.port
         return None
 
-    def _contact(self, address: Address) -> Answer | None:
+    def _contact(self, address: Address) -> flight_answer.Answer | None:
         track = self._contacts.get(address)
         return track.newest(self.at_ms) if track is not None else None
 
-    def _is_gone(self, answer: Answer) -> bool:
+    def _is_gone(self, answer: flight_answer.Answer) -> bool:
         """Return whether the connection to its broker failed after an answer."""
         contact = self._contact((answer.host, answer.port))
         return contact is not None and contact.problem is not None and contact.at_ms >= answer.at_ms
 
-    def _best(self, tracks: Iterable[Track]) -> Answer | None:
+    def _best(self, tracks: Iterable[Track]) -> flight_answer.Answer | None:
         """Return the valid one among answers of several brokers: first those without a problem, among these those of
         connected brokers, and among these the newest.
         """
@@ -286,7 +301,7 @@ class Tape:
             return None
         self._sort()
         found = []
-        envelope: Answer | None = None
+        envelope: flight_answer.Answer | None = None
         around: answer_parts.Answered | None = None
         for part in wanted:
             held = next(self._holders(key, version, part, address), None)
@@ -303,7 +318,7 @@ class Tape:
 
     def _holders(
         self, key: int, version: int, part: answer_parts.Part, address: Address | None
-    ) -> Iterator[tuple[Answer, answer_parts.Answered]]:
+    ) -> Iterator[tuple[flight_answer.Answer, answer_parts.Answered]]:
         """Yield the answers that contain a part, the newest first."""
         tracks = (*self._holding.get((key, version, part), ()), *self._whole.get((key, version), ()))
         mine = [track for track in tracks if address is None or track.address == address]
@@ -314,7 +329,7 @@ class Tape:
                 _note(key, track)
                 yield answer, apart
 
-    def _taken_apart(self, answer: Answer) -> answer_parts.Answered | None:
+    def _taken_apart(self, answer: flight_answer.Answer) -> answer_parts.Answered | None:
         known = answer.asked, answer.body
         if known in self._apart:
             self._apart.move_to_end(known)

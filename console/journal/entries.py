@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from console.lake.sensitive import without_secrets
 from console.model import journal_lines
 from console.model.changes import Status
 from console.model.failure import Failure
 from console.plan.edit_json import edit_json, edit_of, was_json, was_of
 from console.plan.staged import Staged
+from console.sensitive import without_secrets
 
 # The journal's contents as values, with times in UTC, and this process in it.
 

@@ -64,11 +64,13 @@ def folder_of(cluster_id: str) -> str:
 # acl        `TOPIC:LITERAL:name`                          `ALLOW READ User:a from *`, its value `set`
 # scram      the user                                      the mechanism, its value `iterations=8192`
 # feature    its name                                      `:level`
+# connector  its Connect cluster and its name, `main/x`    config keys; `:state`, `:tasks`
 # cluster    the cluster's id                              `:unobserved`
 # ========== ============================================= ===================================================
 #
 # Changes of a whole topic are changes of its attributes: its creation sets `:partitions`, `:replication` (empty: the
 # broker's default) and each of its configs; added partitions set `:partitions`; its deletion deletes `:topic_id` and
+# with it all others. A connector's creation sets `:state` and each of its configs; its deletion deletes `:state`, and
 # with it all others.
 #
 # Names in quota and ACL keys have `%`, `,`, `=`, `:`, `<`, `>` and control characters as `%XX` of UTF-8, so that a

@@ -82,6 +82,12 @@ def settings_of(edit: Mapping[str, Any], was: Any) -> tuple[Setting, ...]:
         case "delete-topic":
             old = known["id"] if known is not None else None
             return (Setting("topic", edit["name"], ":topic_id", "delete", None, old),)
+        case "create-connector":
+            return _created_connector(edit)
+        case "delete-connector":
+            return (Setting("connector", edit["name"], ":state", "delete"),)
+        case _ if kind in _STEERED:
+            return (Setting("connector", edit["name"], ":state", "set", _STEERED[kind]),)
         case _ if kind in _CONFIG_OPS:
             return (_config(edit, _CONFIG_OPS[kind], known),)
         case _:  # it leaves no attribute, or concerns no setting
@@ -114,6 +120,22 @@ def _created(topic: Mapping[str, Any]) -> tuple[Setting, ...]:
         Setting("topic", name, ":replication", "set", str(replication) if replication > 0 else None),
         *(
             Setting("topic", name, key, "set", value, is_sensitive=value is None)
+            for key, value in sorted(configs.items(), key=lambda item: item[0])
+        ),
+    )
+
+
+_STEERED = {"pause-connector": "PAUSED", "stop-connector": "STOPPED", "resume-connector": "RUNNING"}
+
+
+def _created_connector(edit: Mapping[str, Any]) -> tuple[Setting, ...]:
+    name = edit["name"]
+    given = edit["config"].items()
+    configs = {key: None if value is None or is_secret("connector", key) else value for key, value in given}
+    return (
+        Setting("connector", name, ":state", "set", edit["state"] or "RUNNING"),
+        *(
+            Setting("connector", name, key, "set", value, is_sensitive=value is None)
             for key, value in sorted(configs.items(), key=lambda item: item[0])
         ),
     )

@@ -102,7 +102,7 @@ CLUSTER_ID = Column("cluster_id", "string", "The cluster's id, as its brokers re
 ENTITY_TYPE = Column(
     "entity_type",
     "string",
-    "The entity's type: topic, broker, group, client-metrics, quota, acl, scram, feature, cluster.",
+    "The entity's type: topic, broker, group, client-metrics, quota, acl, scram, feature, connector, cluster.",
 )
 ENTITY_KEY = Column("entity_key", "string", "The entity's key, as console.lake.entities spells it.")
 ATTR = Column("attr", "string", "The config's or quota's key; other attributes begin with a colon, as `:partitions`.")

@@ -27,7 +27,7 @@ INT_MAX = 2**31 - 1
 def _name_of(type_: entity_types.EntityType) -> language_reader.Expected:
     """Return the expectation for the word after an entity type."""
     match type_.lister:
-        case entity_types.Lister.RESOURCES | entity_types.Lister.CONNECT:
+        case entity_types.Lister.RESOURCES | entity_types.Lister.CONNECT | entity_types.Lister.SCHEMAS:
             return language_reader.Expected(language_reader.What.RESOURCE, type_.asked, detail=type_.word)
         case entity_types.Lister.BROKERS:
             return language_reader.Expected(
@@ -80,6 +80,9 @@ def _resource_name(reader: language_reader.Reader, type_: entity_types.EntityTyp
         if type_.has_default and word.is_bare(DEFAULT_NAME):
             return ""
         name = str(_broker_number(reader, word, expected.label))
+    elif type_.has_default and word is not None and word.is_bare(DEFAULT_NAME):
+        reader.take(expected)
+        return ""
     else:
         name = plain_name(reader, expected, type_.spoken, may_be_empty=type_.names.allows("")).text or ""
     if word is not None and not type_.names.allows(name):
@@ -174,6 +177,24 @@ def partition_number(reader: language_reader.Reader, topic: statements.Name) -> 
 def optional_partition(reader: language_reader.Reader, topic: statements.Name) -> int | None:
     """Read ``[partition N]``."""
     return partition_number(reader, topic) if reader.take_keyword("partition") is not None else None
+
+
+def schema_subject(reader: language_reader.Reader) -> str:
+    """Read the subject of a schema."""
+    return named(
+        reader, language_reader.Expected(language_reader.What.RESOURCE, "the SUBJECT of a schema", detail="schema")
+    )
+
+
+def optional_version(reader: language_reader.Reader) -> int | None:
+    """Read ``[version N]``."""
+    if reader.take_keyword("version") is None:
+        return None
+    word = reader.take(language_reader.Expected(language_reader.What.ARGUMENT, "the number of a version"))
+    number = whole_number(word.text, 1)
+    if number is None:
+        reader.fail(f"expected the number of a version, not {reader.shown(word)}", word)
+    return number
 
 
 def pair_count(reader: language_reader.Reader, key: Word, value: Word, highest: int = INT_MAX) -> int:

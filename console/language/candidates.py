@@ -21,7 +21,7 @@ from console.present.configs import plain_text
 from console.present.values import config_value
 from widgets.cells import ELLIPSIS
 
-LIMIT = 64
+LIMIT = 80
 """The most candidates shown; high enough to list all verbs if nothing is typed."""
 
 
@@ -186,7 +186,10 @@ def config_candidates(
         yield Candidate("?", "asked for, hidden", help_, Form.BARE)
         yield Candidate("@", "read from a file", help_, Form.BARE)
         return
+    legal = [each.values for each in target.type.entity.keys if each.name == key] if target is not None else []
     fixed = LEVELS if target is not None and target.type.entity.has_levels else VALUES.get(base_key(key))
+    if legal and legal[0]:
+        fixed = dict.fromkeys(legal[0], "")
     if fixed is None and entry is not None and entry.type == BOOLEAN:
         fixed = {"true": "", "false": ""}
     if fixed is not None:

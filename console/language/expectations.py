@@ -88,7 +88,7 @@ class Candidates:
     def _of_kind(self, kind: str) -> NameIndex | None:
         if kind in _NAMES_OF_KIND:
             return _NAMES_OF_KIND[kind](self._names, self._snapshot)
-        listed = next((each for each in listed_alone() if each.plural == kind), None)
+        listed = next((each for each in (*listed_alone(), BY_WORD["connector"]) if each.plural == kind), None)
         return None if listed is None else self._names.resources(self._snapshot, listed)
 
     def _acl_names(self, kind: str) -> NameIndex:
@@ -120,7 +120,7 @@ class Candidates:
             case What.ENTITY:
                 return [Candidate(word, "", BY_WORD[word].help, Form.BARE) for word in expected.words]
             case What.VERB | What.VERB_NAME:
-                return [Candidate(verb.name, verb.group, verb.summary) for verb in verbs_for(self._where)]
+                return [Candidate(verb.name, verb.group, verb.summary, Form.BARE) for verb in verbs_for(self._where)]
             case What.BROKER | What.BROKER_OR_DEFAULT:
                 down = expected.detail == "down"
                 brokers = [b for b in self._snapshot.cluster.brokers if b.fenced or not down]

@@ -9,41 +9,38 @@ import io
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
 
 from msgspec.structs import replace
 
 from console.language.arguments import NUMBER_MAX, whole_number
 from console.language.errors import CommandError
-from console.language.statements import OffsetRow, Statement
+from console.language.statements import OffsetRow
 from console.language.tokenizer import Span
 from console.language.verbs.reset import ResetOffsets
 from console.model.java_logs import without_log_lines
 from console.plan.edits import CommitOffset
 from console.present.text import clean
 
-S = TypeVar("S", bound=Statement)
-
-
 LIMIT = 8 << 20
 """The most bytes of a file."""
 ROWS = 100_000
 
 
-def with_file(statement: S) -> S:
-    """Return a statement with the offsets of the file that it names; other statements unchanged.
-
-    Raises CommandError for a file that can't be read.
-    """
-    if not isinstance(statement, ResetOffsets) or statement.to.how != "file":
+def with_rows(statement: ResetOffsets) -> ResetOffsets:
+    """Return a statement with the offsets of the file that it names. Raises CommandError if it can't be read."""
+    if statement.to.how != "file":
         return statement
     text = read_text(statement.to.path, statement.to.span)
     rows = offset_rows(text, statement.group.text or "", statement.to.span)
     return replace(statement, to=replace(statement.to, rows=rows))
 
 
-def read_text(path: str, span: Span | None = None) -> str:
-    """Return the text of a file. Raises CommandError if it can't be read or has more than `LIMIT` bytes."""
+def read_text(path: str, span: Span | None = None, what: str = "the offsets") -> str:
+    """Return the text of a file. Raises CommandError if it can't be read or has more than `LIMIT` bytes.
+
+    Args:
+        what: noun for its contents, for messages.
+    """
     shown = f"'{clean(path, 200)}'"
     try:
         with Path(path).expanduser().open("rb") as file:
@@ -51,7 +48,7 @@ def read_text(path: str, span: Span | None = None) -> str:
         text = content.decode("utf-8-sig")
     except (OSError, ValueError, RuntimeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else "it is no text in UTF-8"
-        raise CommandError(f"the offsets in {shown} can't be read: {why}", "", span) from None
+        raise CommandError(f"{what} in {shown} can't be read: {why}", "", span) from None
     if len(content) > LIMIT:
         raise CommandError(f"{shown} is too long: more than {LIMIT:,} bytes", "", span)
     return without_log_lines(text)

@@ -13,13 +13,13 @@ from typing import NamedTuple, NoReturn
 
 from msgspec import Struct
 
-from console.lake.sensitive import seems_sensitive
 from console.language.errors import ParseError, did_you_mean
 from console.language.snapshot_parts import NOTHING, Needs
 from console.language.statements import Subject, Where
 from console.language.tokenizer import Places, RawStatement, Span, Word
 from console.model.snapshot import Snapshot
 from console.present.text import clean
+from console.sensitive import seems_sensitive
 
 
 class Role(Enum):

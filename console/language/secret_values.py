@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
-from console.lake.sensitive import names_a_secret, seems_sensitive, without_secrets
 from console.language.errors import CommandError
 from console.language.quoting import ENTITY_WORDS, quote_beside_equals
 from console.language.reader import is_secret_source
@@ -18,6 +17,7 @@ from console.language.verbs import kind_of
 from console.model.secret import Secret
 from console.present.names import HIDDEN
 from console.present.text import clean
+from console.sensitive import names_a_secret, seems_sensitive, without_secrets
 
 FILE_LIMIT = 1 << 20
 """The most bytes of a secret's file; a config value has at most 32,767 characters."""

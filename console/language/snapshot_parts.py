@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from console.language.statements import Entity, Name, Subject
 from console.model import quota
-from console.model.codes import BROKER, TOPIC, ResourceType
+from console.model.codes import BROKER, CONNECTOR, SCHEMA, TOPIC, ResourceType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.feature_levels import CORDONED, MIN_ISR
 from console.model.parts import Part
@@ -31,6 +31,11 @@ class Needs(Struct, frozen=True):
     tiered: topics whose part in remote storage is shown, if they are tiered.
     replica_logs: topics, for the logs of the replicas of partitions that have no leader, or move.
     held: whether to read the leaders and replicas on brokers; empty over a connection to controllers.
+    connectors: whether to read the data around connectors: the lag of sinks, and dead letters.
+    users_of: topics, for the groups that read them.
+    changes_connectors: whether connectors are changed: in a context without Connect clusters none exists then.
+    connector_classes: Connect clusters with classes, for the keys that these define. connector_offsets: connectors.
+    schema_texts: subjects, for the texts of their versions, with those that these refer to.
     nodes: ids named as brokers, to find out whether those without a broker are controllers.
     """
 
@@ -48,12 +53,18 @@ class Needs(Struct, frozen=True):
     transactions: frozenset[tuple[str, int]] = frozenset()
     quotas_of: frozenset[quota.QuotaFilter] = frozenset()
     acls_of: frozenset[str] = frozenset()
+    connector_classes: frozenset[tuple[str, str]] = frozenset()
+    connector_offsets: frozenset[str] = frozenset()
+    changes_connectors: bool = False
     a_broker: bool = False
     a_topic: bool = False
     documentation: bool = False
     lag_times: bool = False
     held: bool = False
+    connectors: bool = False
+    users_of: frozenset[str] = frozenset()
     nodes: frozenset[int] = frozenset()
+    schema_texts: frozenset[str] = frozenset()
 
     def __or__(self, other: Needs) -> Needs:
         return Needs(*(getattr(self, name) | getattr(other, name) for name in Needs.__struct_fields__))
@@ -79,6 +90,11 @@ def the_group(group: Name, time: int | None = None) -> Needs:
     return Needs(group_positions=frozenset({(group.text or "", time)}))
 
 
+def connectors_to_change() -> Needs:
+    """Return the need of a change of connectors: Connect describes all of them, with their configs, at once."""
+    return Needs(parts=frozenset({Part.CONNECT}), changes_connectors=True)
+
+
 def subject_or(entity: Entity | None, selected: Subject | None) -> Subject | None:
     """Return the named entity, or else the selected one."""
     return entity.subject if entity else selected
@@ -89,6 +105,8 @@ def configs_of(resource: ConfigResource) -> Needs:
     need = Needs(resources=frozenset({resource}))
     if resource.type == TOPIC:
         return need | Needs(topics=frozenset({resource.name}))
+    if resource.type == SCHEMA:
+        return whole_parts(Part.SCHEMAS)
     if resource.type.entity.at_broker:
         return need | Needs(parts=frozenset({Part.CLUSTER}), a_broker=resource.is_cluster_default)
     return need
@@ -99,6 +117,8 @@ def to_change(subject: Subject | None, keys: Iterable[str]) -> Needs:
     if subject is None:
         return NOTHING
     if isinstance(subject, ConfigResource):
+        if subject.type == CONNECTOR:
+            return connectors_to_change()
         # The effect of these keys on brokers depends on a feature's level.
         by_level = any(key in (MIN_ISR, CORDONED) for key in keys) and subject.type == BROKER
         return configs_of(subject) | (whole_parts(Part.FEATURES) if by_level else NOTHING)

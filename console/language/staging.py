@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from console.lake.sensitive import seems_sensitive
 from console.language.errors import CommandError, did_you_mean
 from console.language.quoting import quote_beside_equals, quoted
 from console.language.statements import Assign, Entity, Key, Name, Subject
 from console.language.tokenizer import Span
-from console.model.codes import BROKER, ConfigType
+from console.model.codes import BROKER, CONNECTOR, ConfigType
 from console.model.config import ConfigEntry, ConfigResource
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.present.names import resource_word
 from console.present.text import clean
+from console.sensitive import is_reference, seems_sensitive
 
 if TYPE_CHECKING:
     from console.plan.plan import AnyPlan
@@ -103,7 +103,7 @@ class Staging(Struct, frozen=True):
         entry = known_entry(self.snapshot, target, key.name)
         if entry is not None:
             return entry
-        legal = known_keys(self.snapshot, target)
+        legal = {} if target.type.entity.own_keys else known_keys(self.snapshot, target)
         if not legal or (target.type == BROKER and (key.quoted or key.name in UNDESCRIBED)):
             return None
 
@@ -133,7 +133,8 @@ class Staging(Struct, frozen=True):
         from console.present.failures import failure_text
 
         key = assign.key.name
-        if is_sensitive(target, key, entry):
+        refers = target.type == CONNECTOR and isinstance(assign.value, str) and is_reference(assign.value)
+        if not refers and is_sensitive(target, key, entry):
             unread = config_problems(self.snapshot, target) if entry is None and not seems_sensitive(key) else ()
             if unread:
                 message = f"whether {clean(key, 80)} is a secret is not known: {failure_text(unread[0].failure)}"
@@ -144,6 +145,8 @@ class Staging(Struct, frozen=True):
                 raise CommandError(message, hint, assign.value_span)
             return self.secrets[key]
         text = assign.value if isinstance(assign.value, str) else self.secrets[key].reveal()
+        if target.type == CONNECTOR and not isinstance(assign.value, str):
+            return self.secrets[key]  # keys that no class defines may be secrets under any name
         if target.type.entity.has_levels:
             return _level(text, assign)
         try:

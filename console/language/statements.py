@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from console.lake.sensitive import seems_sensitive
 from console.language.quoting import DEFAULT_NAME, can_stand_bare, quote, quote_beside_equals, quote_pattern, quoted
 from console.language.tokenizer import NOWHERE, Span
 from console.model.broker_keys import UpdateMode, update_mode
@@ -21,6 +20,7 @@ from console.model.secret import Secret
 from console.plan.edits import ConfigEdit
 from console.present.names import resource_word
 from console.present.text import clean
+from console.sensitive import is_reference, seems_sensitive
 
 Subject = ConfigResource | QuotaEntity
 """The entity of `set`, `show` and other statements."""
@@ -156,7 +156,7 @@ def joined(*words: str) -> str:
 def subject_text(subject: Subject) -> str:
     """Return an entity as text of the language."""
     if isinstance(subject, ConfigResource):
-        name = DEFAULT_NAME if subject.is_cluster_default else quote(subject.name)
+        name = DEFAULT_NAME if subject.is_default else quote(subject.name)
         return f"{resource_word(subject.type)} {name}"
     words = []
     for part in subject.parts:
@@ -190,6 +190,11 @@ def assign_text(assign: Assign) -> str:
 def secret_text(source: SecretSource) -> str:
     """Return the source of a secret as text: ``@FILE`` or ``?``."""
     return f"@{quote(source.path)}" if isinstance(source, FromFile) else "?"
+
+
+def version_text(version: int | None) -> str:
+    """Return ``version N``; ``""`` for None."""
+    return "" if version is None else f"version {version}"
 
 
 def field_text(field: FieldFilter) -> str:
@@ -235,6 +240,11 @@ class EditStatement(Statement, frozen=True):
         """The duration of the change in ms; None for no limit."""
         return None
 
+    @property
+    def reads_file(self) -> bool:
+        """Whether it has a part of its contents in a file of this host."""
+        return False
+
 
 class QueryStatement(Statement, frozen=True):
     """A statement that `console.answers.queries` answers from a snapshot."""
@@ -278,6 +288,12 @@ def key_of_edit(edit: ConfigEdit) -> Key:
     return Key(edit.key, quoted=type_ == BROKER and update_mode(type_, edit.key) is UpdateMode.RESTART)
 
 
-def assign_of(key: Key, value: str | Secret) -> Assign:
-    """Return the ``KEY=VALUE`` of an edit; ``KEY=?`` if the value may be a secret."""
+def assign_of(key: Key, value: str | Secret, *, may_refer: bool = False) -> Assign:
+    """Return the ``KEY=VALUE`` of an edit; ``KEY=?`` if the value may be a secret.
+
+    Args:
+        may_refer: whether a reference to a config provider is such a value, and no secret.
+    """
+    if isinstance(value, str) and may_refer and is_reference(value):
+        return Assign(key, value)
     return Assign(key, Asked() if isinstance(value, Secret) or seems_sensitive(key.name) else value)

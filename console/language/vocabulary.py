@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-from console.lake.sensitive import seems_sensitive
 from console.language.errors import CommandError, did_you_mean
 from console.language.quoting import ENTITY_WORDS, quote
 from console.language.statements import Entity, Key, Subject
@@ -22,6 +21,7 @@ from console.plan.plan import EMPTY, AnyPlan
 from console.plan.predict_configs import UNDESCRIBED
 from console.present.failures import failure_text
 from console.present.text import clean
+from console.sensitive import seems_sensitive
 
 # -- the keys of a resource: its own, and those of another one of its kind ---------------------------------------------
 
@@ -47,6 +47,8 @@ def described_sets(snapshot: Snapshot, target: ConfigResource) -> Iterator[Confi
         # The cluster default and a new entity list only the keys that are set on them.
         if not target.is_cluster_default and target.type.entity.lister in (Lister.TOPICS, Lister.BROKERS):
             return
+    if target.type.entity.own_keys:
+        return
     if target.type.entity.has_levels:
         return
     if target.type.entity.keys:

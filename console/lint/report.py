@@ -129,7 +129,7 @@ def _was_read(seen: Seen, part: Part) -> bool:
         # Groups are described one by one, with their members.
         groups = seen.snapshot.groups
         return not groups or any(group.members is not None for group in groups.values())
-    return part in seen.snapshot.read_at
+    return part in seen.snapshot.read_at or part in seen.absent
 
 
 def _node_unread(seen: Seen) -> str:

@@ -96,6 +96,8 @@ class Seen(Struct, frozen=True, dict=True):
     """Replication throttles that the context declares to stay."""
     accepted: tuple[Acceptance, ...] = ()
     """Findings that stay, by the context or by files."""
+    absent: frozenset[Part] = frozenset()
+    """The parts of services that the context does not name: rules look at nothing there."""
 
     @property
     def brokers(self) -> tuple[Broker, ...]:

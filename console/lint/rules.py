@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.lint import access, brokers, groups, quorum, quotas, records, replicas
+from console.lint import access, brokers, connect, groups, quorum, quotas, records, replicas, schemas
 from console.lint.rule import Rule
 
 SUBJECTS: tuple[tuple[str, tuple[Rule, ...]], ...] = (
@@ -13,6 +13,8 @@ SUBJECTS: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     ("Access", access.RULES),
     ("Quotas and connections", quotas.RULES),
     ("Groups and names", groups.RULES),
+    ("Connect", connect.RULES),
+    ("Schemas", schemas.RULES),
 )
 """The rules by subject, as the page lists them."""
 RULES = tuple(rule for _, rules in SUBJECTS for rule in rules)

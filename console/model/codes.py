@@ -91,6 +91,7 @@ BROKER_LOGGER = ResourceType(8)
 CLIENT_METRICS = ResourceType(16)
 GROUP = ResourceType(32)
 CONNECTOR = ResourceType(1001)
+SCHEMA = ResourceType(1002)
 IN_RESOURCE_LISTS = tuple(ResourceType(number) for number, each in BY_NUMBER.items() if each.listed is not None)
 """The types that kac lists by ListConfigResources."""
 
@@ -110,6 +111,7 @@ STATIC_BROKER_CONFIG = ConfigSource(4)
 DEFAULT_CONFIG = ConfigSource(5)
 DYNAMIC_BROKER_LOGGER_CONFIG = ConfigSource(6)
 DYNAMIC_GROUP_CONFIG = ConfigSource(8)
+DYNAMIC_DEFAULT_SCHEMA_CONFIG = ConfigSource(1003)
 
 
 class ConfigType(Code):

@@ -26,6 +26,11 @@ class ConfigResource(NamedTuple):
         """Whether this is the default that all brokers inherit."""
         return self.type == codes.BROKER and self.name == ""
 
+    @property
+    def is_default(self) -> bool:
+        """Whether this is the default of all entities of its type."""
+        return self.name == "" and self.type in _DEFAULT_SOURCES
+
 
 ConfigPlace = tuple[ConfigResource, str]
 """A key of an entity."""
@@ -53,19 +58,22 @@ class Synonym(NamedTuple):
 
 
 _OWN_SOURCES = {number: codes.ConfigSource(each.own_source) for number, each in BY_NUMBER.items()}
+_DEFAULT_SOURCES = {
+    number: codes.ConfigSource(each.default_source) for number, each in BY_NUMBER.items() if each.default_source
+}
 _NO_SOURCE = codes.ConfigSource(0)
 
 
 def own_source(resource: ConfigResource) -> codes.ConfigSource:
     """Return the source that marks a value as an override of this very resource.
 
-    The values of the cluster default have a source of their own, which is not that of a broker.
+    The values of a type's default have a source of their own, which is not that of a single entity.
 
     Returns:
         Source 0 (UNKNOWN) for an unknown type.
     """
-    if resource.is_cluster_default:
-        return codes.DYNAMIC_DEFAULT_BROKER_CONFIG
+    if resource.is_default:
+        return _DEFAULT_SOURCES[resource.type]
     return _OWN_SOURCES.get(resource.type, _NO_SOURCE)
 
 

@@ -6,8 +6,9 @@ kac names a connector ``CLUSTER/NAME``, where CLUSTER is the name of its Connect
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any, ClassVar, NamedTuple
 
 from msgspec import Struct, field
 
@@ -17,6 +18,9 @@ from console.model.config import ConfigResource, ConfigSet
 from console.model.failure import Failure
 from console.model.parts import Part
 from console.model.secret import MaybeSecret
+
+ConnectorOffset = tuple[Mapping[str, Any], Mapping[str, Any] | None]
+"""A partition and its offset in the connector's own form; None to forget it."""
 
 RUNNING, PAUSED, STOPPED, FAILED, UNASSIGNED = "RUNNING", "PAUSED", "STOPPED", "FAILED", "UNASSIGNED"
 """States of a connector or a task (AbstractStatus.State); STOPPED is a connector's alone (KIP-875)."""
@@ -113,6 +117,58 @@ class ConnectListing(NamedTuple):
     failures: Mapping[str, Failure]
 
 
+class StatesSeen(Struct, frozen=True):
+    """The states of a connector and its tasks, and since when they are known."""
+
+    states: tuple[str, ...]
+    """The connector's own, then those of its tasks."""
+    since: datetime
+    """When kac first saw them, UTC."""
+    is_first: bool = False
+    """Whether the first read of its cluster showed them: they may be older."""
+
+
+class Logger(NamedTuple):
+    """A logger of the worker that answered."""
+
+    name: str
+    level: str
+    changed_ms: int | None = None
+    """When its level was last changed, ms since 1970; None if it was not."""
+
+
+def states_seen(
+    known: Mapping[str, StatesSeen], clusters: Mapping[str, ConnectCluster], read: Collection[str], at: datetime
+) -> dict[str, StatesSeen]:
+    """Return the states of all connectors, by kac's name; unchanged states keep their time.
+
+    Args:
+        known: those after the last read.
+        read: the clusters that an earlier read showed.
+        at: the time of this read, UTC.
+    """
+    found = {}
+    for cluster in clusters.values():
+        for connector in cluster.connectors.values():
+            name = full_name(cluster.name, connector.name)
+            states = (connector.state, *(task.state for task in connector.tasks))
+            before = known.get(name)
+            same = before is not None and before.states == states
+            found[name] = before if before is not None and same else StatesSeen(states, at, cluster.name not in read)
+    return found
+
+
+def cause_line(trace: str) -> str:
+    """Return the root cause in a stack trace: the last line that begins with ``Caused by:``, without these words, else
+    the first line with text; ``""`` for an empty trace."""
+    lines = [text for line in trace.splitlines() if (text := line.strip())]
+    causes = [line for line in lines if line.startswith(_CAUSE)]
+    return causes[-1].removeprefix(_CAUSE).strip() if causes else next(iter(lines), "")
+
+
+_CAUSE = "Caused by:"
+
+
 def full_name(cluster: str, connector: str) -> str:
     """Return kac's name of a connector."""
     return f"{cluster}/{connector}"
@@ -143,8 +199,40 @@ def connector_in(clusters: Mapping[str, ConnectCluster], name: str) -> Connector
 
 def sink_group(connector: str, config: ConfigSet | None) -> str:
     """Return the consumer group of a sink. connector: without its cluster."""
-    entry = None if config is None else config.get("consumer.override.group.id")
-    return (entry.value if entry is not None else None) or f"connect-{connector}"
+    return value_of(config, "consumer.override.group.id") or f"connect-{connector}"
+
+
+def value_of(config: ConfigSet | None, key: str) -> str:
+    """Return the value of a key in a connector's config; ``""`` if it is unknown, hidden or has no value."""
+    entry = None if config is None else config.get(key)
+    return (entry.value if entry is not None else None) or ""
+
+
+def listed_topics(config: ConfigSet | None) -> tuple[str, ...]:
+    """Return the topics that the config of a sink lists."""
+    return tuple(filter(None, map(str.strip, value_of(config, TOPICS).split(","))))
+
+
+def dead_letters(config: ConfigSet | None) -> str:
+    """Return the topic for the records that a sink can't process; ``""`` without one."""
+    return value_of(config, DEAD_LETTERS)
+
+
+def plugin_version(plugins: Collection[Plugin], class_name: str) -> str:
+    """Return the version of a connector's class as a config names it; several ones with commas, ``""`` if the worker
+    names none."""
+    found = {each.version for each in plugins if is_class(each.class_name, class_name)}
+    return ", ".join(sorted(found - {""}))
+
+
+def is_class(plugin: str, named: str) -> bool:
+    """Return whether a config names a plugin's class: with or without its package and ``Connector`` at its end.
+
+    Args:
+        plugin: the class with its package.
+        named: the value of connector.class.
+    """
+    return plugin == named or (bool(named) and plugin.endswith((f".{named}", f".{named}Connector")))
 
 
 # -- changes -----------------------------------------------------------------------------------------------------------
@@ -154,6 +242,15 @@ class ConnectorTarget(OwnTarget, frozen=True):
     """A connector itself, not its config. name: kac's."""
 
     text: ClassVar[str] = "connector {0.name}"
+    part: ClassVar[Part | None] = Part.CONNECT
+
+    name: str
+
+
+class ConnectTarget(OwnTarget, frozen=True):
+    """A Connect cluster as a whole."""
+
+    text: ClassVar[str] = "Connect {0.name}"
     part: ClassVar[Part | None] = Part.CONNECT
 
     name: str
@@ -221,10 +318,6 @@ class RestartConnector(_OfConnector, frozen=True):
     only_failed: bool = False
     tasks: bool = False
     task: int | None = None
-
-
-ConnectorOffset = tuple[Mapping[str, object], Mapping[str, object] | None]
-"""A partition and its offset in the connector's own form; None to forget it."""
 
 
 class AlterConnectorOffsets(_OfConnector, frozen=True):

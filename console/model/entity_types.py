@@ -23,6 +23,7 @@ class Route(Enum):
     ANY_BROKER = "any broker"
     NAMED_BROKER = "the broker that the name is the id of"
     CONNECT = "a worker of the Connect cluster that the name begins with"
+    SCHEMAS = "the schema registry"
 
 
 class Lister(Enum):
@@ -34,6 +35,7 @@ class Lister(Enum):
     RESOURCES = "ListConfigResources alone"
     QUOTAS = "DescribeClientQuotas"
     CONNECT = "GET /connectors of Connect's workers"
+    SCHEMAS = "GET /subjects of the schema registry"
     UNKNOWN = "none that we know"
 
 
@@ -51,6 +53,7 @@ class FileForm(Enum):
     TOPICS = "name -> partitions, replication and configs"
     ENTRIES = "name -> key -> value"
     QUOTAS = "a list of entities and their limits"
+    CONNECTORS = "name -> state and config"
 
 
 class NameForm(NamedTuple):
@@ -75,23 +78,32 @@ BROKER_ID = NameForm(is_natural, "broker id", "broker's id", "the broker's numbe
 
 
 class KnownKey(NamedTuple):
-    """A key of a type that brokers describe only if it is set. type: Kafka's name of its data type."""
+    """A key of a type that brokers describe only if it is set. type: Kafka's name of its data type. values: the legal
+    ones, empty for any.
+    """
 
     name: str
     type: str
     default: str
+    values: tuple[str, ...] = ()
 
 
 # -- the table ---------------------------------------------------------------------------------------------------------
 
 _DEFAULT_BROKER, _STATIC_BROKER, _DEFAULT = 3, 4, 5
+_DEFAULT_SUBJECT = 1003
 SHARED_SOURCES: Mapping[int, str] = {
     _DEFAULT_BROKER: "DYNAMIC_DEFAULT_BROKER_CONFIG",
     _STATIC_BROKER: "STATIC_BROKER_CONFIG",
     _DEFAULT: "DEFAULT_CONFIG",
+    _DEFAULT_SUBJECT: "DYNAMIC_DEFAULT_SCHEMA_CONFIG",
 }
 """Sources that several types share, by Kafka's number (DescribeConfigsResponse.ConfigSource)."""
 _OF_BROKERS = (2, _DEFAULT_BROKER, _STATIC_BROKER, _DEFAULT)
+
+_LEVELS = ("BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE", "NONE")
+_MODES = ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT", "FORWARD")
+"""Levels and modes of a schema registry."""
 
 
 class EntityType(NamedTuple):
@@ -107,10 +119,12 @@ class EntityType(NamedTuple):
     names: the check of a name; has_default: whether it has an entry for all entities without one of their own.
     route: the broker for its requests. guard: the resource type of the ACLs that protect its configs.
     sources: of its values, the strongest first, which is its own (DescribeConfigsResponse.ConfigSource).
+    default_source: the source that marks the values of the default of all entities; 0 without such a default.
     section, form: its place and form in files.
     keys: those that brokers leave out unless they are set, in display order.
     has_levels: whether its keys are loggers and its values levels: a process keeps them, in no record, and each is
     described as set.
+    own_keys: whether each has keys of its own: another one of the type does not show them, and any key may be set.
     """
 
     word: str
@@ -129,10 +143,12 @@ class EntityType(NamedTuple):
     route: Route = Route.ANY_BROKER
     guard: str = "CLUSTER"
     sources: tuple[int, ...] = ()
+    default_source: int = 0
     section: str = ""
     form: FileForm = FileForm.NOWHERE
     keys: tuple[KnownKey, ...] = ()
     has_levels: bool = False
+    own_keys: bool = False
 
     @property
     def plural(self) -> str:
@@ -167,7 +183,7 @@ class EntityType(NamedTuple):
     @property
     def is_kafkas(self) -> bool:
         """Whether it is a type of Kafka's own, which brokers and their tools know."""
-        return self.route is not Route.CONNECT
+        return self.route not in (Route.CONNECT, Route.SCHEMAS)
 
 
 def _plural(word: str) -> str:
@@ -206,6 +222,7 @@ ENTITY_TYPES = (
         has_default=True,
         route=Route.NAMED_BROKER,
         sources=_OF_BROKERS,
+        default_source=_DEFAULT_BROKER,
         section="brokers",
         form=FileForm.ENTRIES,
     ),
@@ -278,6 +295,29 @@ ENTITY_TYPES = (
         names=IN_A_CLUSTER,
         route=Route.CONNECT,
         sources=(1001, _DEFAULT),
+        section="connectors",
+        form=FileForm.CONNECTORS,
+        own_keys=True,
+    ),
+    EntityType(
+        word="schema",
+        name="SCHEMA",
+        number=1002,
+        one="a schema's subject",
+        spoken="subjects",
+        help="the compatibility and the mode of a schema's subject, or the default of all subjects",
+        usage=("schema SUBJECT", "schema <default>"),
+        asked="the SUBJECT of a schema or <default>",
+        pane="schemas",
+        lister=Lister.SCHEMAS,
+        has_default=True,
+        route=Route.SCHEMAS,
+        sources=(1002, _DEFAULT_SUBJECT, _DEFAULT),
+        default_source=_DEFAULT_SUBJECT,
+        keys=(
+            KnownKey("compatibility", "STRING", "BACKWARD", _LEVELS),
+            KnownKey("mode", "STRING", "READWRITE", _MODES),
+        ),
     ),
     EntityType(
         word="ip",

@@ -137,6 +137,8 @@ class Inheritance:
             return self._below_cluster_default(key)
         if resource.type == BROKER:
             return NOTHING if resource in self._snapshot.configs else UNKNOWN
+        if resource.type.entity.own_keys:
+            return NOTHING if resource in self._snapshot.configs else UNKNOWN
         if (resource.type, key) not in self._found:
             self._found[resource.type, key] = self._search(resource.type, key)
         return self._found[resource.type, key]
@@ -173,7 +175,10 @@ class Inheritance:
         return sorted({entry.name for configs in self._sets(resource_type) for entry in configs})
 
     def _sets(self, resource_type: ResourceType) -> list[config.ConfigSet]:
-        """Return the distinct sets of a type, without that of the cluster default."""
+        """Return the distinct sets of a type, without that of the cluster default; none of a type whose entities have
+        keys of their own."""
+        if resource_type.entity.own_keys:
+            return []
         # Equal sets are one object: 100,000 topics have a few dozen distinct ones.
         if resource_type not in self._different:
             found = {

@@ -56,6 +56,8 @@ class Part(StrEnum):
     TOKENS = "tokens", About("delegation tokens")
     CONFIGS = "configs", About("configs", "entity", "entities", at_controllers=True, by_members=True)
     CONNECT = "connect", About("Connect", "Connect cluster", is_watched=True)
+    CONNECTOR_OFFSETS = "connector_offsets", About("offsets of connectors", "connector")
+    SCHEMAS = "schemas", About("schemas", "subject", is_watched=True)
     RESOURCES = "resources", About("lists of entities with configs")
     FEATURES = "features", About()
     LOG_DIRS = "log_dirs", About("disks", "broker's disk", "brokers' disks", by_members=True)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from console.model.foreign_json import json_as
 from console.model.records import Header
 
 AVRO, PROTOBUF, JSON_SCHEMA = "AVRO", "PROTOBUF", "JSON"
@@ -205,6 +206,25 @@ class Schema(Struct, frozen=True):
     def __str__(self) -> str:
         version = f" version {self.version}" if self.version else ""
         return f"{self.subject}{version}, {self.key}" if self.subject else str(self.key)
+
+
+_OF_JSON_SCHEMA = ("object", "integer", "number")
+
+
+def kind_of(text: str, told: str | None) -> str:
+    """Return the kind of a schema: the one that the registry names, else the one that the text shows.
+
+    In Confluent's API a schema without a kind is Avro; Apicurio also leaves out other kinds.
+    """
+    if told:
+        return told
+    try:
+        document = json_as(text, object)
+    except ValueError:
+        return AVRO if text[:1] in ("{", "[", '"') else PROTOBUF
+    if isinstance(document, dict) and ("type" not in document or document["type"] in _OF_JSON_SCHEMA):
+        return JSON_SCHEMA
+    return AVRO
 
 
 class NotDecoded(Exception):

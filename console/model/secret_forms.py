@@ -1,6 +1,6 @@
 """Secrets by their form, whatever key precedes them: one table of the forms.
 
-The keys of secrets are in `console.lake.sensitive`, whose `without_secrets` looks for both. Every pattern runs in
+The keys of secrets are in `console.sensitive`, whose `without_secrets` looks for both. Every pattern runs in
 time proportional to the length of the text, since the texts are untrusted.
 """
 

@@ -10,16 +10,17 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from console.model import cluster as model_cluster
+from console.model import connect as model_connect
 from console.model import quota
 from console.model.acl import Acl
 from console.model.codes import GROUP, TOPIC
 from console.model.config import ConfigListing, ConfigResource, ConfigSet, topic_resource
-from console.model.connect import ConnectCluster, ConnectListing, connector_resource, split_name
 from console.model.differing import differing
 from console.model.failure import Failure
 from console.model.observers import Rules, observed, observer_rules
 from console.model.parts import Part
 from console.model.rates import NOT_POLLED, Rates, with_ends, without_topics
+from console.model.subjects import SchemaListing, SchemaSource, SchemaTexts, Subject, subject_resource
 from console.model.tokens import DelegationToken
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Snapshot(Struct, frozen=True):
     configs_from: the broker that described the topics, whose inherited values they show; None for any.
     configs_at: when the configs of each resource were last read, UTC.
     documentation: (resource type code, key) -> text, requested once for each key.
+    connect_seen: kac's name of a connector -> its states, and since when they are known.
     read_at: part ("topics", "quotas", …) -> when the whole part was last read, UTC.
     quorum_asked: when the quorum was first requested; None after any response: without a leader brokers hold the
     request back.
@@ -47,8 +49,11 @@ class Snapshot(Struct, frozen=True):
     log_ranges: (topic, partition) -> its first offset and its end, for the requested partitions.
     tiered: (topic, partition) -> offsets on the leader's disk and in remote storage, for the requested topics that are
     tiered.
+    connector_classes: (Connect cluster, class) -> the keys that it defines with their defaults; empty if unknown.
+    connector_offsets: offsets of the connectors that were requested, in their own form.
     offsets_at: (topic, partition, ms since 1970) -> offset of its first record that is not older, -1 without such a
     record, for the requested times.
+    schema_texts: (subject, version) -> its text, for the versions that were requested.
     transactions: (topic, partition) -> its last poll; a poll covers many partitions.
     rates: the rates between two polls of offsets and log dirs; empty after one poll.
     observer_rules: the rules for replicas that are outside of the ISR by design, of the topics that have such rules.
@@ -70,7 +75,12 @@ class Snapshot(Struct, frozen=True):
     acls: tuple[Acl, ...] = ()
     scram: Mapping[str, tuple[model_cluster.ScramCredential, ...]] = field(default_factory=dict)
     tokens: Mapping[str, DelegationToken] = field(default_factory=dict)
-    connect: Mapping[str, ConnectCluster] = field(default_factory=dict)
+    connect: Mapping[str, model_connect.ConnectCluster] = field(default_factory=dict)
+    connect_seen: Mapping[str, model_connect.StatesSeen] = field(default_factory=dict)
+    connector_classes: Mapping[tuple[str, str], ConfigSet] = field(default_factory=dict)
+    connector_offsets: Mapping[str, tuple[model_connect.ConnectorOffset, ...]] = field(default_factory=dict)
+    schemas: Mapping[str, Subject] = field(default_factory=dict)
+    schema_texts: Mapping[tuple[str, int], SchemaSource] = field(default_factory=dict)
     groups: Mapping[str, model_cluster.Group] = field(default_factory=dict)
     had_members: frozenset[str] = frozenset()
     lags: Mapping[str, model_cluster.GroupLag] = field(default_factory=dict)
@@ -275,20 +285,79 @@ def without_quorum(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, quorum=None, quorum_asked=None, read_at=read_at)
 
 
-def with_connect(snapshot: Snapshot, listing: ConnectListing, at: datetime) -> Snapshot:
+def with_connect(snapshot: Snapshot, listing: model_connect.ConnectListing, at: datetime) -> Snapshot:
     """Return the snapshot with the Connect clusters that answered and the configs of their connectors. A cluster that
     did not answer keeps its known state, with a failure.
     """
     failed = {name: snapshot.connect[name] for name in listing.failures if name in snapshot.connect}
     clusters = share(snapshot.connect, {**failed, **listing.clusters})
-    known = (connector_resource(name, each) for name in snapshot.connect for each in snapshot.connect[name].connectors)
-    gone = [each for each in known if each not in listing.configs and split_name(each.name)[0] not in failed]
+    known = (
+        model_connect.connector_resource(name, each)
+        for name in snapshot.connect
+        for each in snapshot.connect[name].connectors
+    )
+    gone = [
+        each for each in known if each not in listing.configs and model_connect.split_name(each.name)[0] not in failed
+    ]
     configs = merged(snapshot.configs, listing.configs, gone)
     configs_at = merged(snapshot.configs_at, dict.fromkeys(listing.configs, at), gone)
+    seen = share(
+        snapshot.connect_seen, model_connect.states_seen(snapshot.connect_seen, clusters, snapshot.connect, at)
+    )
+    read_at = _read_at(snapshot, Part.CONNECT, at)
     snapshot = replace(
-        snapshot, connect=clusters, configs=configs, configs_at=configs_at, read_at=_read_at(snapshot, Part.CONNECT, at)
+        snapshot, connect=clusters, connect_seen=seen, configs=configs, configs_at=configs_at, read_at=read_at
     )
     return with_failures(snapshot, Part.CONNECT, listing.failures.items())
+
+
+def with_connector_offsets(
+    snapshot: Snapshot, asked: Iterable[str], found: Mapping[str, tuple[model_connect.ConnectorOffset, ...]]
+) -> Snapshot:
+    """Return the snapshot with the offsets of the requested connectors; offsets that were not found become unknown."""
+    gone = frozenset(asked) - found.keys()
+    return replace(snapshot, connector_offsets=merged(snapshot.connector_offsets, found, gone))
+
+
+def with_schemas(snapshot: Snapshot, listing: SchemaListing, at: datetime) -> Snapshot:
+    """Return the snapshot with the subjects of the schema registry and their configs. A subject that was not read keeps
+    its known state, with a failure.
+    """
+    kept = {name: snapshot.schemas[name] for name in listing.failures if name in snapshot.schemas}
+    gone = [subject_resource(name) for name in snapshot.schemas if name not in listing.subjects and name not in kept]
+    configs = merged(snapshot.configs, listing.configs, gone)
+    configs_at = merged(snapshot.configs_at, dict.fromkeys(listing.configs, at), gone)
+    found = replace(
+        snapshot,
+        schemas=share(snapshot.schemas, {**kept, **listing.subjects}),
+        configs=configs,
+        configs_at=configs_at,
+        read_at=_read_at(snapshot, Part.SCHEMAS, at),
+    )
+    return with_failures(found, Part.SCHEMAS, listing.failures.items())
+
+
+def with_subjects(snapshot: Snapshot, names: Collection[str], listing: SchemaListing, at: datetime) -> Snapshot:
+    """Return the snapshot with a new description of some subjects; one that is gone leaves it."""
+    others = {name: each for name, each in snapshot.schemas.items() if name not in names}
+    found = with_schemas(snapshot, listing._replace(subjects={**others, **listing.subjects}), at)
+    failures = [(each.entity, each.failure) for each in snapshot.failures if each.part == Part.SCHEMAS]
+    known = [(entity, failure) for entity, failure in failures if entity not in names]
+    read_at = {**found.read_at, Part.SCHEMAS: snapshot.read_at.get(Part.SCHEMAS, at)}
+    return with_failures(replace(found, read_at=read_at), Part.SCHEMAS, [*known, *listing.failures.items()])
+
+
+MOST_SCHEMA_TEXTS, MOST_SCHEMA_CHARACTERS = 200, 16 << 20
+"""Most texts of schemas in a snapshot, and their characters."""
+
+
+def with_schema_texts(snapshot: Snapshot, read: SchemaTexts) -> Snapshot:
+    """Return the snapshot with more texts of schemas; those that were read first leave it if they become too many."""
+    texts = {**{key: each for key, each in snapshot.schema_texts.items() if key not in read.texts}, **read.texts}
+    size = sum(len(each.text) for each in texts.values())
+    while len(texts) > MOST_SCHEMA_TEXTS or (size > MOST_SCHEMA_CHARACTERS and len(texts) > 1):
+        size -= len(texts.pop(next(iter(texts))).text)
+    return replace(snapshot, schema_texts=texts)
 
 
 def host_ranges(snapshot: Snapshot) -> bool:

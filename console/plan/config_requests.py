@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from console.model import codes
 from console.model.changes import AlterConfigs, ConfigOp
-from console.model.codes import APPEND, CONNECTOR, DELETE, SET, SUBTRACT
 from console.model.config import ConfigResource, entry_in
 from console.model.connect import AlterConnectors
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
+from console.model.subjects import AlterSchemaConfigs
 from console.plan import requests
 from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, SubtractConfig, UnsetConfig
 from console.plan.staged import Staged
 from console.plan.values import result_of
+
+_OF_SERVICES: Mapping[codes.ResourceType, tuple[type[AlterConnectors | AlterSchemaConfigs], str]] = {
+    codes.CONNECTOR: (AlterConnectors, "workers of Connect take these"),
+    codes.SCHEMA: (AlterSchemaConfigs, "the schema registry takes these"),
+}
+"""Type of a service next to the brokers -> its request, and a note."""
 
 
 def config_steps(edits: Sequence[Staged], facts: requests.Facts) -> list[requests.Step]:
@@ -26,8 +33,11 @@ def config_steps(edits: Sequence[Staged], facts: requests.Facts) -> list[request
     for staged in edits:
         assert isinstance(staged.edit, ConfigEdit)
         groups.setdefault(staged.edit.resource, []).append(staged)
-    connectors = [staged for resource, group in groups.items() if resource.type == CONNECTOR for staged in group]
-    groups = {resource: group for resource, group in groups.items() if resource.type != CONNECTOR}
+    of_services = {
+        type_: [staged for resource, group in groups.items() if resource.type == type_ for staged in group]
+        for type_ in _OF_SERVICES
+    }
+    groups = {resource: group for resource, group in groups.items() if resource.type not in of_services}
     named: dict[int, requests.Bin] = {}
     rest: list[tuple[list[Staged], int]] = []
     for resource, group in groups.items():
@@ -47,9 +57,9 @@ def config_steps(edits: Sequence[Staged], facts: requests.Facts) -> list[request
         steps.append(
             requests.Step(_request(each.staged, to, facts), tuple(each.staged), _cut_note(place, packed, reachable))
         )
-    if connectors:
-        ops = _ops(connectors, _op)
-        steps.append(requests.Step(AlterConnectors(ops), tuple(connectors), "workers of Connect take these"))
+    for type_, (request, note) in _OF_SERVICES.items():
+        if of_services[type_]:
+            steps.append(requests.Step(request(_ops(of_services[type_], _op)), tuple(of_services[type_]), note))
     # Unreachable brokers come last: their requests time out, and must not delay the others.
     for broker, each in named.items():
         if broker not in reachable:
@@ -92,10 +102,10 @@ def _ops(edits: Sequence[Staged], op: Callable[[ConfigEdit], ConfigOp]) -> dict[
 
 def _op(edit: ConfigEdit) -> ConfigOp:
     if isinstance(edit, SetConfig):
-        return ConfigOp(edit.key, SET, edit.value)
+        return ConfigOp(edit.key, codes.SET, edit.value)
     if isinstance(edit, UnsetConfig):
-        return ConfigOp(edit.key, DELETE)
-    return ConfigOp(edit.key, APPEND if isinstance(edit, AppendConfig) else SUBTRACT, edit.value)
+        return ConfigOp(edit.key, codes.DELETE)
+    return ConfigOp(edit.key, codes.APPEND if isinstance(edit, AppendConfig) else codes.SUBTRACT, edit.value)
 
 
 def _whole(edit: ConfigEdit, facts: requests.Facts, lists: Inheritance) -> ConfigOp:
@@ -103,7 +113,7 @@ def _whole(edit: ConfigEdit, facts: requests.Facts, lists: Inheritance) -> Confi
     if not isinstance(edit, AppendConfig | SubtractConfig):
         return _op(edit)
     entry = entry_in(facts.configs, edit.resource, edit.key)
-    return ConfigOp(edit.key, SET, result_of(edit, entry, lists))
+    return ConfigOp(edit.key, codes.SET, result_of(edit, entry, lists))
 
 
 def _overrides(resource: ConfigResource, facts: requests.Facts) -> Mapping[str, str | None] | None:

@@ -8,12 +8,12 @@ from msgspec import structs
 
 from console.model.broker_keys import listener_base
 from console.model.changes import FeatureTarget
-from console.model.codes import BROKER, TOPIC, ConfigType
+from console.model.codes import BROKER, CONNECTOR, TOPIC, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, is_override
 from console.model.entity_types import Lister
 from console.model.nodes import ITS_OWN, controller_named, is_broker
 from console.model.parts import Part
-from console.plan import edits
+from console.plan import connector_rules, edits
 from console.plan import staged as plan_staged
 from console.plan.kinds.features import feature_of, forbidden_at
 from console.plan.values import LIST, appended, as_compared, own_text, parse_value, parts_of, subtracted
@@ -28,6 +28,8 @@ def _check_place(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> None:
     _check_resource(edit.resource, draft)
     if not edit.key:
         raise plan_staged.Refused("the key has no name", "Name the key.")
+    if edit.resource.type == CONNECTOR and edit.key == connector_rules.NAME:
+        raise plan_staged.Refused("a connector keeps its name", "Create one with the other name, then delete this one.")
 
 
 def _check_resource(resource: ConfigResource, draft: plan_staged.Draft) -> None:
@@ -40,8 +42,10 @@ def _check_resource(resource: ConfigResource, draft: plan_staged.Draft) -> None:
             raise plan_staged.Refused(
                 f"there is no topic {resource.name}", "Check the name, refresh, or create it in this plan."
             )
-    if not resource.name and not resource.is_cluster_default:
-        raise plan_staged.Refused("the entity has no name", "Name it; only brokers have a default.")
+    if resource.type == CONNECTOR:
+        connector_rules.standing(resource.name, draft)
+    if not resource.name and not resource.is_default:
+        raise plan_staged.Refused("the entity has no name", "Name it; only brokers and schemas have a default.")
     if resource.name and not type_.names.allows(resource.name):
         default = ", or <default>" if type_.has_default else ""
         raise plan_staged.Refused(f"{resource.name} is no {type_.names.what}", f"Give {type_.names.give}{default}.")
@@ -77,6 +81,12 @@ def _check_known(resource: ConfigResource, key: str, draft: plan_staged.Draft) -
         known = draft.inheritance.keys(resource.type)
         if known:
             raise plan_staged.Refused(f"{key} is no key of {resource.type.entity.one}", _close(key, known))
+    if resource.type.entity.lister is Lister.SCHEMAS:
+        names = [each.name for each in resource.type.entity.keys]
+        if key not in names:
+            raise plan_staged.Refused(
+                f"{key} is no key of {resource.type.entity.one}", f"There are {', '.join(names)}."
+            )
     if resource.type.entity.has_levels and configs is not None and len(configs):
         known = [entry.name for entry in configs]
         raise plan_staged.Refused(f"broker {resource.name} has no logger {key}", _close(key, known))
@@ -111,8 +121,10 @@ def judge_set(edit: edits.SetConfig, draft: plan_staged.Draft) -> plan_staged.Ve
     _check_key(edit, draft)
     resource, key, value = edit.resource, edit.key, edit.value
     like = draft.like(resource, key)
+    if resource.type == CONNECTOR:
+        connector_rules.check_value(key, value, like)
     if isinstance(value, str):
-        if _is_sensitive(resource, key, like, draft):
+        if resource.type != CONNECTOR and _is_sensitive(resource, key, like, draft):
             raise plan_staged.Refused(
                 f"{key} is sensitive and is never written out",
                 f"Give it as {key}=@FILE, or {key}=? to be asked for it.",
@@ -137,6 +149,12 @@ def _parsed(resource: ConfigResource, key: str, like: ConfigEntry | None, text: 
         if level not in LOG_LEVELS:
             raise ValueError(f"{text} is no log level; there are {', '.join(LOG_LEVELS)}")
         return level
+    legal = next((each.values for each in resource.type.entity.keys if each.name == key), ())
+    if legal:
+        word = text.strip().upper()
+        if word not in legal:
+            raise ValueError(f"{plan_staged.shown(text)} is no {key}; there are {', '.join(legal)}")
+        return word
     return parse_value(key, like.type if like else ConfigType(0), text)
 
 

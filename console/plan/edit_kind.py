@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from console.model.changes import Status, Target
 from console.model.inheritance import Inheritance
+from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
@@ -27,12 +28,14 @@ class Reversal(NamedTuple):
     """The reversal of an edit.
 
     edits: the edits that revert it together; empty if it is impossible. left: the state of their targets that the edit
-    left, on which they are based. loss: the part that they do not restore; ``""`` if they restore all.
+    left, on which they are based. loss: the part that they do not restore; ``""`` if they restore all. secrets: the
+    keys that the only edit lacks because their values are kept nowhere; an operator may give them.
     """
 
     edits: tuple[Edit, ...]
     left: Was
     loss: str = ""
+    secrets: tuple[str, ...] = ()
 
 
 class EditKind:
@@ -159,6 +162,10 @@ class EditKind:
     def reversal(self, edit: Any, was: Any, recorded: Mapping[str, str]) -> Reversal:
         """Return its reversal, from the result of `recorded`."""
         return Reversal((), self.left, self.no_way_back)
+
+    def with_secrets(self, edit: Any, secrets: Mapping[str, Secret]) -> Edit:
+        """Return the edit of a reversal with the values of `Reversal.secrets` that an operator gave."""
+        raise NotImplementedError
 
     def takes_away(self, edit: Any) -> bool:
         """Return whether a missing reversal is a loss, of which the operator is warned."""

@@ -6,16 +6,18 @@ Everything that depends on the kind of an edit is in the kind's class: `console.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from msgspec import Struct
 
-from console.model import changes
+from console.model import changes, connect
 from console.model.acl import Acl
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.secret import MaybeSecret, Secret
+from console.model.subjects import SchemaReference, SubjectTarget
 from console.model.tokens import NewToken, TokenTarget
 
 
@@ -430,6 +432,102 @@ class Expire(_TokenEdit, frozen=True):
     """Make a token expire after a period from now on, or `AT_ONCE`."""
 
 
+class _ConnectorEdit(Edit, frozen=True):
+    name: str
+
+    @property
+    def target(self) -> connect.ConnectorTarget:
+        """The connector."""
+        return connect.ConnectorTarget(self.name)
+
+
+class CreateConnector(_ConnectorEdit, frozen=True):
+    """Create a connector. state: its first one, ``""`` for RUNNING."""
+
+    config: Mapping[str, MaybeSecret]
+    state: str = ""
+
+    @property
+    def holds_secret(self) -> bool:
+        """Whether the value of one of its keys is a Secret."""
+        return any(isinstance(value, Secret) for value in self.config.values())
+
+
+class DeleteConnector(_ConnectorEdit, frozen=True):
+    """Delete a connector; its offsets stay."""
+
+
+class PauseConnector(_ConnectorEdit, frozen=True):
+    """Pause the tasks of a connector: they stay where they are, and do nothing."""
+
+
+class StopConnector(_ConnectorEdit, frozen=True):
+    """End the tasks of a connector. Only then its offsets can be changed."""
+
+
+class ResumeConnector(_ConnectorEdit, frozen=True):
+    """Let a paused or stopped connector run."""
+
+
+class RestartConnector(_ConnectorEdit, frozen=True):
+    """Restart a connector. only_failed: only its failed instances; tasks: also its tasks; task: only this one."""
+
+    only_failed: bool = False
+    tasks: bool = False
+    task: int | None = None
+
+
+class ChangeConnectorOffsets(Edit, frozen=True):
+    """Give a stopped connector other offsets, in its own form. offsets: None to forget all."""
+
+    name: str
+    offsets: tuple[connect.ConnectorOffset, ...] | None
+
+    @property
+    def target(self) -> connect.ConnectorOffsetsTarget:
+        """The connector, for its offsets."""
+        return connect.ConnectorOffsetsTarget(self.name)
+
+
+class _SchemaEdit(Edit, frozen=True):
+    subject: str
+
+
+class AddSchema(_SchemaEdit, frozen=True):
+    """Register a schema as the newest version of a subject. kind: AVRO, PROTOBUF or JSON."""
+
+    kind: str
+    text: str
+    references: tuple[SchemaReference, ...] = ()
+
+    @property
+    def target(self) -> SubjectTarget:
+        """The new version: one for each subject in a plan."""
+        return SubjectTarget(self.subject, 0)
+
+
+class DropSchema(_SchemaEdit, frozen=True):
+    """Delete a version of a subject softly. version: None for the subject."""
+
+    version: int | None = None
+
+    @property
+    def target(self) -> SubjectTarget:
+        """The version, or the subject."""
+        return SubjectTarget(self.subject, self.version)
+
+
+class RestoreSchema(_SchemaEdit, frozen=True):
+    """Register the schema of a soft-deleted version again."""
+
+    version: int
+
+    @property
+    def target(self) -> SubjectTarget:
+        """The deleted version."""
+        return SubjectTarget(self.subject, self.version)
+
+
 ConfigEdit = SetConfig | UnsetConfig | AppendConfig | SubtractConfig
 QuotaEdit = SetQuota | UnsetQuota
 AclEdit = AddAcl | RemoveAcl
@@ -440,3 +538,6 @@ Election = ElectPreferred | ElectUnclean
 MoveEdit = MoveReplicas | CancelMove
 VoterEdit = JoinQuorum | LeaveQuorum
 TokenEdit = Renew | Expire
+Steering = PauseConnector | StopConnector | ResumeConnector
+ConnectorEdit = CreateConnector | DeleteConnector | Steering | RestartConnector
+SchemaEdit = AddSchema | DropSchema | RestoreSchema

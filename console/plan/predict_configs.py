@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from console.model import broker_keys, codes, config
 from console.model.inheritance import Inheritance, from_broker
+from console.model.secret import Secret
 from console.model.snapshot import Snapshot
-from console.plan.edits import ConfigEdit, UnsetConfig
+from console.plan.edits import ConfigEdit, SetConfig, UnsetConfig
 from console.plan.values import LONG, canonical, result_of
 
 Configs = Mapping[config.ConfigResource, config.ConfigSet]
@@ -224,9 +225,13 @@ def _edited(
         if isinstance(edit, UnsetConfig):
             if old is not None:
                 entries[edit.key] = without_own(old, resource, after)
+                # Of a connector's keys only those that its class defines are described without a value of its own.
+                if resource.type.entity.own_keys and not entries[edit.key].synonyms:
+                    del entries[edit.key]
             continue
         raw = result_of(edit, old, before)
-        template = old or config.ConfigEntry(edit.key, None, own, type=codes.ConfigType(0))
+        hides = isinstance(edit, SetConfig) and isinstance(edit.value, Secret)
+        template = old or config.ConfigEntry(edit.key, None, own, sensitive=hides, type=codes.ConfigType(0))
         value = None if raw is None else canonical(template.type, raw)
         if resource.type.entity.has_levels:
             entries[edit.key] = replace(template, value=value)

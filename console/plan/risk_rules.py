@@ -47,6 +47,12 @@ SETTINGS_CONTRADICT = "settings-contradict"
 OFFSETS_EXPIRE = "offsets-expire"
 ONE_RACK = "one-rack"
 OWN_LOGIN_DELETED = "own-login-deleted"
+CONNECTOR_DELETED = "connector-deleted"
+CONNECTOR_OFFSETS_CHANGED = "connector-offsets-changed"
+READERS_BREAK = "readers-break"
+NOTHING_CHECKED = "nothing-checked"
+IN_USE = "in-use"
+REFERENCE_MISSING = "reference-missing"
 NAMES = (
     ISR_ABOVE_REPLICATION,
     UNCLEAN_ELECTION,
@@ -58,6 +64,10 @@ NAMES = (
     MOVE_UNTHROTTLED,
     SETTINGS_CONTRADICT,
     ONE_RACK,
+    READERS_BREAK,
+    NOTHING_CHECKED,
+    REFERENCE_MISSING,
+    IN_USE,
     THROTTLES_EVERYONE,
     QUOTA_NEAR_ZERO,
     NEEDS_RESTART,
@@ -78,6 +88,8 @@ NAMES = (
     DEAD_LETTERS_LOST,
     PRUNES_MANY,
     TOPIC_DELETED,
+    CONNECTOR_DELETED,
+    CONNECTOR_OFFSETS_CHANGED,
 )
 """The names by which an operator accepts warnings, in the order in which those of one edit are shown."""
 

@@ -14,8 +14,9 @@ from msgspec import Struct
 from console.model import cluster
 from console.model.acl import Acl
 from console.model.changes import GroupOffsetTarget, GroupTarget, Target, TopicTarget
-from console.model.codes import TOPIC
+from console.model.codes import CONNECTOR, TOPIC
 from console.model.config import ConfigEntry, ConfigResource, entry_in, topic_resource
+from console.model.connect import ConnectorOffsetsTarget, ConnectorTarget
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
@@ -108,7 +109,11 @@ def topic_id_of(edit: Edit, snapshot: Snapshot) -> str | None:
 
 
 def subject(target: Target) -> Target:
-    """Return the subject of a target: a topic's configs and the topic itself share one, its config resource."""
+    """Return the subject of a target: a topic's configs and the topic itself share one, its config resource; so do a
+    connector, its config and its offsets.
+    """
+    if isinstance(target, ConnectorTarget | ConnectorOffsetsTarget):
+        return ConfigResource(CONNECTOR, target.name)
     return topic_resource(target.name) if isinstance(target, TopicTarget) else target
 
 
@@ -230,9 +235,14 @@ class Draft(Described):
         edit = self.topic_edit(resource.name) if resource.type == TOPIC else None
         return edit if isinstance(edit, CreateTopic) else None
 
-    def config_keys(self, topic: str) -> list[str]:
-        """Return the staged config keys of a topic, sorted."""
-        return sorted(slot.key for slot in self._configs.get(topic_resource(topic), ()))
+    def config_keys(self, resource: ConfigResource) -> list[str]:
+        """Return the staged config keys of a resource, sorted."""
+        return sorted(slot.key for slot in self._configs.get(resource, ()))
+
+    def connector_edit(self, name: str) -> Edit | None:
+        """Return the staged edit of a connector itself, neither of its config nor of its offsets."""
+        found = self._slots.get(Slot(ConnectorTarget(name), ""))
+        return found.edit if found else None
 
     def offsets_of(self, group: str) -> list[Staged]:
         """Return the staged edits of a group's offsets, in order."""

@@ -253,7 +253,7 @@ ENTITIES: columns.Columns[EntityRow] = columns.Columns(
         "name",
         columns.SCREEN,
         lambda row: row.resource.name,
-        cell=lambda row: names.DEFAULT if row.resource.is_cluster_default else clean(row.resource.name),
+        cell=lambda row: names.DEFAULT if row.resource.is_default else clean(row.resource.name),
         order=lambda row: (row.resource.name, row.resource.type),
         layout=ScreenColumn("name", "Name", flex=1, min_width=20, max_width=90, sort_key="N", priority=95),
     ),

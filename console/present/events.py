@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from itertools import groupby
 
-from console.model import changes
+from console.model import changes, connect
 from console.model.acl import Acl
-from console.model.codes import BROKER, GROUP
+from console.model.codes import BROKER, CONNECTOR, GROUP
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.numbers import Data
 from console.model.quota import QuotaEntity
@@ -18,8 +18,8 @@ from console.present.names import HIDDEN, NOTHING, plural
 from console.present.text import Line, clean
 from console.present.triage import WORDS
 from console.present.values import config_value, human_or_text, with_unit
+from console.triage import events as triage_events
 from console.triage.config_changes import HIDDEN as UNTOLD
-from console.triage.events import ID, MEMBERS, Event, Kind, Place
 from widgets.row_source import Column as ScreenColumn
 
 NOT_KAC = "not kac"
@@ -27,38 +27,43 @@ NOT_KAC = "not kac"
 MOST_NAMED = 8
 """Most places in the details of an event."""
 
-GROUPS: tuple[tuple[str, frozenset[Kind]], ...] = (
-    ("all kinds", frozenset(Kind)),
-    *((name, frozenset(kinds)) for name, kinds in groupby(Kind, lambda kind: kind.about.shown_with)),
+GROUPS: tuple[tuple[str, frozenset[triage_events.Kind]], ...] = (
+    ("all kinds", frozenset(triage_events.Kind)),
+    *((name, frozenset(kinds)) for name, kinds in groupby(triage_events.Kind, lambda kind: kind.about.shown_with)),
 )
 """Kinds of events that are shown together, by their name in the pane's head."""
 
 
-def what_text(event: Event) -> str:
+def what_text(event: triage_events.Event) -> str:
     """Return the subject of an event: ``broker 3``, ``topic audit retention.ms``, ``broker 2 ISR, stock (3
     partitions)``."""
     place, many = event.place, event.units > 1
     match place.kind:
-        case Kind.LEADER:
+        case triage_events.Kind.LEADER:
             return f"leader of {_partitions(event)}"
-        case Kind.ISR:
+        case triage_events.Kind.ISR:
             return f"broker {place.key} ISR, {_partitions(event)}"
-        case Kind.REPLICAS:
+        case triage_events.Kind.REPLICAS:
             return f"replicas of {_partitions(event)}"
-        case Kind.CONTROLLER:
+        case triage_events.Kind.CONTROLLER:
             return "active controller"
-        case Kind.BROKER if isinstance(place.about, changes.BrokerTarget):
+        case triage_events.Kind.BROKER if isinstance(place.about, changes.BrokerTarget):
             name = f"broker {place.about.id} {place.key}".rstrip()
             return f"{name} came and went, {event.times} changes" if event.times > 1 else name
-        case Kind.OFFSET:
+        case triage_events.Kind.OFFSET:
             return f"offsets of {_partitions(event)}"
-        case Kind.ACL if isinstance(place.about, Acl):
+        case triage_events.Kind.ACL if isinstance(place.about, Acl):
             acl = place.about
             word = f"{acl.permission.name.lower()} {acl.operation.name}"
             return plural(event.count, "ACL") if many else f"{clean(acl.principal)} {word}"
+        case triage_events.Kind.CONNECTOR if isinstance(place.about, connect.ConnectTarget):
+            return _of_connect(event, place.about)
+        case triage_events.Kind.CONNECTOR:
+            which = plural(event.units, "connector") if many else names.target(place.about)
+            return which + (" tasks" if place.key == triage_events.TASKS else "")
         case kind if kind.about.one:
             which = plural(event.units, kind.about.one) if many else names.target(place.about)
-            return which + (" members" if place.key == MEMBERS else "")
+            return which + (" members" if place.key == triage_events.MEMBERS else "")
         case _:
             whose = names.target(place.about)
             if many and isinstance(place.about, ConfigResource):
@@ -68,7 +73,15 @@ def what_text(event: Event) -> str:
             return f"{whose} {clean(place.key)}".rstrip()
 
 
-def _partitions(event: Event) -> str:
+def _of_connect(event: triage_events.Event, cluster: connect.ConnectTarget) -> str:
+    """Return the subject of an event of a Connect cluster: its rebalances, or a worker."""
+    if event.place.key != triage_events.UNPLACED:
+        return f"worker {clean(event.place.key)} of {names.target(cluster)}"
+    several = f", {event.times} changes" if event.times > 1 else ""
+    return f"{names.target(cluster)} rebalances{several}"
+
+
+def _partitions(event: triage_events.Event) -> str:
     about = event.place.about
     if isinstance(about, changes.GroupOffsetTarget):
         if event.units > 1:
@@ -83,7 +96,7 @@ def _partitions(event: Event) -> str:
     return names.partition(about.topic, about.number)
 
 
-def side(event: Event, value: str | None, *, exact: bool = False) -> str:
+def side(event: triage_events.Event, value: str | None, *, exact: bool = False) -> str:
     """Return the old or new value of an event as text; ``…`` if its places differ in it.
 
     Args:
@@ -94,23 +107,32 @@ def side(event: Event, value: str | None, *, exact: bool = False) -> str:
     if value == UNTOLD:
         return HIDDEN
     if value is None:
-        none = {Kind.BROKER: "gone", Kind.LEADER: "none", Kind.ISR: "out", Kind.OFFSET: "none"}
-        return NOTHING if place.kind is Kind.BROKER and place.key else none.get(place.kind, NOTHING)
+        if place.key == triage_events.UNPLACED:
+            return "all run"
+        none = {
+            triage_events.Kind.BROKER: "gone",
+            triage_events.Kind.LEADER: "none",
+            triage_events.Kind.ISR: "out",
+            triage_events.Kind.OFFSET: "none",
+        }
+        return NOTHING if place.kind is triage_events.Kind.BROKER and place.key else none.get(place.kind, NOTHING)
     match place.kind:
-        case Kind.CONFIG:
+        case triage_events.Kind.CONFIG:
             return with_unit(place.key, value) if exact else _short(place.key, value)
         case _ if not value:
             return "…"
-        case Kind.QUOTA:
+        case triage_events.Kind.QUOTA:
             return quota(place.key, float(value))
-        case Kind.ACL if isinstance(place.about, Acl):
+        case triage_events.Kind.ACL if isinstance(place.about, Acl):
             return (
                 "set" if event.count > 1 else names.acl_resource(place.about.resource_type, place.about.resource_name)
             )
-        case Kind.TOPIC if place.key == ID:
+        case triage_events.Kind.TOPIC if place.key == triage_events.ID:
             return clean(value) if exact else "a topic" if value == event.was else "another topic"
-        case Kind.TOPIC:
+        case triage_events.Kind.TOPIC:
             return plural(int(value), "partition")
+        case triage_events.Kind.CONNECTOR if place.key == triage_events.UNPLACED:
+            return f"{plural(int(value), 'instance')} without a worker"
         case kind:
             return clean(kind.about.value(value))
 
@@ -119,20 +141,20 @@ def _short(key: str, value: str) -> str:
     return "∞" if config_value(key, value) == "no limit" else human_or_text(key, value)
 
 
-def who_text(event: Event) -> str:
+def who_text(event: triage_events.Event) -> str:
     """Return the author of a change in the journal; ``not kac`` if only a request can have made it, else a dash."""
     if event.author is not None:
         return clean(event.author.who)
-    return NOT_KAC if event.kind.about.by_requests else NOTHING
+    return NOT_KAC if event.is_by_request else NOTHING
 
 
-def words(event: Event) -> str:
+def words(event: triage_events.Event) -> str:
     """Return the text that a filter searches: the line of an event, and all its named places."""
     line = (what_text(event), side(event, event.was), side(event, event.became), who_text(event), event.kind.value)
     return " ".join((*line, *map(place_text, event.places)))
 
 
-def details(event: Event) -> list[Line]:
+def details(event: triage_events.Event) -> list[Line]:
     """Return the details of an event, its title first."""
     was, became = (side(event, value, exact=True) for value in (event.was, event.became))
     lines: list[Line] = [
@@ -141,30 +163,30 @@ def details(event: Event) -> list[Line]:
     ]
     severity: Line = [("   ", ""), (WORDS[event.severity], "failed")] if event.trouble else []
     lines.append([(seen_text(event), "muted"), *severity])
-    if event.kind is Kind.ACL or event.count > 1:
+    if event.kind is triage_events.Kind.ACL or event.count > 1:
         lines.append([(_named(event), "")])
     if event.author is not None:
         lines.append(
             [("Who: ", "muted"), (clean(event.author.who), "strong"), (f", change {event.author.number}", "muted")]
         )
-    elif event.kind.about.by_requests:
+    elif event.is_by_request:
         lines.append([("Who: the protocol does not say; not in this host's journal", "muted")])
     return lines
 
 
-def seen_text(event: Event) -> str:
+def seen_text(event: triage_events.Event) -> str:
     """Return the time range in which an event happened."""
     if event.since is None:
         return f"seen at {clock(event.until)}"
     return f"seen between {clock(event.since)} and {clock(event.until)}"
 
 
-def _named(event: Event) -> str:
+def _named(event: triage_events.Event) -> str:
     some = ", ".join(place_text(place) for place in event.places[:MOST_NAMED])
     return f"{some} and {event.count - MOST_NAMED:,} more" if event.count > MOST_NAMED else some
 
 
-def place_text(place: Place) -> str:
+def place_text(place: triage_events.Place) -> str:
     """Return the name of a place."""
     about = place.about
     return (
@@ -177,7 +199,7 @@ def place_text(place: Place) -> str:
 # -- the entity of an event --------------------------------------------------------------------------------------------
 
 
-def about_of(place: Place) -> ConfigResource | QuotaEntity | str | None:
+def about_of(place: triage_events.Place) -> ConfigResource | QuotaEntity | str | None:
     """Return the entity of an event as the panes identify it: a config resource, a quota entity, a group's name; None
     for others."""
     match place.about:
@@ -189,13 +211,15 @@ def about_of(place: Place) -> ConfigResource | QuotaEntity | str | None:
             return broker_resource(number)
         case changes.GroupTarget(name=name) | changes.GroupOffsetTarget(group=name):
             return name
+        case connect.ConnectorTarget(name=name):
+            return ConfigResource(CONNECTOR, name)
         case ConfigResource() | QuotaEntity():
             return place.about
         case _:
             return None
 
 
-def concerns(event: Event, about: object) -> bool:
+def concerns(event: triage_events.Event, about: object) -> bool:
     """Return whether an event is about an entity; a group's configs are about the group, an ISR also about its broker.
 
     Args:
@@ -206,7 +230,11 @@ def concerns(event: Event, about: object) -> bool:
         if mine == about or (isinstance(mine, ConfigResource) and mine.type == GROUP and mine.name == about):
             return True
         # Leaders and ISRs are events of partitions, which have the brokers only in their values.
-        if isinstance(about, ConfigResource) and about.type == BROKER and event.kind in (Kind.ISR, Kind.LEADER):
+        if (
+            isinstance(about, ConfigResource)
+            and about.type == BROKER
+            and event.kind in (triage_events.Kind.ISR, triage_events.Kind.LEADER)
+        ):
             return about.name in (place.key, event.was, event.became)
     return False
 
@@ -214,16 +242,16 @@ def concerns(event: Event, about: object) -> bool:
 # -- a terminal, and JSON ----------------------------------------------------------------------------------------------
 
 
-def line(event: Event) -> str:
+def line(event: triage_events.Event) -> str:
     """Return an event as a line of text: time, ``!`` for trouble, subject, old → new value, author."""
     mark = "!" if event.trouble else " "
     change = f"{side(event, event.was)} → {side(event, event.became)}"
     return f"{clock(event.until)} {mark} {what_text(event)}  {change}  {who_text(event)}"
 
 
-def _plain(value: str | None, kind: Kind) -> str | None:
+def _plain(value: str | None, kind: triage_events.Kind) -> str | None:
     # Only a config can be set to the empty text; elsewhere that means places with different values.
-    return None if value == UNTOLD or (value == "" and kind is not Kind.CONFIG) else value
+    return None if value == UNTOLD or (value == "" and kind is not triage_events.Kind.CONFIG) else value
 
 
 def _moment(at: datetime) -> str:
@@ -246,6 +274,10 @@ def _subject(about: changes.Target) -> dict[str, Data]:
             return {"entity_type": names.resource_word(about.type), "entity_name": about.name}
         case QuotaEntity():
             return {"entity": dict(about.as_dict())}
+        case connect.ConnectorTarget():
+            return {"connector": about.name}
+        case connect.ConnectTarget():
+            return {"connect": about.name}
         case changes.ScramUser():
             return {"user": about.user, "mechanism": about.mechanism.label}
         case Acl():
@@ -257,7 +289,7 @@ def _subject(about: changes.Target) -> dict[str, Data]:
             return {"what": names.target(about)}
 
 
-EVENTS: Columns[Event] = Columns(
+EVENTS: Columns[triage_events.Event] = Columns(
     Column("v", OBJECT, lambda _event: 1, "number"),
     Column(
         "trouble",

@@ -69,7 +69,7 @@ def _left(seconds: float | None) -> Data:
     return None if seconds is None else max(1, round(seconds))
 
 
-def _behind_column(get: Callable[[R], Behind], views: frozenset[columns.View]) -> columns.Column[R]:
+def behind_column(get: Callable[[R], Behind], views: frozenset[columns.View]) -> columns.Column[R]:
     """Return the column of a lag as a time."""
     return columns.Column(
         "lag_seconds",
@@ -195,7 +195,7 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
         text=lambda row: lag_total(row.lag),
         layout=ScreenColumn("lag", "Lag", min_width=8, max_width=16, align="right", priority=90, sort_key="L"),
     ),
-    _behind_column(lambda row: row.behind, columns.EVERYWHERE | columns.DETAIL),
+    behind_column(lambda row: row.behind, columns.EVERYWHERE | columns.DETAIL),
     columns.Column(
         "trend",
         columns.DATA | columns.SCREEN | columns.DETAIL,
@@ -352,7 +352,7 @@ LAGS: columns.Columns[PartitionRow] = columns.Columns(
         cell=lambda row: (count(row.at.lag), "strong") if row.at.lag > 0 else count(row.at.lag),
         layout=ScreenColumn("lag", "Lag", min_width=6, max_width=20, align="right", priority=95, sort_key="L"),
     ),
-    _behind_column(lambda row: row.behind, columns.OVER_POLLS),
+    behind_column(lambda row: row.behind, columns.OVER_POLLS),
     columns.Column("lag_seconds_unknown", columns.DATA, lambda row: row.behind.why or None),
     columns.Column(
         "trend",

@@ -19,13 +19,14 @@ from console.model.quota import CLIENT_ID, IP, USER
 from console.model.snapshot import Snapshot
 from console.model.tokens import DelegationToken
 from console.plan.amounts import unit_of, utc_time
-from console.present import columns
+from console.present import columns, connectors
 from console.present.acls import ACLS
 from console.present.brokers import BROKERS
 from console.present.groups import GROUPS
 from console.present.names import NOTHING, named
 from console.present.quorum import QUORUM, quorum_rows
 from console.present.quotas import QUOTAS
+from console.present.schemas import SCHEMAS, schema_rows
 from console.present.text import Line, clean
 from console.present.topics import TOPICS
 from widgets.row_source import Column as ScreenColumn
@@ -302,7 +303,15 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "loggers": Kind(LOGGERS, logger_rows, lambda row: row.entry.name, (Part.CONFIGS,)),
         **{each.plural: _resources(each) for each in listed_alone()},
         "scram": Kind(SCRAM, scram_rows, lambda row: row.user, (Part.SCRAM,)),
+        "schemas": Kind(SCHEMAS, schema_rows, parts=(Part.SCHEMAS,)),
         "tokens": Kind(TOKENS, token_rows, lambda row: row.id, (Part.TOKENS,)),
+        "connectors": Kind(connectors.CONNECTORS, connectors.connector_rows, parts=(Part.CONNECT,)),
+        "connect-workers": Kind(
+            connectors.WORKERS, connectors.worker_rows, lambda row: row.worker.address, (Part.CONNECT,)
+        ),
+        "connect-plugins": Kind(
+            connectors.PLUGINS, connectors.plugin_rows, lambda row: row.plugin.class_name, (Part.CONNECT,)
+        ),
     }
 )
 

@@ -21,6 +21,7 @@ NOTHING = "–"
 _SOURCE_WORDS: dict[int, str] = {
     **{each.own_source: each.word for each in BY_NUMBER.values()},
     codes.DYNAMIC_DEFAULT_BROKER_CONFIG: f"cluster {DEFAULT}",
+    codes.DYNAMIC_DEFAULT_SCHEMA_CONFIG: f"schema {DEFAULT}",
     codes.STATIC_BROKER_CONFIG: "static broker",
     codes.DEFAULT_CONFIG: "default",
 }
@@ -56,7 +57,7 @@ def spoken(name: str) -> str:
 
 def resource(target: ConfigResource) -> str:
     """Return a resource as ``topic orders``, ``broker 2``, ``broker <default>``."""
-    return f"{resource_word(target.type)} {DEFAULT if target.is_cluster_default else spoken(target.name)}"
+    return f"{resource_word(target.type)} {DEFAULT if target.is_default else spoken(target.name)}"
 
 
 def quota_entity(entity: QuotaEntity) -> str:

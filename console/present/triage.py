@@ -147,6 +147,9 @@ def subject_text(subject: Subject) -> str:
     if subject.group is not None:
         where = f" {_topic_text(subject)}" if subject.topic is not None else ""
         return f"group {clean(subject.group)}{where}"
+    if subject.connector is not None:
+        task = f" task {subject.task}" if subject.task is not None else ""
+        return f"connector {clean(subject.connector)}{task}"
     if subject.topic is not None:
         return _topic_text(subject)
     if subject.rack is not None:

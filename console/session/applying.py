@@ -20,8 +20,8 @@ from msgspec.structs import replace
 from console.admin.errors import AdminError
 from console.journal.entries import Answered, Ended, Entry, Intent, Note, this_operator, this_process
 from console.journal.segments import JournalError
-from console.lake.sensitive import seems_sensitive
 from console.model.changes import AlterConfigs, ChangeRequest, Outcome, Status
+from console.model.codes import CONNECTOR
 from console.model.failure import Failure
 from console.model.journal_lines import Request, Sending
 from console.model.snapshot import Snapshot
@@ -38,6 +38,7 @@ from console.plan.requests import Facts, Step
 from console.plan.reversal import way_back
 from console.plan.risks import risks
 from console.plan.staged import Staged
+from console.sensitive import is_reference, seems_sensitive
 from console.session.apply_run import ApplyRun, Recorded
 from console.session.checking import checked
 from console.session.describe_again import describe_again
@@ -327,7 +328,10 @@ def _entry(staged: Staged, fresh: Snapshot, at: datetime, overridden: frozenset[
 def _is_secret(edit: edits.Edit) -> bool:
     """Return whether an edit has a value that is never recorded: a Secret, or a text under a key that looks
     sensitive."""
-    return edit.holds_secret or (isinstance(edit, edits.SetConfig) and seems_sensitive(edit.key))
+    if edit.holds_secret or not isinstance(edit, edits.SetConfig):
+        return edit.holds_secret
+    is_safe = edit.resource.type == CONNECTOR and is_reference(str(edit.value))
+    return seems_sensitive(edit.key) and not is_safe
 
 
 def _request(step: Step, facts: Facts, slots: Mapping[edits.Slot, int]) -> Request:

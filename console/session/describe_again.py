@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from console.model import changes
+from console.model import changes, connect
 from console.model import snapshot as refresh
 from console.model.acl import Acl, filter_for
 from console.model.cluster import Partition, ScramListing, TopicListing, partition_in
@@ -20,6 +20,7 @@ from console.model.config import ConfigResource, topic_resource
 from console.model.parts import Part
 from console.model.quota import QuotaEntity, filter_for_entity
 from console.model.snapshot import Snapshot, TopicPartition, with_scram
+from console.model.subjects import SubjectTarget
 from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
 from console.session import snapshot_reader
@@ -221,6 +222,16 @@ async def _whole(part: Part, client: Client, _known: Snapshot, _targets: Sequenc
     return read or (lambda snapshot, at: _marked(snapshot, part, read=False, at=at))
 
 
+async def _subjects(client: Client, _known: Snapshot, targets: Sequence[SubjectTarget]) -> Learned:
+    from console.admin.schemas import describe_schemas
+
+    names = list(dict.fromkeys(target.name for target in targets))
+    listing = await _allowed(client.run(describe_schemas, names))
+    if listing is None:
+        return lambda snapshot, at: _marked(snapshot, Part.SCHEMAS, read=False, at=at)
+    return lambda snapshot, at: refresh.with_subjects(snapshot, names, listing, at)
+
+
 async def _leaders(
     client: Client, known: Snapshot, targets: Sequence[changes.PartitionTarget | changes.MoveTarget]
 ) -> Learned:
@@ -321,6 +332,16 @@ async def _voters(client: Client, _known: Snapshot, _targets: Sequence[changes.V
     return lambda snapshot, at: refresh.with_quorum(snapshot, quorum, at)
 
 
+async def _connector_offsets(
+    client: Client, known: Snapshot, targets: Sequence[connect.ConnectorOffsetsTarget]
+) -> Learned:
+    names = [target.name for target in targets]
+    with_connectors, with_offsets = await asyncio.gather(
+        _whole(Part.CONNECT, client, known, targets), snapshot_reader.read_connector_offsets(client, names)
+    )
+    return lambda snapshot, at: with_offsets(with_connectors(snapshot, at), at)
+
+
 READERS: Mapping[type, TargetReader] = {
     changes.TopicTarget: _topics,
     Home: _homes,
@@ -337,6 +358,8 @@ READERS: Mapping[type, TargetReader] = {
     changes.BrokerTarget: _brokers,
     changes.ProducerTarget: _transactions,
     changes.VoterTarget: _voters,
+    connect.ConnectorOffsetsTarget: _connector_offsets,
+    SubjectTarget: _subjects,
 }
 """Type of target -> its reader; for other types, the part that shows them is read as a whole. The results of earlier
 entries update a snapshot first."""

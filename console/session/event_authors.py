@@ -11,7 +11,7 @@ from console.journal.history import Change, State
 from console.model.changes import GroupTarget
 from console.model.snapshot import Snapshot
 from console.plan.current_state import current_state, wanted
-from console.plan.edits import Slot
+from console.plan.edits import RestartConnector, Slot
 from console.plan.staged import Described
 from console.triage.events import Difference, Kind, Place, seen_between
 from console.triage.facts import Author
@@ -20,6 +20,8 @@ SLACK = timedelta(seconds=5)
 """Time after its sending in which a change may still be missing from another broker's answer."""
 LONGEST = timedelta(minutes=10)
 """How far back a change is searched for if the last read of the former value is unknown."""
+RESTARTS_FOR = timedelta(hours=1)
+"""How far back restarts of connectors are searched for."""
 _STATES = (State.APPLIED, State.UNKNOWN, State.UNDER_WAY)
 
 
@@ -84,3 +86,22 @@ def authors(
                 author = Author(who_text(change), change.number, change.last_sent, reverts)
                 by_place.update(dict.fromkeys(mine, author))
     return by_place
+
+
+def restarts(latest: Iterator[Change], names: frozenset[str], at: datetime) -> dict[str, Author]:
+    """Return the last restart of each of these connectors that the journal has.
+
+    Args:
+        latest: the changes of the journal, the latest first; only those of the last hour are read.
+        names: kac's names of connectors.
+        at: now, UTC.
+    """
+    found: dict[str, Author] = {}
+    for change in takewhile(lambda each: (each.last_sent or each.intent.at) >= at - RESTARTS_FOR, latest):
+        for place, entry in enumerate(change.entries):
+            edit, sent = entry.staged.edit, change.last_sent
+            if not isinstance(edit, RestartConnector) or edit.name not in names or sent is None:
+                continue
+            if change.state(place) in _STATES:
+                found.setdefault(edit.name, Author(who_text(change), change.number, sent))
+    return found

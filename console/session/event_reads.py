@@ -19,9 +19,10 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.present.names import plural
 from console.session import scheduler
-from console.session.parts import FOR_EVENTS, FOR_SCREEN, PACES
+from console.session.parts import FOR_EVENTS, FOR_SCREEN, PACES, is_had
 
 if TYPE_CHECKING:
+    from console.admin.settings import ConnectionSettings
     from console.session.session import Session
 
 LONGEST_REST = 10.0
@@ -72,10 +73,9 @@ class EventReads(scheduler.Scheduler):
             Part.RESOURCES: self._list,
             Part.CONFIGS: self._read_configs,
         }
-        at_controllers = self._session.context.settings.controllers
         for part, every in self._every.items():
-            if at_controllers and not part.about.at_controllers:
-                continue  # controllers know nothing else that changes
+            if not is_had(part, self._session.context.settings):
+                continue
             read = own.get(part) or partial(self._read_whole, part)
             if part is Part.CONFIGS:
                 every = scheduler.STEP
@@ -154,12 +154,16 @@ async def longest_ago(
 # -- gaps of watching. Pure --------------------------------------------------------------------------------------------
 
 
-def gaps(snapshot: Snapshot, now: datetime) -> list[str]:
-    """Return the parts that are not watched, not read yet, or late, a few words each; empty if all are watched."""
+def gaps(snapshot: Snapshot, settings: ConnectionSettings, now: datetime) -> list[str]:
+    """Return the parts that are not watched, not read yet, or late, a few words each; empty if all are watched.
+
+    Args:
+        settings: of the context; what they do not name is not missed.
+    """
     texts = []
     refused = {failure.part for failure in snapshot.failures if not failure.entity}
     for part in Part:
-        if not part.about.is_watched:
+        if not part.about.is_watched or not is_had(part, settings):
             continue
         if part in refused:
             why = next(each.failure.name for each in snapshot.failures if each.part == part and not each.entity)

@@ -17,6 +17,7 @@ from console.journal.history import Change, Due, History, State, latest_changes
 from console.model.changes import Status
 from console.model.failure import Failure
 from console.model.journal_lines import Closed, Decided, Mended, Place
+from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import conflicts, rebase
 from console.plan.edits import AclEdit, ConfigEdit, DeleteTopic, QuotaEdit, Slot
@@ -26,6 +27,7 @@ from console.plan.reversal import reversal
 from console.plan.staged import UNREAD, Staged, Was, topic_id_of
 from console.present import names
 from console.present.failures import how_to_settle
+from console.present.text import clean
 from console.session.former_changes import any_journal, history_of, read_open, reconcile_open
 from console.session.journal_access import in_journal
 from console.session.read_again import read_again
@@ -187,10 +189,11 @@ async def mend(journal: JournalFile, principal: str) -> bool:
 
 class Back(NamedTuple):
     """The reversal of an edit. staged: based on the result of the edit; empty without a reversal. note: why it has no
-    reversal, or the part that can't be restored."""
+    reversal, or the part that can't be restored. secrets: keys whose values are kept nowhere."""
 
     staged: tuple[Staged, ...]
     note: str
+    secrets: tuple[str, ...] = ()
 
 
 class RevertReport(Struct, frozen=True):
@@ -228,7 +231,9 @@ def _opposite(change: Change, index: int, new: frozenset[str]) -> Back:
         return Back((), note or f"{what}: can't be taken back")
     topic_id = change.topic_ids.get(index, entry.staged.topic_id)
     of = Place(change.number, index)
-    return Back(tuple(Staged(edit, back.left, reverts=of, topic_id=topic_id) for edit in back.edits), note)
+    return Back(
+        tuple(Staged(edit, back.left, reverts=of, topic_id=topic_id) for edit in back.edits), note, back.secrets
+    )
 
 
 async def stage_opposites(session: Session, past: History, backs: Sequence[Back]) -> RevertReport:
@@ -284,12 +289,38 @@ def _base(left: Was, now: Was) -> Was:
     return now if left is UNREAD else left
 
 
-async def stage_revert(session: Session, number: int) -> RevertReport:
-    """Stage the reversal of a change. Raises Refused for an unknown number, AdminError."""
+AskSecret = Callable[[str], Awaitable[Secret]]
+"""Asks the operator for a secret, by its prompt; the empty one if it is to be left out."""
+
+
+async def _asked(back: Back, ask: AskSecret) -> Back:
+    """Return a reversal with the secrets that the operator gives."""
+    if not back.secrets:
+        return back
+    (staged,) = back.staged
+    of = names.target(staged.edit.target)
+    given = {key: await ask(f"{of} {clean(key, 80)} (empty: leave it out)") for key in back.secrets}
+    known = {key: secret for key, secret in given.items() if secret.reveal()}
+    edit = kind_of(staged.edit).with_secrets(staged.edit, known)
+    note = back.note if len(known) < len(given) else f"{of}: it comes back stopped"
+    return Back((structs.replace(staged, edit=edit),), note)
+
+
+async def stage_revert(session: Session, number: int, ask: AskSecret | None = None) -> RevertReport:
+    """Stage the reversal of a change.
+
+    Args:
+        ask: for secrets that are kept nowhere; None leaves them out.
+
+    Raises:
+        Refused: for an unknown number.
+        AdminError: the connection to the cluster is lost.
+    """
     journal = await session.journal()
     await reconcile_open(session.client, session.context, session.snapshot, journal)
     past = await read_around(journal, number)
-    return await stage_opposites(session, past, opposites(past.changes[number]))
+    backs = opposites(past.changes[number])
+    return await stage_opposites(session, past, [await _asked(each, ask) for each in backs] if ask else backs)
 
 
 def _now() -> datetime:

@@ -21,14 +21,17 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from console.model.failure import Failure
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
+from console.session.parts import SERVICES
 from console.session.slow_polls import tls_listeners
-from console.session.snapshot_reader import Client, Learned, SnapshotReader
+from console.session.snapshot_reader import Client, Learned, SnapshotReader, read_schema_texts
 
 if TYPE_CHECKING:
     from console.contexts import Context
 
 _BY_THEMSELVES = frozenset({Part.CLUSTER, Part.CONFIGS, Part.LAGS, Part.CERTIFICATES})
 """Parts that are read before, or after, all others."""
+MOST_SUBJECTS = 100
+"""Most subjects whose versions are compared."""
 _LARGE = frozenset({Part.QUOTAS, Part.ACLS, Part.LOG_DIRS})
 
 
@@ -57,10 +60,13 @@ async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule], old: time
             failed = [("", error.failure)]
             reader.learn(lambda known, _at: refresh.with_failures(known, part, failed))
 
-    parts = needed - _BY_THEMSELVES - fresh
+    parts = needed - _BY_THEMSELVES - fresh - absent_parts(reader.context)
     # Large answers come last, and would let the others wait until they are given up.
     for some in (parts - _LARGE, parts & _LARGE):
         await asyncio.gather(*map(read, sorted(some)))
+    if Part.SCHEMAS in needed:
+        names = [*reader.snapshot.schemas][:MOST_SUBJECTS]
+        await reader.keep(read_schema_texts(reader.client, reader.snapshot, names))
     resources = [*_resources(reader.snapshot, types)]
     if GROUP in types:
         resources += await reader.list_resources((GROUP,))
@@ -107,7 +113,12 @@ def seen_by(
         at: now, UTC.
         certificates: None if they were not read.
     """
-    return Seen(snapshot, at, certificates, context.throttles, context.lint)
+    return Seen(snapshot, at, certificates, context.throttles, context.lint, absent_parts(context))
+
+
+def absent_parts(context: Context) -> frozenset[Part]:
+    """Return the parts of services that a context does not name."""
+    return frozenset(part for part, named in SERVICES.items() if not named(context.settings))
 
 
 async def _certificates(

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.model.parts import Part
-from console.model.snapshot import Snapshot, with_connect, with_scram
+from console.model.snapshot import Snapshot, with_connect, with_schemas, with_scram
+
+if TYPE_CHECKING:
+    from console.admin.settings import ConnectionSettings
 
 
 class Paces(NamedTuple):
@@ -55,12 +58,27 @@ PACES: Mapping[Part, Paces] = {
     Part.SCRAM: Paces(30.0, 30.0, 10.0, after=_LATER),
     Part.TOKENS: Paces(30.0, 30.0, 60.0, after=_LATER, is_rare=True),
     Part.CONNECT: Paces(5.0, 10.0, 5.0, after=_LATER),
+    Part.SCHEMAS: Paces(30.0, 30.0, 30.0, after=_LATER),
     Part.RESOURCES: Paces(events=50.0, screen=50.0),
     Part.VIEWS: Paces(triage=2.0, after=_LATER),
     Part.AUTHORS: Paces(triage=1.0, after=_LATER),
     Part.REQUEST_LOGS: Paces(triage=2.0, after=_LATER),
 }
 """All parts that are read repeatedly, in the order in which their reads begin."""
+
+
+SERVICES: Mapping[Part, Callable[[ConnectionSettings], object]] = {
+    Part.CONNECT: lambda settings: settings.connect,
+    Part.SCHEMAS: lambda settings: settings.schemas,
+}
+"""The parts of services next to the brokers: nothing reads one if the settings do not name its service."""
+
+
+def is_had(part: Part, settings: ConnectionSettings) -> bool:
+    """Return whether what a context connects to has a part: controllers have few, and services are in the settings."""
+    if settings.controllers and not part.about.at_controllers:
+        return False
+    return part not in SERVICES or bool(SERVICES[part](settings))
 
 
 FOR_EVENTS = {part: each.events for part, each in PACES.items() if each.events is not None}
@@ -86,6 +104,7 @@ LISTED: Mapping[Part, Listed] = {
     Part.SCRAM: Listed("scram", "describe_scram", with_scram),
     Part.TOKENS: Listed("tokens", "describe_tokens"),
     Part.CONNECT: Listed("connect", "describe_connect", with_connect),
+    Part.SCHEMAS: Listed("schemas", "describe_schemas", with_schemas),
     Part.FEATURES: Listed("features", "describe_features", may_be_refused=False),
 }
 """The parts that one operation reads."""

@@ -10,11 +10,14 @@ from console.language.snapshot_parts import Needs, one_broker, one_topic
 from console.model import snapshot as refresh
 from console.model.codes import BROKER, BROKER_LOGGER, IN_RESOURCE_LISTS, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, is_override, topic_resource
+from console.model.connect import ConnectListing
 from console.model.nodes import is_broker
 from console.model.parts import Part, part_named
 from console.model.snapshot import Snapshot, TopicPartition
+from console.model.subjects import SchemaListing
 from console.plan.stale_throttles import LOG_DIRS_RATE
 from console.session import snapshot_reader
+from console.session.connector_reads import asked_for_users, read_dead_letters, sink_groups
 from console.session.group_reads import held_offsets
 
 if TYPE_CHECKING:
@@ -42,6 +45,11 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
     await _read_first(session, need, sparing=sparing)
     if not all(is_broker(session.snapshot, each) for each in _named_brokers(need)):  # others may be controllers
         await session.read_quorum()
+    if need.connectors:
+        await session.poll_groups(sink_groups(session.snapshot), times=TIMES)
+        await session.keep(read_dead_letters(session.client, session.snapshot))
+    if need.users_of:
+        await session.poll_groups(asked_for_users(session.snapshot))
     # Groups are chosen by patterns, so the list of groups has to be read first.
     await session.poll_groups(_lagging(session.snapshot, need), times=TIMES if need.lag_times else 0)
     groups = {group for group, _ in need.group_positions} & session.snapshot.group_positions.keys()
@@ -61,6 +69,8 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         session.learn(lambda known, at: refresh.with_topics(known, held.topic, whole=False, at=at))
         if held.places:
             await session.keep(snapshot_reader.read_transactions(session.client, held.places))
+    if need.schema_texts:
+        await session.keep(snapshot_reader.read_schema_texts(session.client, session.snapshot, need.schema_texts))
     for topic in sorted(need.tiered):
         await session.read_tiered(topic)
     lost = _in_trouble(session.snapshot, need.replica_logs)
@@ -86,6 +96,11 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
         parts.add(Part.CLUSTER)  # its id is checked: another cluster's answers must not count as this one's
     if TOPIC in need.every or (need.held and not session.context.settings.controllers):
         parts.add(Part.TOPICS)
+    if need.changes_connectors and not session.context.settings.connect:
+        # Then a connector that a statement names does not exist, whatever its name.
+        session.learn(lambda known, at: refresh.with_connect(known, ConnectListing({}, {}, {}), at))
+    if need.schema_texts and not session.context.settings.schemas:
+        session.learn(lambda known, at: refresh.with_schemas(known, SchemaListing(), at))
     first = [session.read_whole(part_named(part)) for part in sorted(parts)]
     if need.quotas_of and Part.QUOTAS not in need.parts:
         first.append(session.keep(snapshot_reader.read_quotas_of(session.client, sorted(need.quotas_of, key=repr))))
@@ -102,6 +117,10 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
         first.append(session.keep(snapshot_reader.read_group_positions(session.client, names)))
     if need.transactions:
         first.append(session.keep(snapshot_reader.read_transactions(session.client, sorted(need.transactions))))
+    if need.connector_classes:
+        first.append(session.keep(snapshot_reader.read_connector_classes(session.client, need.connector_classes)))
+    if need.connector_offsets:
+        first.append(session.keep(snapshot_reader.read_connector_offsets(session.client, need.connector_offsets)))
     first.append(session.read_configs(sorted(need.resources), need.documentation))
     await asyncio.gather(*first)
     if Part.TOPICS in parts:
@@ -171,8 +190,11 @@ def _dependent(snapshot: Snapshot, need: Needs) -> Iterator[ConfigResource]:
         yield topic
 
 
-async def read_everything(session: Session) -> Snapshot:
+async def read_everything(session: Session, classes: Iterable[tuple[str, str]] = ()) -> Snapshot:
     """Read every part of the cluster that files have, and the running moves, which own some of its values.
+
+    Args:
+        classes: Connect clusters, ``""`` for any, and classes of connectors, whose keys are read.
 
     Returns:
         The session's snapshot. Failures to read are in it.
@@ -183,8 +205,14 @@ async def read_everything(session: Session) -> Snapshot:
     """
     # Alone and first: if it is the wrong cluster, nothing else is read.
     await session.read_cluster()
-    parts = (Part.QUORUM, Part.TOPICS, Part.QUOTAS, Part.ACLS, Part.REASSIGNMENTS)
+    parts: tuple[Part, ...] = (Part.QUORUM, Part.TOPICS, Part.QUOTAS, Part.ACLS, Part.REASSIGNMENTS)
+    if session.context.settings.connect:
+        parts = (*parts, Part.CONNECT)
     await asyncio.gather(*(session.read_whole(part) for part in parts))
+    if wanted := {
+        (known, name) for cluster, name in classes for known in session.snapshot.connect if cluster in ("", known)
+    }:
+        await session.keep(snapshot_reader.read_connector_classes(session.client, wanted))
     named = await session.list_resources(IN_RESOURCE_LISTS)
     snapshot = session.snapshot
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from console.contexts.context import HIDDEN, NEVER, Context
-from console.lake.sensitive import data_without_secrets
 from console.language.seen_fields import SeenFields
 from console.language.verbs.records import Records
 from console.model import records
@@ -27,6 +26,7 @@ from console.model.record_filter import RecordFilter
 from console.model.record_masks import MASKED
 from console.model.schemas import MOST_MADE, Allowance
 from console.plan.amounts import moment
+from console.sensitive import data_without_secrets
 from console.session.snapshot_reader import Client, Refused
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from threading import Lock
@@ -16,10 +17,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from console.admin.errors import AdminError, Disconnected
 from console.admin.link import Link
 from console.admin.recorded import NOT_RECORDED, RecordedConnections
-from console.admin.settings import ConnectionSettings
+from console.admin.settings import ConnectionSettings, ConnectSettings
 from console.contexts import Context
 from console.contexts.context import NEVER
 from console.flight.answer import Answer, Header, Problem, RecordError
+from console.flight.connect_answer import read as read_connect
 from console.flight.tape import USED, Entry, Tape, Track, Used
 from console.plan.amounts import moment as time_before
 from console.session.replay_polls import OF_ALL, RecordedPoller
@@ -237,8 +239,19 @@ class Replay:
 
 def context_of(header: Header, tape: Tape, name: str) -> Context:
     """Return the context of a record, which can't send changes. name: of its file, if the record names no context."""
-    settings = ConnectionSettings(tuple(tape.addresses()[:1]) or ((name, 0),), read_only=True)
+    settings = ConnectionSettings(
+        tuple(tape.addresses()[:1]) or ((name, 0),), read_only=True, connect=tuple(_connect_of(tape))
+    )
     return Context(header.context or name, name, settings, read_only=True, journal=False, records=NEVER)
+
+
+def _connect_of(tape: Tape) -> Iterator[ConnectSettings]:
+    """Yield the Connect clusters of a record; their workers are not asked."""
+    found = tape.connect_at_all()
+    if found is not None:
+        with suppress(ValueError):
+            answer = read_connect(found.body)
+            yield from (ConnectSettings(each, ()) for each in (*answer.clusters, *answer.failures))
 
 
 def record_time(text: str, begins_ms: int, ends_ms: int) -> int:

@@ -159,7 +159,7 @@ class Runner(Struct):
         Args:
             statements: of the whole script: their needs are read ahead, up to the next apply.
         """
-        from console.language.offset_files import with_file
+        from console.language.given_files import with_file
 
         try:
             # Files are read before the first statement, as the text is parsed before: nothing is done if one is
@@ -347,7 +347,8 @@ class Runner(Struct):
 
         if not is_natural(change):
             raise CommandError("CHANGE must be the number of a change", "history shows them", statement.span)
-        report = await stage_revert(self.session, int(change))
+        ask = self.operator.secret if self.operator.keeps_secrets else None
+        report = await stage_revert(self.session, int(change), ask)
         self.failed += bool(report.staging.refused) or not report.staging.added
         stage = stage_table(report.staging, self.session.staging().draft)
         for table in revert_tables(stage, report.notes, report.moved):

@@ -30,6 +30,7 @@ from console.model.snapshot import with_acls
 from console.session.parts import PACES
 from console.session.request_log_tail import RequestLogTails
 from console.session.snapshot_reader import all_acls, read_listed, read_replica_logs
+from console.triage.connectors import failed
 from console.triage.facts import Facts, opened
 from console.triage.symptoms import out_of_sync
 
@@ -61,6 +62,8 @@ JUMPED_AT_ONCE = 50
 """Most topics with a moved log start, and most of their leaders, whose configs are read at once."""
 AUTHORS = 500
 """Changes whose authors are kept."""
+RESTARTS_EVERY = 2.0
+"""Seconds between two searches for restarts of failed connectors."""
 BROKERS_AT_ONCE = 3
 """Brokers whose views are read at once."""
 VIEW_SECONDS = 3.0
@@ -87,6 +90,7 @@ class SlowPolls:
         rare = {part for part, paces in PACES.items() if paces.is_rare}
         self._refused: set[Part] = set() if self._has_own_login() else {*rare}
         self._next_topic = ""
+        self._restarts_due = float("-inf")
         self._known: Mapping[str, Topic] = {}
         self._replaced: dict[tuple[Target, str], str | None] = {}
         self._changed_at: dict[str, float] = {}
@@ -149,6 +153,7 @@ class SlowPolls:
         self._settings = new
         if not self._session.context.journal:
             return
+        await self._read_restarts(new)
         differing = [*changes_by_clients(old, new), *offset_differences(old, new)]
         if not differing:
             return
@@ -180,6 +185,21 @@ class SlowPolls:
         self._replaced = dict(list(self._replaced.items())[-AUTHORS:])
         if latest != self.facts.authors or taken_back != self.facts.taken_back:
             self.facts = replace(self.facts, authors=latest, taken_back=frozenset(taken_back))
+
+    async def _read_restarts(self, snapshot: Snapshot) -> None:
+        """Search the journal for the last restarts of failed connectors: one that failed again at once looks as if it
+        had not been restarted."""
+        names, now = frozenset(each.connector for each in failed(snapshot.connect)), self._session.clock.monotonic()
+        if now < self._restarts_due or not (names or self.facts.restarts):
+            return
+        self._restarts_due = now + RESTARTS_EVERY
+        from console.session.event_authors import restarts
+        from console.session.journal_changes import read_latest
+
+        at = datetime.now(UTC)
+        found = await read_latest(await self._session.journal(), lambda latest: restarts(latest, names, at))
+        if found != self.facts.restarts:
+            self.facts = replace(self.facts, restarts=found)
 
     async def _read_request_logs(self) -> None:
         """Read the lines added to brokers' request logs."""

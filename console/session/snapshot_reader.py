@@ -34,7 +34,8 @@ from console.model.parts import Part
 from console.model.quorum import known_voters, voters_text
 from console.model.rates import with_dirs
 from console.model.snapshot import Snapshot, TopicPartition
-from console.session.parts import LISTED
+from console.model.subjects import DEEPEST_REFERENCE, SchemaSource, SchemaTexts
+from console.session.parts import LISTED, SERVICES, is_had
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -54,6 +55,8 @@ MANY = 5_000
 
 
 MOST_NAMED = 1_000
+MOST_VERSIONS = 10
+"""Most versions of a subject whose texts are read, the newest ones."""
 """Topics missing from a listing that are described by name. If more are missing, as after a plan that deletes many, all
 count as deleted."""
 
@@ -196,7 +199,10 @@ class SnapshotReader:
             self.notify(SnapshotChanged(old, snapshot))
 
     async def read_whole(self, part: Part) -> None:
-        """Read a part as a whole. Raises AdminError and Refused as the part's own reader does."""
+        """Read a part as a whole; of a service that the settings do not name, nothing. Raises AdminError and Refused as
+        the part's own reader does."""
+        if part in SERVICES and not is_had(part, self.context.settings):
+            return
         if part in LISTED:
             try:
                 await self.keep(read_listed(self.client, part))
@@ -720,6 +726,51 @@ async def read_transactions(client: Client, places: Sequence[TopicPartition]) ->
     return lambda known, at: refresh.with_failures(
         refresh.with_transactions(known, places, poll, at), Part.TRANSACTIONS, failures
     )
+
+
+async def read_connector_classes(client: Client, classes: Iterable[tuple[str, str]]) -> Learned:
+    """Read the keys that classes of connectors define; a class that its workers don't define has none."""
+    from console.admin.connect import describe_classes
+
+    found = await client.run(describe_classes, sorted(classes))
+    return lambda known, _at: replace(
+        known, connector_classes=refresh.merged(known.connector_classes, found.sets, found.failures)
+    )
+
+
+async def read_connector_offsets(client: Client, names: Iterable[str]) -> Learned:
+    """Read the offsets of connectors; those that a worker does not return become unknown."""
+    from console.admin.connect import list_offsets
+
+    asked = sorted(names)
+    found, failures = await client.run(list_offsets, asked)
+    return lambda known, _at: refresh.with_failures(
+        refresh.with_connector_offsets(known, asked, found), Part.CONNECTOR_OFFSETS, failures.items()
+    )
+
+
+async def read_schema_texts(client: Client, snapshot: Snapshot, names: Iterable[str]) -> Learned:
+    """Read the texts of the newest versions of subjects, and those that they refer to, with the references of these."""
+    from console.admin.schemas import read_texts
+
+    wanted = {
+        (name, each.number): None
+        for name in names
+        if name in snapshot.schemas
+        for each in [each for each in snapshot.schemas[name].versions if each.id][-MOST_VERSIONS:]
+    }
+    found = dict(snapshot.schema_texts)
+    read: dict[tuple[str, int], SchemaSource] = {}
+    for _ in range(DEEPEST_REFERENCE):
+        if missing := [each for each in wanted if each not in found]:
+            texts = (await client.run(read_texts, missing)).texts
+            read |= texts
+            found |= texts
+        references = (each for place in wanted if place in found for each in found[place].references)
+        wanted = {(each.subject, each.version): None for each in references}
+        if not wanted:
+            break
+    return lambda known, _at: refresh.with_schema_texts(known, SchemaTexts(read))
 
 
 async def read_listed(client: Client, part: Part) -> Learned:

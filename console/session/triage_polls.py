@@ -26,7 +26,7 @@ from console.model.snapshot import Snapshot
 from console.session.former_changes import any_journal
 from console.session.journal_access import in_journal
 from console.session.own_throttles import OwnThrottles
-from console.session.parts import PACES, SHORT_SECONDS, Paces
+from console.session.parts import PACES, SHORT_SECONDS, Paces, is_had
 from console.session.scheduler import Pace, Scheduled, Scheduler, happens, read_ago
 from console.session.slow_polls import SlowPolls
 from console.session.snapshot_reader import Refused, read_log_starts
@@ -94,7 +94,8 @@ class Poller(Scheduler):
         super().__init__(self._scheduled(), age=lambda name: read_ago(session.snapshot, name))
 
     def _scheduled(self) -> Iterator[Scheduled]:
-        at_controllers = self._session.context.settings.controllers
+        settings = self._session.context.settings
+        at_controllers = settings.controllers
         own: Mapping[Part, Callable[[], Awaitable[object]]] = {
             Part.SILENCE: self._ask_brokers,
             Part.VERSIONS: self._read_versions,
@@ -104,7 +105,7 @@ class Poller(Scheduler):
             **self._slow.reads,
         }
         for part, paces in PACES.items():
-            if paces.triage is None or (at_controllers and not part.about.at_controllers):
+            if paces.triage is None or not is_had(part, settings):
                 continue
             after = paces.after
             if at_controllers and not all(each.about.at_controllers for each in after):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from console.model import changes
-from console.model.codes import BROKER, GROUP, TOPIC
+from console.model.codes import BROKER, CONNECTOR, GROUP, TOPIC
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.plan.edits import SetConfig, UnsetConfig
@@ -29,6 +29,8 @@ def changed_place(about: changes.Target, key: str) -> ChangedPlace:
             return ChangedPlace(Subject(group=name, key=key), f"group {name}")
         case ConfigResource(type=type_, name=name) if type_ == BROKER and name.isdecimal():
             return ChangedPlace(Subject(broker=int(name), key=key), f"broker {name}")
+        case ConfigResource(type=type_, name=name) if type_ == CONNECTOR:
+            return ChangedPlace(Subject(connector=name, key=key), f"connector {name}")
         case ConfigResource():
             return ChangedPlace(Subject(entity="broker default", key=key), "broker default")
         case QuotaEntity():

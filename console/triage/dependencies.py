@@ -1,7 +1,8 @@
 """Who depends on whom: the entities that a client can change, and those on which a symptom's subject depends. Pure.
 
 A topic depends on the brokers of its replicas, a group on its topics, their leaders, its coordinator and the clients,
-hosts and users of its members, and everything on the cluster. No API reports the users of members, so that a group may
+hosts and users of its members, a connector on its config, its topics and its users, and everything on the cluster. No
+API reports the users of members, so that a group may
 depend on every user; ACLs that let a user read some groups leave out the others.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from console.model import changes, codes
+from console.model import changes, codes, connect
 from console.model.acl import Acl
 from console.model.authorizer import covers, pattern_of
 from console.model.cluster import GroupMember, partition_in
@@ -19,6 +20,7 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from console.model.coordinators import OFFSETS, partition_of
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.model.snapshot import Snapshot
+from console.triage.connectors import AUTHENTICATION, names, sinks, topics_of, trace_of
 from console.triage.remembered import remembered
 from console.triage.symptoms import Symptom
 
@@ -26,6 +28,7 @@ T = TypeVar("T")
 _GROUP, _ALLOW = AclResourceType.parse("GROUP"), Permission.parse("ALLOW")
 
 TOPICS, GROUPS, BROKERS, CLIENTS, HOSTS, USERS, ALL = "topic", "group", "broker", "client", "host", "user", "cluster"
+CONNECTORS = "connector"
 """Sorts of entities; clients are client ids. Not an enumeration: its members are slow to hash."""
 
 
@@ -55,6 +58,8 @@ def changed_entity(about: changes.Target) -> Entity | None:
             return Entity(GROUPS, name)
         case ConfigResource(type=codes.BROKER, name=name):
             return Entity(BROKERS, name) if name else CLUSTER
+        case ConfigResource(type=codes.CONNECTOR, name=name):
+            return Entity(CONNECTORS, name)
         case changes.BrokerTarget(id=number):
             return Entity(BROKERS, str(number))
         case QuotaEntity():
@@ -80,6 +85,8 @@ def near(symptom: Symptom, snapshot: Snapshot, changed: Changed[T]) -> Iterator[
     """
     subject = symptom.subject
     group, topic = subject.group, subject.topic
+    if subject.connector is not None:
+        yield from _near_connector(snapshot, subject.connector, subject.task, changed)
     if topic is not None and (found := changed.get(TOPICS, {}).get(topic)) is not None:
         yield ITSELF, found
     if (brokers := changed.get(BROKERS)) is not None:
@@ -110,6 +117,10 @@ def _near_group(snapshot: Snapshot, name: str, topic: str | None, changed: Chang
     """
     if (found := changed.get(GROUPS, {}).get(name)) is not None:
         yield ITSELF, found
+    if (connectors := changed.get(CONNECTORS)) is not None:
+        sink = sinks(snapshot.connect, snapshot.configs).get(name)
+        if sink is not None and (found := connectors.get(sink.name)) is not None:
+            yield ITSELF, found
     group = snapshot.groups.get(name)
     members = group.members or () if group is not None else ()
     topics, brokers = changed.get(TOPICS, {}), changed.get(BROKERS, {})
@@ -131,6 +142,23 @@ def _near_group(snapshot: Snapshot, name: str, topic: str | None, changed: Chang
         yield from ((COORDINATES, each) for each in (topics.get(OFFSETS), brokers.get(leader)) if each is not None)
     users = changed.get(USERS, {})
     yield from ((MAY_BE, each) for user, each in users.items() if may_be_user_of(user, name, snapshot))
+
+
+def _near_connector(snapshot: Snapshot, name: str, task: int | None, changed: Changed[T]) -> Iterator[tuple[int, T]]:
+    """Yield what happened to a connector, and to what its trace, or that of its task, names: a connector uses many
+    topics, and fails for reasons outside of Kafka.
+    """
+    if (found := changed.get(CONNECTORS, {}).get(name)) is not None:
+        yield ITSELF, found
+    topics, users = changed.get(TOPICS, {}), changed.get(USERS, {})
+    known = connect.connector_in(snapshot.connect, name)
+    if known is None or not (topics or users):
+        return
+    trace = trace_of(snapshot.connect, name, task)
+    config = snapshot.configs.get(ConfigResource(codes.CONNECTOR, name))
+    yield from ((READS, topics[each]) for each in topics_of(known, config) if each in topics and names(trace, each))
+    if AUTHENTICATION in trace:
+        yield from ((MAY_BE, each) for each in users.values())
 
 
 def _client(member: GroupMember) -> str:
@@ -169,6 +197,8 @@ def _configs_of(symptom: Symptom, snapshot: Snapshot) -> Iterator[ConfigResource
     yield CLUSTER_DEFAULT
     if subject.group is not None:
         yield ConfigResource(codes.GROUP, subject.group)
+    if subject.connector is not None:
+        yield ConfigResource(codes.CONNECTOR, subject.connector)
     topics = {subject.topic} if subject.topic is not None else set()
     if subject.topic is None and (lag := snapshot.lags.get(subject.group or "")) is not None:
         topics = {each.topic for each in lag.partitions}

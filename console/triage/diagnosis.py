@@ -20,11 +20,13 @@ from console.triage.causes import (
     addresses,
     brokers,
     changed,
+    connect,
     console,
     controllers,
     coordinators,
     groups,
     load,
+    loops,
     members,
     partitions,
     records,
@@ -59,9 +61,11 @@ RULES: tuple[CauseRule, ...] = (
     *members.CAUSES,
     *groups.CAUSES,
     *load.CAUSES,
+    *loops.CAUSES,
     *silent.CAUSES,
     *settings.CAUSES,
     *access.CAUSES,
+    *connect.CAUSES,
     *tokens.CAUSES,
     *standing.CAUSES,
 )
@@ -148,7 +152,7 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = (), befor
     """
     announced = frozenset(expected)
     observations = without_restarts(observations, announced)
-    claims = [claim for rule in RULES for claim in rule.claims(observations)]
+    claims = connect.of_sinks([claim for rule in RULES for claim in rule.claims(observations)], observations)
     index = _index(observations.seen)
     explained = [_explained(claim, index) for claim in claims]
     claims, explained, excused = _unannounced(claims, explained, announced)
@@ -316,12 +320,13 @@ def _stands_alone(claim: Claim) -> bool:
 
 
 def _owners(claim: Claim) -> Iterator[tuple[str, object]]:
-    """Yield the topic, the group, the broker and the entity of a claim's subject."""
+    """Yield the topic, the group, the broker, the connector and the entity of a claim's subject."""
     subject = claim.subject
     places = (
         ("topic", subject.topic),
         ("group", subject.group),
         ("broker", subject.broker),
+        ("connector", subject.connector),
         ("entity", subject.entity),
     )
     yield from (each for each in places if each[1] is not None)

@@ -6,6 +6,7 @@ configs and partitions come with the topic.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -17,7 +18,7 @@ from typing import NamedTuple, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from console.model import changes
+from console.model import changes, connect
 from console.model.acl import acl_differences
 from console.model.cluster import Broker, Group, GroupLag, Partition, Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
@@ -27,6 +28,7 @@ from console.model.parts import Part
 from console.model.quota import QuotaEntity, QuotaValues
 from console.model.severity import Severity
 from console.model.snapshot import Snapshot
+from console.model.subjects import Subject, SubjectTarget
 from console.model.tokens import TokenTarget
 from console.plan.amounts import utc_time
 from console.triage.config_changes import config_differences
@@ -138,6 +140,17 @@ class Kind(StrEnum):
             once_gone="a token that is gone is gone: `token create` makes another one",
         ),
     )
+    SCHEMA = (
+        "schema",
+        About(
+            _TOPICS,
+            Part.SCHEMAS,
+            "schema",
+            own_values=True,
+            no_way_back="`delete schema` deletes a version softly",
+            once_gone="a deleted version still decodes records: `undelete schema` registers it again",
+        ),
+    )
     GROUP = "group", About("groups", Part.GROUPS, "group")
     OFFSET = (
         "offset",
@@ -148,11 +161,22 @@ class Kind(StrEnum):
             no_way_back="`reset group` sets offsets of a group without members",
         ),
     )
+    CONNECTOR = (
+        "connector",
+        About(
+            "connectors",
+            Part.CONNECT,
+            "connector",
+            no_way_back="`pause`, `resume`, `stop` and `restart connector` change its state",
+            once_gone="a deleted connector's offsets stay: `create connector` makes it again",
+        ),
+    )
 
 
 UP, FENCED, PRESENT, IN_SYNC, VOTES = "up", "fenced", "present", "in", "votes"
 STATE, MEMBERS, PARTITIONS, ID, RACK, ADDRESS = "state", "members", "partitions", "id", "rack", "address"
-"""Keys of places of groups, topics and brokers."""
+TASKS, UNPLACED = "tasks", "unplaced"
+"""Keys of places of groups, topics, brokers, connectors and Connect clusters."""
 
 
 class Place(NamedTuple):
@@ -160,7 +184,8 @@ class Place(NamedTuple):
 
     about: the owner; for a leader, an ISR or replicas the partition, for the controller the cluster default. key: a
     config's or quota's name, the broker of an ISR, `STATE` or `MEMBERS` of a group, `PARTITIONS` or `ID` of a topic,
-    `RACK` or `ADDRESS` of a broker; else ``""``.
+    `RACK` or `ADDRESS` of a broker, `STATE` or `TASKS` of a connector, `UNPLACED` or a worker's address of a Connect
+    cluster; else ``""``.
     """
 
     kind: Kind
@@ -373,6 +398,22 @@ def _token_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
             yield Difference(Place(Kind.TOKEN, TokenTarget(id_)), before, after)
 
 
+def _schema_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    """Yield the newest version of each subject that was registered, and each version that was deleted."""
+    for name, before, after in differing(old.schemas, new.schemas):
+        had, has = (_live_versions(each) for each in (before, after))
+        newest, newer = max(had, default=0), max(has, default=0)
+        if newer > newest:
+            place = Place(Kind.SCHEMA, SubjectTarget(name, 0))
+            yield Difference(place, f"version {newest}" if newest else None, f"version {newer}")
+        for number in sorted(had - has):
+            yield Difference(Place(Kind.SCHEMA, SubjectTarget(name, number)), "registered", None)
+
+
+def _live_versions(subject: Subject | None) -> set[int]:
+    return set() if subject is None else {each.number for each in subject.versions if not each.is_deleted}
+
+
 def _groups_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     for name, one, other in differing(old.groups, new.groups):
         yield from _group_differences(name, one, other)
@@ -387,6 +428,70 @@ def _group_differences(name: str, one: Group | None, other: Group | None) -> Ite
         had, has = len(one.members), len(other.members)
         if had != has:
             yield Difference(Place(Kind.GROUP, changes.GroupTarget(name), MEMBERS), str(had), str(has))
+
+
+# -- Connect -----------------------------------------------------------------------------------------------------------
+
+_PASSING = frozenset({connect.UNASSIGNED, "RESTARTING", ""})
+"""States in which instances are for a moment, while workers share them out."""
+
+
+def _connect_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    """Yield the differences of the Connect clusters that both snapshots have. A rebalance is one difference of its
+    cluster, whatever the number of its instances.
+    """
+    for name, before, after in differing(old.connect, new.connect):
+        if before is None or after is None:
+            continue
+        target = connect.ConnectTarget(name)
+        was, became = _answering(before), _answering(after)
+        for address in sorted(was.keys() & became.keys()):
+            if was[address] != became[address]:
+                yield Difference(Place(Kind.CONNECTOR, target, address), was[address], became[address])
+        sides = _unplaced(before), _unplaced(after)
+        if (sides[0] is None) is not (sides[1] is None):
+            yield Difference(Place(Kind.CONNECTOR, target, UNPLACED), *sides)
+        for connector, one, other in differing(before.connectors, after.connectors):
+            yield from _connector_differences(connect.ConnectorTarget(connect.full_name(name, connector)), one, other)
+
+
+def _answering(cluster: connect.ConnectCluster) -> dict[str, str | None]:
+    return {each.address: UP if each.failure is None else None for each in cluster.workers}
+
+
+def _unplaced(cluster: connect.ConnectCluster) -> str | None:
+    instances = (each for known in cluster.connectors.values() for each in (known.state, *_states(known)))
+    count = sum(state == connect.UNASSIGNED for state in instances)
+    return str(count) if count else None
+
+
+def _states(connector: connect.Connector) -> list[str]:
+    return [task.state for task in connector.tasks]
+
+
+def _connector_differences(
+    target: connect.ConnectorTarget, before: connect.Connector | None, after: connect.Connector | None
+) -> Iterator[Difference]:
+    sides = tuple(each.state if each is not None else None for each in (before, after))
+    state = Place(Kind.CONNECTOR, target, STATE)
+    if before is None or after is None:
+        yield Difference(state, *sides)
+        return
+    if before.state != after.state and not _passes(before.state, after.state):
+        yield Difference(state, *sides)
+    was, became = _states(before), _states(after)
+    is_passing = not _PASSING.isdisjoint(became) or (not _PASSING.isdisjoint(was) and {*became} == {connect.RUNNING})
+    if was.count(connect.FAILED) != became.count(connect.FAILED) or (sorted(was) != sorted(became) and not is_passing):
+        yield Difference(Place(Kind.CONNECTOR, target, TASKS), _counted(was), _counted(became))
+
+
+def _passes(was: str, became: str) -> bool:
+    return became in _PASSING or (was in _PASSING and became == connect.RUNNING)
+
+
+def _counted(states: Sequence[str]) -> str:
+    counts = Counter(states)
+    return ", ".join(f"{count} {state}" for state, count in sorted(counts.items())) or "none"
 
 
 # -- offsets of groups -------------------------------------------------------------------------------------------------
@@ -450,7 +555,9 @@ _FIND: Mapping[Part, Callable[[Snapshot, Snapshot], Iterator[Difference]]] = {
     Part.SCRAM: _user_differences,
     Part.TOKENS: _token_differences,
     Part.GROUPS: _groups_differences,
+    Part.SCHEMAS: _schema_differences,
     Part.FEATURES: _feature_differences,
+    Part.CONNECT: _connect_differences,
 }
 """Functions that find the differences of a part that both snapshots have. Configs have a time for each resource
 instead.
@@ -476,7 +583,8 @@ class Event(Struct, frozen=True):
     places: the places, at most `MOST_PLACES` once it is stored. count: number of all places; units: number of their
     topics, entities or groups. was, became: None for no value; ``""`` if it differs between the places. since: time of
     the last read of `was`, None if unknown; until: time of the first read of `became`, UTC. author: None if the journal
-    of this host has no matching change. times: how often a broker went or came, if one event says all of that.
+    of this host has no matching change. times: how often a broker went or came, or a Connect cluster had instances
+    without a worker, if one event says all of that.
     """
 
     kind: Kind
@@ -495,6 +603,13 @@ class Event(Struct, frozen=True):
     def trouble(self) -> bool:
         """Whether its severity is HIGH or CRITICAL."""
         return self.severity in (Severity.CRITICAL, Severity.HIGH)
+
+    @property
+    def is_by_request(self) -> bool:
+        """Whether only a client's request can have made it. A connector comes, goes, pauses and stops by requests."""
+        if self.kind is Kind.CONNECTOR and self.place.key == STATE:
+            return self.was is None or self.became in (None, connect.PAUSED, connect.STOPPED)
+        return self.kind.about.by_requests
 
     @property
     def place(self) -> Place:
@@ -536,6 +651,10 @@ def _sort(each: Difference) -> tuple[object, ...]:
             return kind, place.key, each.was is None, each.became is None
         case Kind.REPLICAS:
             return (place.kind,)
+        case Kind.CONNECTOR if place.key == TASKS:
+            return place.kind, place.key, _failures(each.was) < _failures(each.became)
+        case Kind.CONNECTOR:
+            return place.kind, place.key, each.was, each.became
         case Kind.CONFIG:
             assert isinstance(place.about, ConfigResource)
             return place.kind, place.about.type, place.key, each.was, each.became
@@ -640,6 +759,8 @@ def severity(each: Difference, warned: Collection[Place] = ()) -> Severity:
             return Severity.WARNING
         case Kind.GROUP:
             return _group_severity(each)
+        case Kind.CONNECTOR:
+            return _connect_severity(each)
         case _:
             return Severity.INFO
 
@@ -650,6 +771,22 @@ def _group_severity(each: Difference) -> Severity:
     if each.became is None or each.became in _WORSE_STATES:
         return Severity.WARNING
     return Severity.WARNING if each.became == "Empty" and each.was is not None else Severity.INFO
+
+
+def _connect_severity(each: Difference) -> Severity:
+    place, became = each.place, each.became
+    if place.key in (STATE, TASKS):
+        fails = _failures(became) > _failures(each.was)
+        stops = became in (None, connect.PAUSED, connect.STOPPED)
+        return Severity.HIGH if fails else Severity.WARNING if stops else Severity.INFO
+    is_away = became is None and place.key != UNPLACED
+    return Severity.WARNING if is_away else Severity.INFO
+
+
+def _failures(value: str | None) -> int:
+    """Return how many failed instances the value of a place has."""
+    counts = (each.partition(" ") for each in (value or "").split(", ") if connect.FAILED in each)
+    return sum(int(count) if state else 1 for count, _, state in counts)
 
 
 # -- those that are kept -----------------------------------------------------------------------------------------------
@@ -695,6 +832,11 @@ def _folded(new: Event, kept: list[Event]) -> list[Event]:
         together = reduce(_joined, (*reversed(mine), new), before)
         one = replace(together, became=new.became, times=before.times + new.times)
         return [one, *(each for each in kept if each is not before and not any(each is one for one in mine))]
+    if new.kind is Kind.CONNECTOR and new.place.key == UNPLACED:
+        known = next((each for each in kept if each.place == new.place), None)
+        if known is not None and known.until >= new.until - FLAP:
+            one = replace(_joined(known, new), became=new.became, times=known.times + new.times)
+            return [one, *(each for each in kept if each is not known)]
     if new.kind in (Kind.ISR, Kind.LEADER):
         for before in kept:
             if before.kind is Kind.BROKER and _goes_along(new, before.place) and _flap_of(before.place, new, kept, 2):

@@ -62,6 +62,7 @@ class Facts(Struct, frozen=True):
     request_logs: RequestLogs = RequestLogs()
     authors: Mapping[ChangeKey, Author] = field(default_factory=dict)
     taken_back: frozenset[ChangeKey] = frozenset()
+    restarts: Mapping[str, Author] = field(default_factory=dict)
 
 
 def opened(seen: Transactions) -> Mapping[OpenPlace, str]:

@@ -103,11 +103,10 @@ def _steps(claims: Sequence[Claim]) -> Iterable[Next]:
     """Yield the steps of all claims, those with the same text as one. If there are too many commands, only the first is
     given as an example: the operator chooses.
     """
-    steps: dict[str, dict[str, tuple[Edit, ...]]] = {}
+    steps: dict[str, dict[str, dict[Edit, None]]] = {}
     for claim in claims:
         for text, command, edits in claim.next:
-            known = steps.setdefault(text, {})
-            known[command] = (*known.get(command, ()), *edits)
+            steps.setdefault(text, {}).setdefault(command, {}).update(dict.fromkeys(edits))
     for text, mine in steps.items():
         commands = [command for command in mine if command]
         if len(commands) <= MOST_COMMANDS:

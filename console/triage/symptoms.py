@@ -13,6 +13,7 @@ from console.model import quorum as model_quorum
 from console.model import transactions
 from console.model.cluster import Group, GroupLag, LogRange, Partition, Topic
 from console.model.config import ConfigPlace, ConfigResource, ConfigSet, min_isr, topic_resource
+from console.model.connect import PAUSED, STOPPED, dead_letters
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.lag_trend import LagTrend, recovers
 from console.model.numbers import time_of
@@ -20,6 +21,7 @@ from console.model.observed_logs import Newest
 from console.model.observers import not_in_sync
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
+from console.triage import connectors
 from console.triage.facts import Facts
 from console.triage.readers import Reading, is_below, is_beyond, reading_of
 from console.triage.remembered import RememberedEach, remembered
@@ -57,12 +59,21 @@ NO_BROKER = "no-broker"
 VOTER_FORMATTED = "voter-formatted"
 COMPACTED_GROWS = "compacted-grows"
 CONSOLE_THROTTLED = "console-throttled"
+CONNECTOR_FAILED = "connector-failed"
+TASK_FAILED = "task-failed"
+CONNECTOR_PAUSED = "connector-paused"
+TASKS_UNASSIGNED = "tasks-unassigned"
+WORKER_GONE = "worker-gone"
+CONNECT_UNREACHABLE = "connect-unreachable"
+DEAD_LETTERS_GROW = "dead-letters-grow"
 
 OF_REPLICAS = (UNDER_REPLICATED, UNDER_MIN_ISR, LEADERLESS)
 """Symptoms of partitions whose replicas are away."""
 
-WORK = frozenset({MOVING, REBALANCING, COMMITS_LATER})
-"""Symptoms that are only a problem if a cause claims them: moves run, and members join, leave and commit later."""
+WORK = frozenset({MOVING, REBALANCING, COMMITS_LATER, TASKS_UNASSIGNED, CONNECTOR_PAUSED})
+"""Symptoms that are only a problem if a cause claims them: moves run, members join, leave and commit later, and Connect
+gives its tasks to other workers.
+"""
 
 MOVING_STATES = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
 """States of a group that is not at work."""
@@ -82,6 +93,8 @@ FULL = 0.10
 """The usable share of a disk below which it is nearly full."""
 LATE_SECONDS = 8.0
 """Seconds for which a broker has to show an old state: many fetches of the metadata log, and a round of requests."""
+DEAD_LETTER_SECONDS = 120.0
+"""Seconds after a record without another one in which dead letters count as growing."""
 AHEAD_MS = 3_600_000
 """Least milliseconds of a timestamp in the future: message.timestamp.after.max.ms of Kafka 4."""
 SECONDS_BELOW = 10**11
@@ -90,7 +103,8 @@ SECONDS_BELOW = 10**11
 
 class Subject(Struct, frozen=True, omit_defaults=True, order=True, cache_hash=True):
     """The subject of a symptom or a cause. Unused fields are omitted from its JSON form. change: the time at which the
-    causing change was seen, as 10:31:05: two changes of a key are separate causes.
+    causing change was seen, as 10:31:05: two changes of a key are separate causes. connector: kac's name of it; task:
+    the number of its task.
     """
 
     broker: int | None = None
@@ -103,6 +117,8 @@ class Subject(Struct, frozen=True, omit_defaults=True, order=True, cache_hash=Tr
     listener: str | None = None
     entity: str | None = None
     change: str | None = None
+    connector: str | None = None
+    task: int | None = None
 
 
 CLUSTER = Subject()
@@ -173,6 +189,7 @@ def shown(poll: Poll) -> dict[Key, Symptom]:
         | _keyed((*_move_symptoms(snapshot), *_dir_symptoms(snapshot), *_quorum_symptoms(poll)))
         | _groups_symptoms(snapshot)
         | _keyed(_fact_symptoms(poll))
+        | _keyed(_connect_symptoms(poll))
     )
 
 
@@ -570,3 +587,55 @@ def _deletes_by_time(snapshot: Snapshot, topic: str) -> bool:
 def _newest_symptoms(poll: Poll) -> Iterator[Symptom]:
     for topic, (number, _) in ahead(poll).items():
         yield Symptom(FUTURE_TIMESTAMP, Subject(topic=topic, partition=number))
+
+
+# -- Connect -----------------------------------------------------------------------------------------------------------
+
+
+def connect_subject(name: str) -> Subject:
+    """Return the subject of a Connect cluster as a whole."""
+    return Subject(entity=f"Connect {name}")
+
+
+def worker_subject(cluster: str, worker: str) -> Subject:
+    """Return the subject of a worker. worker: its address, or ``host:port``."""
+    return Subject(entity=f"worker {worker} of Connect {cluster}")
+
+
+def _connect_symptoms(poll: Poll) -> Iterator[Symptom]:
+    snapshot = poll.snapshot
+    unread = {each.entity for each in snapshot.failures if each.part == Part.CONNECT and each.entity}
+    for name in sorted(unread):
+        yield Symptom(CONNECT_UNREACHABLE, connect_subject(name))
+    # The last state of a cluster that does not answer is not judged: it may be another one by now.
+    seen = {name: each for name, each in snapshot.connect.items() if name not in unread} if unread else snapshot.connect
+    for failed in connectors.failed(seen):
+        name = CONNECTOR_FAILED if failed.task is None else TASK_FAILED
+        yield Symptom(name, Subject(connector=failed.connector, task=failed.task))
+    for cluster in seen.values():
+        for worker in connectors.gone_workers(cluster):
+            yield Symptom(WORKER_GONE, worker_subject(cluster.name, worker.address))
+    for each in connectors.placed(snapshot.connect, snapshot.configs):
+        if each.cluster not in seen:
+            continue
+        subject = Subject(connector=each.name)
+        if each.connector.state in (PAUSED, STOPPED):
+            yield Symptom(CONNECTOR_PAUSED, subject)
+        elif count := connectors.unassigned(each.connector):
+            yield Symptom(TASKS_UNASSIGNED, subject, count=count)
+        if dead_letters_since(poll, dead_letters(each.config)):
+            yield Symptom(DEAD_LETTERS_GROW, subject)
+
+
+def dead_letters_since(poll: Poll, topic: str) -> int:
+    """Return the number of records that came to a topic of dead letters since the first read of its logs, if one came
+    lately; else 0.
+    """
+    logs, known = poll.facts.logs, poll.snapshot.topics.get(topic)
+    if known is None:
+        return 0
+    found = [log for each in known.partitions if (log := logs.logs.get((topic, each.number))) is not None]
+    last = max((log.grew_at for log in found if log.grew_at is not None), default=None)
+    if last is None or logs.at - last > DEAD_LETTER_SECONDS:
+        return 0
+    return sum(log.last.end - log.first_end for log in found)

@@ -67,7 +67,8 @@ def unread_parts(poll: Poll) -> frozenset[str]:
     gaps = [each for each in snapshot.failures if each.part in VITAL or not _is_no_gap(each, snapshot)]
     whole = {each.part for each in gaps if each.entity in ("", each.part)}
     asked = {each.part for each in gaps}
-    nothing = {Part.LOG_DIRS: not snapshot.log_dirs, Part.CONFIGS: not snapshot.configs}
+    # Each Connect cluster is a whole of its own: without an answer nothing is known of its connectors.
+    nothing = {Part.LOG_DIRS: not snapshot.log_dirs, Part.CONFIGS: not snapshot.configs, Part.CONNECT: True}
     return frozenset(
         {
             *poll.unread,

@@ -54,7 +54,7 @@ class EventWatch:
 
         snapshot, now = self._session.snapshot, datetime.now(UTC)
         if self._gaps[0] is not snapshot or now - self._gaps[1] > AGES_EVERY:
-            self._gaps = (snapshot, now, gaps(snapshot, now))
+            self._gaps = (snapshot, now, gaps(snapshot, self._session.context.settings, now))
         return self._gaps[2]
 
     def begin(self) -> None:

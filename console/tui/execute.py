@@ -11,9 +11,9 @@ from console.answers.queries import answer
 from console.answers.results import Result, render
 from console.language import statements as language_statements
 from console.language.errors import CommandError, LanguageError
+from console.language.given_files import with_file
 from console.language.interpret import to_edits
 from console.language.needs import needs
-from console.language.offset_files import with_file
 from console.language.operation_words import BeginOperation
 from console.language.secret_values import resolve_secrets
 from console.language.verbs.apply import Apply

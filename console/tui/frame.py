@@ -14,8 +14,8 @@ from console.present.columns import clock
 from console.present.failures import failure_text
 from console.present.header import State, Who, facts, header
 from console.present.text import Line, clean
+from console.tui import places
 from console.tui.keymap import BY_ID, GLOBAL, Key, KeyState, keys_of, reason
-from console.tui.places import DIGITS, ORDER, SHORT_TITLES, SHORTEST_TITLES, TITLES
 from console.tui.text_lines import TextLines
 from themes import CONTEXTS
 from widgets.cells import cell_width
@@ -77,12 +77,12 @@ def tabs(current: int, staged: int, width: int, alarm: int = 0) -> Line:
         because the footer has its key.
     """
     ways = (
-        (ORDER, TITLES, " ", " ", " "),
-        (ORDER, SHORT_TITLES, " ", "", " "),
-        (ORDER[:-1], SHORT_TITLES, " ", "", " "),
-        (ORDER[:-1], SHORT_TITLES, "", "", " "),
-        (ORDER[:-1], SHORTEST_TITLES, "", "", " "),
-        (ORDER[:-1], SHORTEST_TITLES, "", "", ""),
+        (places.ORDER, places.TITLES, " ", " ", " "),
+        (places.ORDER, places.SHORT_TITLES, " ", "", " "),
+        (places.ORDER[:-1], places.SHORT_TITLES, " ", "", " "),
+        (places.ORDER[:-1], places.SHORT_TITLES, "", "", " "),
+        (places.ORDER[:-1], places.SHORTEST_TITLES, "", "", " "),
+        (places.ORDER[:-1], places.SHORTEST_TITLES, "", "", ""),
     )
     counts = {"Plan": f"*{staged}", "Now": f"!{alarm}"}
     lines = (_tabs(order, titles, current, counts, *gaps) for order, titles, *gaps in ways)
@@ -110,16 +110,16 @@ def _tabs(
     line: Line = []
     for number in order:
         title = titles[number - 1]
-        count = counts.get(TITLES[number - 1], "")
+        count = counts.get(places.TITLES[number - 1], "")
         count = "" if count[1:] == "0" else count
         meaning = "strong" if number == current else ("failed" if count[0] == "!" else "pending") if count else "muted"
-        line += [(before, ""), (f"{DIGITS[number - 1]}{between}{title}{count}", meaning), (gap, "")]
+        line += [(before, ""), (f"{places.DIGITS[number - 1]}{between}{title}{count}", meaning), (gap, "")]
     return line
 
 
 def tab_at(piece: int | None) -> int | None:
     """Return the number of the pane of a span of `tabs`; None for another span."""
-    return ORDER[piece // 3] if piece is not None and piece // 3 < len(ORDER) else None
+    return places.ORDER[piece // 3] if piece is not None and piece // 3 < len(places.ORDER) else None
 
 
 class Hint(NamedTuple):
@@ -198,7 +198,7 @@ class ActiveKeys:
             read_only=f"context {clean(context.name, 60)}" if context.read_only else None,
             row=view.lines.cursor_index >= 0,
             list_key=view.on_list_key(),
-            topic=self._navigator.place.topic is not None,
+            parts=bool(places.parts_of(self._navigator.place)),
             staged=bool(plan.staged),
             past=bool(plan.past),
             future=bool(plan.future),

@@ -10,6 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from console.contexts.console_settings import PANES
+from console.model.parts import Part
 
 EVERYWHERE = "everywhere"
 CONFIGS, TOPICS, TOPIC, BROKERS = "configs", "topics", "topic", "brokers"
@@ -19,10 +20,15 @@ QUORUM, FEATURES = "quorum", "features"
 RECORDS = "records"
 TRANSACTIONS = "transactions"
 TOKENS = "tokens"
+SCHEMAS = "schemas"
 MOVES = "moves"
 FIND = "find"
 OVERVIEW = "overview"
 LINT = "lint"
+CONNECTORS, CONNECT_WORKERS, CONNECT_PLUGINS = "connectors", "connect-workers", "connect-plugins"
+CONNECT_LOGGERS, CONNECTOR, CONNECTOR_OFFSETS = "connect-loggers", "connector", "connector-offsets"
+OF_CONNECT = (CONNECTORS, CONNECT_WORKERS, CONNECT_PLUGINS, CONNECT_LOGGERS)
+OF_CONNECTOR = (CONNECTOR, CONNECTOR_OFFSETS)
 VIEWS = {
     EVERYWHERE: ("Everywhere", ""),
     BROKERS: ("Brokers", BROKERS),
@@ -41,6 +47,13 @@ VIEWS = {
     RECORDS: ("Records", TOPICS),
     TRANSACTIONS: ("Transactions", TOPICS),
     TOKENS: ("Delegation tokens", ACLS),
+    CONNECTORS: ("Connectors", TOPICS),
+    CONNECTOR: ("The tasks of a connector", TOPICS),
+    CONNECTOR_OFFSETS: ("The offsets of a connector", TOPICS),
+    CONNECT_WORKERS: ("The workers of Connect", TOPICS),
+    CONNECT_PLUGINS: ("The plugins of Connect", TOPICS),
+    CONNECT_LOGGERS: ("The loggers of Connect", TOPICS),
+    SCHEMAS: ("Schemas", TOPICS),
     MOVES: ("Moves", TOPICS),
     OVERVIEW: ("The overview", NOW),
     QUORUM: ("The quorum", BROKERS),
@@ -51,6 +64,12 @@ VIEWS = {
     FIND: ("What was found", ""),
 }
 """The views: name -> its title in docs/keys.md, and the pane that has it; ``""`` if each pane may have it."""
+_OF_PARTS = {Part.CONNECT: CONNECTORS, Part.CONNECTOR_OFFSETS: CONNECTORS}
+
+
+def view_of(part: Part) -> str:
+    """Return the view that shows a part: mostly it has the part's name."""
+    return _OF_PARTS.get(part, part.value)
 
 
 class Key(NamedTuple):
@@ -117,7 +136,9 @@ KEYS: tuple[Key, ...] = (
     _key(
         "transactions", "ctrl+t", "transactions", "Open transactions and which of them hang: of this topic, or of all"
     ),
+    _key("schemas", "ctrl+y", "schemas", "Schemas of the registry: their versions, who uses them, what is checked"),
     _key("tokens", "ctrl+k", "tokens", "Delegation tokens: whose they are, and until when"),
+    _key("connectors", "ctrl+n", "connectors", "Connectors of Kafka Connect: their states, tasks, lag and failures"),
     _key("moves", "w", "moves", "Moves of partitions while they happen, and the operations that they belong to"),
     _change("work", "W", "go on", "Work on the operation that is open, while this console is"),
     _key("save-record", "ctrl+o", "save record", "Write what brokers answered in the last half hour into a file"),
@@ -150,23 +171,34 @@ KEYS: tuple[Key, ...] = (
         "section",
         "tab",
         "next part",
-        "The next section of the topic: configs, partitions, ACLs",
+        "The next section of the topic: configs, partitions, ACLs; of the connector: tasks, config, offsets",
         CONFIGS,
         TOPIC,
         ACLS,
-        needs=("topic",),
+        *OF_CONNECTOR,
+        needs=("parts",),
         rank=35,
     ),
     _key(
         "section-back",
         "shift+tab",
         "part before",
-        "The previous section of the topic",
+        "The previous section of the topic or the connector",
         CONFIGS,
         TOPIC,
         ACLS,
-        needs=("topic",),
+        *OF_CONNECTOR,
+        needs=("parts",),
     ),
+    _key(
+        "connect",
+        "tab",
+        "workers, plugins",
+        "The workers, plugins and loggers; then the connectors",
+        *OF_CONNECT,
+        rank=35,
+    ),
+    _key("connect-back", "shift+tab", "part before", "The same the other way round", *OF_CONNECT),
     _key(
         "nodes",
         "tab",
@@ -206,6 +238,7 @@ KEYS: tuple[Key, ...] = (
         USAGE,
         EVENTS,
         LINT,
+        CONNECTORS,
         rank=38,
     ),
     _row_key("events-of", "H", "events", "The events of what the cause is about", NOW, rank=38),
@@ -216,6 +249,7 @@ KEYS: tuple[Key, ...] = (
     _key("scope", "tab", "among whom", "Compare brokers, clusters, or with the baseline", DRIFT, rank=32),
     _row_key("plot", "d", "plot", "The pair's rate over time, with its limit", USAGE, rank=32),
     _row_key("records", "v", "records", "The records of what is under the cursor", TOPICS, TOPIC, GROUP, rank=31),
+    _row_key("whose", "a", "whose", "Who reads and writes the topic, and how sure that is", TOPICS, TOPIC, rank=34),
     _row_key("readers", "c", "consumers", "The groups that read the topic", TOPICS, TOPIC, rank=33),
     _key("newest", "n", "newest", "The newest records", RECORDS, rank=20),
     _key("oldest", "o", "oldest", "The oldest records", RECORDS, rank=21),
@@ -269,6 +303,7 @@ KEYS: tuple[Key, ...] = (
         ENTITIES,
         BROKERS,
         FEATURES,
+        CONNECTORS,
         rank=10,
     ),
     _row_change("unset", "x", "unset", "Delete the override; the key inherits again", CONFIGS, QUOTAS, rank=12),
@@ -356,7 +391,24 @@ KEYS: tuple[Key, ...] = (
     ),
     _row_change("renew", "e", "renew", "Have the token expire later, in the command bar", TOKENS, rank=10),
     _row_change("expire", "x", "expire", "End the token", TOKENS, rank=12),
+    _row_change("schema-level", "e", "level", "Set the subject's compatibility, in the command bar", SCHEMAS, rank=10),
+    _row_change("register-schema", "n", "register", "Register a version, in the command bar", SCHEMAS, rank=20),
+    _row_change("delete-schema", "x", "delete", "Delete the subject softly", SCHEMAS, rank=12),
     _change("create-token", "n", "new", "Make a token, in the command bar", TOKENS, rank=20),
+    _row_change("pause-connector", "z", "pause", "Pause the connector, in the command bar", CONNECTORS, rank=13),
+    _row_change("resume-connector", "c", "resume", "Resume the connector, in the command bar", CONNECTORS, rank=14),
+    _row_change("stop-connector", "x", "stop", "Stop the connector, in the command bar", CONNECTORS, rank=15),
+    _row_change(
+        "restart-connector",
+        "t",
+        "restart",
+        "Restart what failed of the connector, or the task; in the command bar",
+        CONNECTORS,
+        CONNECTOR,
+        rank=12,
+    ),
+    _change("create-connector", "n", "new", "Create a connector, in the command bar", CONNECTORS, rank=20),
+    _row_change("delete-connector", "D", "delete", "Delete the connector, in the command bar", CONNECTORS),
     _row_change(
         "delete-records",
         "D",
@@ -407,7 +459,7 @@ class KeyState(NamedTuple):
     read_only: str | None
     row: bool
     list_key: bool
-    topic: bool
+    parts: bool
     staged: bool
     past: bool
     future: bool
@@ -424,7 +476,7 @@ _REASONS: Mapping[str, Callable[[KeyState], str]] = {
     ),
     "row": lambda s: "" if s.row else "there is nothing under the cursor",
     "list": lambda s: "" if s.list_key else "only keys that hold a list can be added to",
-    "topic": lambda s: "" if s.topic else "only a topic has several parts",
+    "parts": lambda s: "" if s.parts else "only a topic and a connector have several parts",
     "staged": lambda s: "" if s.staged else "nothing is staged",
     "replay": lambda s: "" if s.replay else "only a record has times to go to: kac replay FILE",
     "past": lambda s: "" if s.past else "there is nothing to undo in the plan",

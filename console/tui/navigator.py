@@ -11,6 +11,7 @@ from console.model import changes
 from console.model.acl import Acl
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource, topic_resource
+from console.model.connect import ConnectorOffsetsTarget, ConnectorTarget, connector_resource, split_name
 from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.tui import keymap, places
@@ -119,8 +120,11 @@ class Navigator:
                 self._start(places.view_place(keymap.TOPIC)._replace(about=topic_resource(topic)))
             case changes.BrokerTarget():
                 self._start(places.pane_named(keymap.BROKERS))
-            case changes.OwnTarget(part=Part() as part):  # a view has its name
-                self._start(places.view_place(part))
+            case ConnectorTarget(name=name) | ConnectorOffsetsTarget(name=name):
+                about = connector_resource(*split_name(name))
+                self._start(places.view_place(keymap.CONNECTOR)._replace(about=about))
+            case changes.OwnTarget(part=Part() as part):
+                self._start(places.view_place(keymap.view_of(part)))
             case str():
                 self.open_resource(topic_resource(target))
 
@@ -161,30 +165,20 @@ class Navigator:
         await self.goto(self.stack.place._replace(view=view), aside=True)
 
     async def do_section(self, step: int = 1) -> None:
-        """Show another section of the topic.
+        """Show another part of the topic, the connector, the brokers pane or Connect.
 
         Args:
             step: 1 for the next, -1 for the previous; it wraps around.
         """
-        index = places.SECTIONS.index(self.stack.place.view)
-        await self.show_part(places.SECTIONS[(index + step) % len(places.SECTIONS)])
+        views = [view for view, _ in places.parts_of(self.stack.place)]
+        await self.show_part(views[(views.index(self.stack.place.view) + step) % len(views)])
 
     async def do_section_back(self) -> None:
-        """Show the previous section of the topic."""
+        """Show the previous part."""
         await self.do_section(-1)
 
-    async def do_nodes(self, step: int = 1) -> None:
-        """Show another part of the brokers pane.
-
-        Args:
-            step: 1 for the next, -1 for the previous; it wraps around.
-        """
-        index = places.NODES.index(self.stack.place.view)
-        await self.show_part(places.NODES[(index + step) % len(places.NODES)])
-
-    async def do_nodes_back(self) -> None:
-        """Show the previous part of the brokers pane."""
-        await self.do_nodes(-1)
+    do_nodes = do_connect = do_section
+    do_nodes_back = do_connect_back = do_section_back
 
     async def do_back(self) -> None:
         """Clear the filter; without a filter, show all rows again; else go back to the previous place."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from console.model.codes import CONNECTOR
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.present.names import DEFAULT, quota_entity, resource_word
@@ -55,6 +56,13 @@ SECTION_TITLES = ("Configs", "Partitions", "ACLs")
 NODES = (keymap.BROKERS, keymap.QUORUM, keymap.FEATURES)
 """The parts of the brokers pane, in the order of the tab key."""
 NODES_TITLES = ("Brokers", "Quorum", "Features")
+CONNECT_TITLES = ("Connectors", "Workers", "Plugins", "Loggers")
+"""The parts of `keymap.OF_CONNECT`."""
+CONNECTOR_PARTS = (
+    (keymap.CONNECTOR, "Tasks"),
+    (keymap.CONFIGS, "Config"),
+    (keymap.CONNECTOR_OFFSETS, "Offsets"),
+)
 
 
 class Place(NamedTuple):
@@ -102,11 +110,11 @@ def title(place: Place) -> str:
         return quota_entity(about)
     if not isinstance(about, ConfigResource):
         return record_title(about)
-    return f"{resource_word(about.type)} {DEFAULT if about.is_cluster_default else clean(about.name)}"
+    return f"{resource_word(about.type)} {DEFAULT if about.is_default else clean(about.name)}"
 
 
 def parts_of(place: Place) -> list[tuple[str, str]]:
-    """Return the parts that the tab key cycles through, for a topic or the brokers pane.
+    """Return the parts that the tab key cycles through: of a topic, a connector, the brokers pane or Connect.
 
     Returns:
         Pairs of a view's name and its title; empty for other places.
@@ -115,6 +123,10 @@ def parts_of(place: Place) -> list[tuple[str, str]]:
         return [*zip(SECTIONS, SECTION_TITLES, strict=True)]
     if place.view in NODES and place.about is None:
         return [*zip(NODES, NODES_TITLES, strict=True)]
+    if place.view in keymap.OF_CONNECT and place.about is None:
+        return [*zip(keymap.OF_CONNECT, CONNECT_TITLES, strict=True)]
+    if isinstance(place.about, ConfigResource) and place.about.type == CONNECTOR:
+        return [*CONNECTOR_PARTS]
     return []
 
 

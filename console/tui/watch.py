@@ -381,13 +381,15 @@ class LintWatch:
     def readable(self) -> Sequence[Rule]:
         """Return the rules whose parts the session reads: controllers know few of them. Triage reads certificates."""
         from console.lint.rules import RULES
+        from console.session.lint_reading import absent_parts
 
         if not self._rules:
             at_controllers = self._reading.at_controllers
+            unread = {Part.CERTIFICATES, *absent_parts(self._session.context)}
             self._rules = [
                 rule
                 for rule in RULES
-                if Part.CERTIFICATES not in rule.reads
+                if unread.isdisjoint(rule.reads)
                 and (not at_controllers or all(part.about.at_controllers for part in rule.reads))
             ]
         return self._rules

@@ -97,9 +97,9 @@ def test_what_mirrormaker_writes_is_what_its_formatters_print(version: str, tmp_
     assert internal_topics.compare_mirror(recording).keys() == internal_topics.MIRRORED.keys()
 
 
-def test_what_connect_writes_is_what_its_rest_api_answers(tmp_path: Path) -> None:
+def test_what_connect_writes_is_what_its_rest_api_answers() -> None:
     with or_skip():
-        recording = internal_topics.recorded_connect(KAFKA_4_3, tmp_path)
+        recording = internal_topics.recorded_connect(KAFKA_4_3)
     assert internal_topics.compare_connect(recording)["Connect's session key"] == 1
 
 

@@ -19,7 +19,7 @@ from console.contexts.client_files import from_properties
 from console.contexts.config_providers import placeholder
 from console.contexts.context import ContextError, Surroundings
 from console.contexts.jaas import parse_jaas
-from console.contexts.properties import parse_properties
+from console.model.java_properties import parse_properties
 from console.model.secret import Secret
 from tests.support.certificates import Authority, Identity
 from tests.support.compiled_java import with_ours

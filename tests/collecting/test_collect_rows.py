@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from console.collecting import collect
 from console.lake.lake import Lake
 from console.lake.landing import deliver, read_polls
 from console.lake.schema import SNAPSHOT
 from console.model import cluster, codes, config
+from console.model.connect import FAILED, ConnectCluster
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
 from console.model.snapshot import ReadFailure, Snapshot
+from tests.support import connectors
 
 AT = datetime(2026, 3, 4, tzinfo=UTC)
 DENIED = Failure("CLUSTER_AUTHORIZATION_FAILED", "no")
@@ -203,3 +207,46 @@ def test_rows_fit_the_table(tmp_path: Path) -> None:
     assert nothing.num_rows == 0
     (first,) = table.to_pylist()
     assert (first["observed_ts"], first["kind"], first["entity_key"]) == (at, "state", "t")
+
+
+# -- Connect -----------------------------------------------------------------------------------------------------------
+
+
+def polled(connect: ConnectCluster, *failures: ReadFailure, **configs: str) -> collect.Observation:
+    known = connectors.with_connect(
+        Snapshot(cluster=cluster.ClusterInfo("c", 1, ())),
+        connect,
+        configs={f"main/{name}": connectors.config(**configs) for name in connect.connectors},
+    )
+    seen = collect.observation(replace(known, failures=failures), AT, {})
+    return dataclasses.replace(seen, unasked=frozenset())
+
+
+def test_a_connector_is_an_entity_with_its_state_and_its_config_and_without_what_may_be_secret() -> None:
+    one = connectors.cluster(connectors.connector(tasks=[connectors.task(0), connectors.task(1, FAILED)]))
+    state = polled(one, connection_url="jdbc:x", database_password="hunter22").state
+    values = {each.attr: each for each in state[collect.Resource("connector", "main/orders-sink")]}
+    assert values[":state"].value == "RUNNING"
+    assert values[":tasks"].value == "1/2 running, 1 failed"
+    assert values["topics"].value == "orders"
+    assert (values["connection.url"].value, values["connection.url"].is_sensitive) == (None, True)
+    assert (values["database.password"].value, values["database.password"].is_sensitive) == (None, True)
+
+
+def test_a_connect_cluster_that_does_not_answer_or_is_named_no_more_deletes_no_connector() -> None:
+    known = polled(connectors.cluster()).state
+    silent = ReadFailure("connect", "main", Failure("UNREACHABLE", "no"))
+    empty = ConnectCluster("main")
+    rows, state = collect.changed_rows(known, polled(empty, silent))
+    assert (rows, state) == ([], known)
+    assert "connector" not in _heartbeat(polled(empty, silent))
+    unasked = dataclasses.replace(polled(empty), unasked=frozenset({"connector"}))
+    assert collect.changed_rows(known, unasked) == ([], known)
+    assert "connector" not in _heartbeat(unasked)
+    rows, state = collect.changed_rows(known, polled(empty))
+    assert [(row.kind, row.entity_key) for row in rows] == [("absent", "main/orders-sink")]
+    assert "connector" in _heartbeat(polled(empty))
+
+
+def _heartbeat(seen: collect.Observation) -> list[str]:
+    return next(row.entity_type.split(",") for row in collect.status_rows(seen) if row.kind == "heartbeat")

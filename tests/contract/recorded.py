@@ -33,9 +33,12 @@ from tests.support.kafka_jars import RELEASES
 FOLDER = Path(__file__).parent / "answers"
 RECORD = "CONTRACT_ANSWERS"
 """Environment variable: the folder into which a run on real brokers writes what they answered."""
-LIKE = {"4.0": "4.4"}
+CONNECT = "connect-"
+"""What stands before a release of Connect, whose answers have files of their own."""
+OF_CONNECT = ("connect-3.9", "connect-4.0", "connect-4.3", "connect-4.4")
+LIKE = {"4.0": "4.4", **dict.fromkeys(OF_CONNECT[:-1], OF_CONNECT[-1])}
 """Release -> the one that its file is a difference to."""
-NAMED = {"4.0": "4.3", "4.4": "4.3"}
+NAMED = {"4.0": "4.3", "4.4": "4.3", **dict.fromkeys(OF_CONNECT, "connect")}
 """Release -> what stands for it in the names of a recording: the newest asks what the one before it asked."""
 _TIME = "$time"
 _SAME = "same"
@@ -142,7 +145,7 @@ def _tapes(release: str) -> tuple[tuple[str, ...], Mapping[str, Any]]:
     if not file.exists():
         return (), {}
     kept = json.loads(lzma.decompress(file.read_bytes()))
-    if kept["version"] != RELEASES[release]:
+    if kept["version"] != RELEASES[release.removeprefix(CONNECT)]:
         return (), {}
     others, same = _tapes(LIKE[release]) if release in LIKE else ((), {})
     cases = {name: same[name] if tape == _SAME else tape for name, tape in kept["cases"].items()}
@@ -188,7 +191,7 @@ def _write(folder: Path, recorded: Sequence[str]) -> None:
         release, name, tape = json.loads(file.read_text())
         cases[release][name] = tape
     for release, like in LIKE.items():
-        if like in cases and release not in cases:
+        if like in cases and release not in cases and (FOLDER / f"{release}.json.xz").exists():
             pool, kept = _tapes(release)
             cases[release] = {
                 name: tape if tape == LIVE else [[asked, pool[at]] for asked, at in tape] for name, tape in kept.items()
@@ -208,9 +211,10 @@ def _write_release(release: str, cases: Mapping[str, Tape | str]) -> None:
     }
     kept = {name: _SAME if tape == same.get(name) else tape for name, tape in kept.items()}
     answers = list(pool)[len(others) :]
-    text = json.dumps({"version": RELEASES[release], "answers": answers, "cases": kept}, indent=0)
+    version = RELEASES[release.removeprefix(CONNECT)]
+    text = json.dumps({"version": version, "answers": answers, "cases": kept}, indent=0)
     (FOLDER / f"{release}.json.xz").write_bytes(lzma.compress(text.encode(), preset=9))
-    print(f"Kafka {RELEASES[release]}: {len(kept)} cases, {len(answers)} answers")
+    print(f"{release}, {version}: {len(kept)} cases, {len(answers)} answers")
 
 
 def main() -> int:
@@ -218,7 +222,7 @@ def main() -> int:
     passed."""
     import tempfile
 
-    releases = sys.argv[1:] or list(RELEASE_NAMES)
+    releases = sys.argv[1:] or [*RELEASE_NAMES, *OF_CONNECT]
     with tempfile.TemporaryDirectory() as folder:
         wanted = " or ".join(f"real-{release}" for release in releases)
         command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), "-k", wanted, "-q"]

@@ -142,6 +142,13 @@ WITH_TESTS_OF_THEIR_OWN = frozenset(
         "offsets-expire",
         "one-rack",
         "own-login-deleted",
+        "connector-deleted",
+        "connector-offsets-changed",
+        # tests/scenarios/test_schemas.py
+        "readers-break",
+        "nothing-checked",
+        "in-use",
+        "reference-missing",
     }
 )
 """Warnings of edits that few front ends have, or few releases."""

@@ -123,6 +123,7 @@ def test_the_contexts_of_a_fleet_differ_and_there_are_no_others() -> None:
             "--fault": st.just("api=metadata,cut=after"),
             "--still": st.none(),
             "--no-proposals": st.none(),
+            "--connect": st.none(),
             "--no-forwarding": st.none(),
         },
     )

@@ -31,10 +31,10 @@ def listens(address: str) -> bool:
 
 
 def test_a_process_serves_until_the_end_of_the_block() -> None:
-    with run_in_process(["--scenario", "large", "--brokers", "2"]) as bootstrap:
-        addresses = bootstrap.split(",")
-        assert [listens(address) for address in addresses] == [True, True]
-    assert [listens(address) for address in addresses] == [False, False]
+    with run_in_process(["--scenario", "large", "--brokers", "2", "--connect"]) as reached:
+        addresses = [*reached.bootstrap.split(","), *(url.removeprefix("http://") for url in reached.connect_urls)]
+        assert [listens(address) for address in addresses] == [True] * 4
+    assert [listens(address) for address in addresses] == [False] * 4
 
 
 def test_what_the_process_says_is_told() -> None:
@@ -59,8 +59,8 @@ def test_what_prevents_the_start_is_raised() -> None:
 
 STARTER = """
 from console.embedded.cluster_command import run_in_process
-with run_in_process(["--brokers", "1"]) as bootstrap:
-    print(bootstrap, flush=True)
+with run_in_process(["--brokers", "1"]) as reached:
+    print(reached.bootstrap, flush=True)
     input()
 """
 

@@ -24,7 +24,6 @@ from console.admin.schema_registry import (
     MOST_KEPT,
     Missing,
     SchemaRegistry,
-    kind_of,
     look_up,
     registry_decoder,
 )
@@ -35,7 +34,7 @@ from console.language.grammar import parse
 from console.model.record_decoding import RecordDecoder
 from console.model.record_masks import mask_path
 from console.model.records import BatchFacts, Record
-from console.model.schemas import Allowance, SchemaKey
+from console.model.schemas import Allowance, SchemaKey, kind_of
 from console.model.secret import Secret
 from console.session.session import Session
 from tests.support import worlds
@@ -600,8 +599,8 @@ async def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_no_read_waits_for_a_registry(cluster: ThreadedCluster) -> None:
     with registry() as running:
         running.bad["/schemas/ids/1"] = Bad(silent=True)
-        with AdminClient(worlds.settings(cluster)) as client:
-            session = Session(client, Context("test", "tests", client.settings, schemas=running.settings))
+        with AdminClient(worlds.settings(cluster, schemas=running.settings)) as client:
+            session = Session(client, Context("test", "tests", client.settings))
             (statement,) = parse(f"records {TOPIC} first 1")
             async with asyncio.timeout(PATIENCE):
                 read = await session.records.read(statement)  # type: ignore[arg-type]

@@ -15,12 +15,14 @@ from console.files.foreign_form import kinds_about
 from console.files.read import Read
 from console.files.reading import read_files, take_text
 from console.files.staging import Prune, file_edits
-from console.files.wanted import KINDS, Wanted, WantedTopic
+from console.files.wanted import KINDS, Wanted, WantedConnector, WantedTopic
 from console.files.writing import yaml_text
+from console.model import connect
 from console.model.changes import TopicTarget
 from console.model.cluster import Partition, Topic
-from console.model.codes import ResourceType
+from console.model.codes import CONNECTOR, ResourceType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, own_source, topic_resource
+from console.model.connect import RUNNING, ConnectCluster, Connector, connector_resource
 from console.model.entity_types import in_sections
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.model.snapshot import Snapshot
@@ -54,12 +56,14 @@ CLUSTER = Snapshot(
     configs={each: _set(each) for each in ENTITIES} | {topic_resource(name): ConfigSet(()) for name in TOPICS},
     quotas={entity: {"producer_byte_rate": 1.0} for entity in QUOTAS},
     acls=ACLS,
+    connect={"main": ConnectCluster("main", connectors={name: Connector(name, "", RUNNING, "") for name in TOPICS})},
 )
 """Two entities of everything that a file can list."""
 FOREIGN = {
     "topics": ("KafkaTopic", "kafka.jikkou.io/v1beta2"),
     "acls": ("KafkaPrincipalAuthorization", "kafka.jikkou.io/v1beta1"),
     "quotas": ("KafkaClientQuota", "kafka.jikkou.io/v1beta1"),
+    "connectors": ("KafkaConnector", "kafka.jikkou.io/v1beta1"),
     "configs": ("KafkaBroker", "kafka.jikkou.io/v1beta2"),
 }
 SILENT = {
@@ -98,6 +102,9 @@ LISTED = st.builds(
     st.dictionaries(st.sampled_from(ENTITIES), st.just({"k": "1"}), max_size=4),
     st.dictionaries(st.sampled_from(QUOTAS), st.just({"producer_byte_rate": 1.0}), max_size=4),
     st.frozensets(st.sampled_from(ACLS)),
+    connectors=st.dictionaries(
+        st.just(connector_resource("main", "here")), st.just(WantedConnector({"k": "1"})), max_size=1
+    ),
 )
 
 
@@ -120,10 +127,11 @@ def test_nothing_goes_of_which_the_files_say_nothing_or_are_not_all_taken(
     said = {type(ACLS[0])} if listed.acls else set[object]()
     said |= {each.type for each in listed.configs} | {each.types for each in listed.quotas}
     gone = {_of(edit) for edit in found.edits}
-    topics = {each for each in gone if each not in said}
+    assert (connect.ConnectorTarget in gone) is (bool(listed.connectors) and "connectors" not in foreign)
+    topics = gone - said - {connect.ConnectorTarget, CONNECTOR}
     assert not topics or listed.topics, "only topics have another target than their file's"
     for kind in {about for each in foreign for about in kinds_about(FOREIGN[each][0])}:
-        section = {"topics": "topics", "acls": "acls", "quotas": "quotas"}.get(kind)
+        section = {each: each for each in ("topics", "acls", "quotas", "connectors")}.get(kind)
         assert not [each for each in found.pruned.values() if section and each.section.startswith(section)], kind
     # Both ways: what is asked for, said and taken does go.
     removed = {edit.target for edit in file_edits(listed, CLUSTER, ASKED).edits}
@@ -170,7 +178,8 @@ def test_another_tools_topics_delete_none(kac: Callable[[ThreadedCluster], Kac],
             done = run(*words)
             assert (done.code, done.out) == (2, ""), done
             assert f"{file}:1: KafkaTopic of kafka.jikkou.io is not read; of kafka.strimzi.io it is" in done.complaints
-            assert "Service of v1 is not read; KafkaTopic and KafkaUser of kafka.strimzi.io are" in done.complaints
+            read = "KafkaTopic, KafkaUser and KafkaConnector of kafka.strimzi.io are"
+            assert f"Service of v1 is not read; {read}" in done.complaints
             assert "no document was taken, so nothing is compared, changed or pruned" in done.complaints
         assert run("compare", str(file), str(file)).code == 2
         assert _topics(cluster) == before

@@ -88,8 +88,8 @@ def ran_there(folder: Path, code: str) -> str:
 
 CLUSTER = """
 from console.embedded.cluster_command import run_in_process
-with run_in_process(["--brokers", "1"]) as bootstrap:
-    print(bootstrap)
+with run_in_process(["--brokers", "1"]) as reached:
+    print(reached.bootstrap)
 """
 ARCHIVE = """
 from pathlib import Path

@@ -38,6 +38,7 @@ WHO = journal_lines.Who("alice", "bob", "carol", "10.1.2.3")
 CLUSTER = "odd/id_1"
 PLANTED = "planted-password-8842"
 ACL = worlds.acl("User:a", "READ", "TOPIC", "orders:eu")
+CONNECTOR = ConfigResource(codes.CONNECTOR, "main/orders")
 PAIR = QuotaEntity.of({"user": "a,b", "client-id": None})
 SCRAM = ScramUser("dave", codes.ScramMechanism.parse("SCRAM-SHA-256"))
 TOPIC = Topic(
@@ -92,6 +93,37 @@ EDITS: list[tuple[plan_edits.Edit, Was, list[tuple[Any, ...]]]] = [
         plan_edits.SetConfig(ConfigResource(codes.CLIENT_METRICS, "all"), "interval.ms", "100"),
         None,
         [("client-metrics", "all", "interval.ms", "set", "100", None, None, False)],
+    ),
+    (
+        plan_edits.SetConfig(CONNECTOR, "tasks.max", "4"),
+        entry("tasks.max", "2", codes.ConfigSource(codes.CONNECTOR.entity.own_source)),
+        [("connector", "main/orders", "tasks.max", "set", "4", "2", "DYNAMIC_CONNECTOR_CONFIG", False)],
+    ),
+    (
+        # A key of a plugin: no release of Kafka says what it holds.
+        plan_edits.SetConfig(CONNECTOR, "connection.url", f"jdbc:x?password={PLANTED}"),
+        None,
+        [("connector", "main/orders", "connection.url", "set", None, None, None, True)],
+    ),
+    (
+        plan_edits.CreateConnector("main/orders", {"topics": "orders", "db.password": Secret(PLANTED)}, "PAUSED"),
+        UNREAD,
+        [
+            ("connector", "main/orders", ":state", "set", "PAUSED", None, None, False),
+            ("connector", "main/orders", "db.password", "set", None, None, None, True),
+            ("connector", "main/orders", "topics", "set", "orders", None, None, False),
+        ],
+    ),
+    (
+        plan_edits.StopConnector("main/orders"),
+        UNREAD,
+        [("connector", "main/orders", ":state", "set", "STOPPED", None, None, False)],
+    ),
+    (plan_edits.RestartConnector("main/orders", only_failed=True), UNREAD, []),
+    (
+        plan_edits.DeleteConnector("main/orders"),
+        UNREAD,
+        [("connector", "main/orders", ":state", "delete", None, None, None, False)],
     ),
     (
         plan_edits.SetConfig(ConfigResource(codes.BROKER_LOGGER, "1"), "kafka", "DEBUG"),

@@ -160,7 +160,7 @@ async def followed(bootstrap: str) -> AsyncIterator[Followed]:
 
     feed = EventFeed(session, keep)
     ready = asyncio.Event()
-    session.subscribe(lambda _: None if gaps(session.snapshot, datetime.now(UTC)) else ready.set())
+    session.subscribe(lambda _: None if gaps(session.snapshot, client.settings, datetime.now(UTC)) else ready.set())
     work = [asyncio.create_task(each) for each in (feed.run(), EventReads(session, QUICK).run())]
     try:
         await asyncio.wait_for(ready.wait(), PATIENCE)

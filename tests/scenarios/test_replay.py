@@ -55,7 +55,7 @@ def test_replay_gives_the_live_verdicts(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def incident(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Verdict]]:
     """A record of the incident, and the verdicts that were seen."""
-    from console.embedded.cluster_command import clusters_of
+    from console.embedded.spec import clusters_of
 
     file = tmp_path_factory.mktemp("record") / "incident.flight"
     (spec,) = clusters_of("incident", ClusterSpec(brokers=3, live=True)).values()

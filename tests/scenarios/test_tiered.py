@@ -25,6 +25,7 @@ from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.cluster import TieredOffsets
 from console.model.config import topic_resource
+from console.model.records import First, FromOffset
 from console.session.session import Session
 from tests.support import worlds
 from tests.support.changing import make_topic
@@ -33,6 +34,7 @@ from tests.support.kafka_commands import KafkaCommands
 from tests.support.kafka_jars import KAFKA_3_9, RELEASES, jars, tiered_storage
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import lent, or_skip, running
+from tests.support.searching import query, read_records
 
 COLD, WARM = ("cold", 0), ("cold", 1)
 
@@ -159,6 +161,11 @@ async def test_what_is_on_disk_and_what_in_remote_storage(
             attempts=1_000,
         )
         logs, _ = await log_ranges(link, places)
+        searched = await read_records(link, query(name, start=First(), count=100))
+        newest = await read_records(link, query(name, 0, FromOffset(10)))
+    assert f"{name}: 10 offsets of 1 partition are in remote storage, which brokers read slowly" in searched.notes
+    assert len(searched.records) == 12
+    assert newest.notes == ()
     asked = ["earliest-local", "latest-tiered", "earliest-pending-upload"]
     if tiered.version == KAFKA_3_9:  # what is still to be copied is told since 4.2 (KIP-1023)
         asked.pop()

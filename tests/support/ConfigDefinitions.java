@@ -9,12 +9,25 @@ import org.apache.kafka.common.config.ConfigDef;
 /**
  * The config definitions of the Kafka on the class path: releases keep them in different places. Writes them as
  * JSON; with the argument "verdicts", what Kafka says to values: in come lines of a section, a key and a value, the last
- * two in base64, with tabs between; out goes a line for each, "ok" or the exception's message in base64.
+ * two in base64, with tabs between; out goes a line for each, "ok" or the exception's message in base64. With the
+ * argument "of" and then classes and members of them, the definitions that each of these holds or returns.
  */
 public class ConfigDefinitions {
     public static void main(String[] arguments) throws Exception {
-        if (arguments.length > 0) verdicts();
-        else write();
+        if (arguments.length == 0) write();
+        else if (arguments[0].equals("verdicts")) verdicts();
+        else writeOf(arguments);
+    }
+
+    static void writeOf(String[] arguments) throws Exception {
+        Map<String, Object> all = new LinkedHashMap<>();
+        for (int at = 1; at < arguments.length; at += 2) {
+            ConfigDef found = (ConfigDef) first(arguments[at], arguments[at + 1]);
+            all.put(arguments[at], definitions(found.configKeys()));
+        }
+        StringBuilder text = new StringBuilder();
+        write(all, text);
+        System.out.println(text);
     }
 
     static void write() throws Exception {

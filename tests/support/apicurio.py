@@ -6,9 +6,11 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 
 from tests.support.cached_folder import cache_home, cached_folder
 from tests.support.free_ports import free_ports
@@ -49,10 +51,12 @@ def apicurio(folder: Path) -> Iterator[str]:
                     break
             else:
                 raise AssertionError(f"Apicurio ended: {''.join(said[-20:])}")
+            # It logs each refused request: unread, its output would fill the pipe and stop it.
+            Thread(target=deque, args=(process.stdout, 0), daemon=True).start()
             yield f"http://127.0.0.1:{port}{API}"
         finally:
             process.terminate()
-            process.communicate(timeout=PATIENCE)
+            process.wait(PATIENCE)
 
 
 def _fetch(folder: Path) -> None:

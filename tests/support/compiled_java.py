@@ -11,13 +11,15 @@ from tests.support.kafka_jars import compiler, jars
 from tests.support.patience import PATIENCE
 
 
-def compiled(source: Path, version: str) -> Path:
+def compiled(source: Path, version: str, against: Path | None = None) -> Path:
     """Return the folder with a program's classes, compiled with the jars of a version of Kafka at the first call.
+
+    against: folder with other jars of that version; None for those of its brokers.
 
     Raises BrokersUnavailableError where there is no compiler, or the jars can't be fetched; and RuntimeError with what
     the compiler says.
     """
-    command = [compiler(), "-proc:none", "-nowarn", "-cp", f"{jars(version)}/*", str(source), "-d"]
+    command = [compiler(), "-proc:none", "-nowarn", "-cp", f"{against or jars(version)}/*", str(source), "-d"]
 
     def fill(folder: Path) -> None:
         done = subprocess.run([*command, str(folder)], capture_output=True, text=True, check=False, timeout=PATIENCE)

@@ -10,10 +10,10 @@ from aiokafka.structs import OffsetAndMetadata  # type: ignore[import-untyped]
 from console.admin.client import AdminClient
 from console.admin.groups import group_positions
 from console.contexts.context import Context
+from console.language.given_files import with_file
 from console.language.grammar import parse
 from console.language.interpret import to_edits
 from console.language.needs import needs_of_script
-from console.language.offset_files import with_file
 from console.language.statements import EditStatement
 from console.model.cluster import CommittedOffset, GroupPosition
 from console.plan.plan import StageReport

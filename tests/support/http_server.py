@@ -56,7 +56,7 @@ def answering(answer: Callable[[Asked], Answer], tls: ssl.SSLContext | None = No
             self.end_headers()
             self.wfile.write(data)
 
-        do_PUT = do_POST = do_GET  # noqa: N815 - names of http.server's
+        do_PUT = do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815 - names of http.server's
 
         def log_message(self, *_: object) -> None:
             """Quiet."""

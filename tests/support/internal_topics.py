@@ -18,9 +18,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -31,16 +30,16 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from msgspec import Struct
 
-from console.lake.sensitive import data_without_secrets
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.internal_records import internal_decoders
 from console.model.record_decoding import RecordDecoder
 from console.model.record_masks import MASKED
 from console.model.records import BatchFacts, Record
 from console.model.schemas import Allowance
-from tests.support import worlds
+from console.sensitive import data_without_secrets
+from tests.support import connect_cluster, worlds
 from tests.support.compiled_java import with_ours
-from tests.support.free_ports import free_ports
+from tests.support.connect_cluster import ConnectCluster, until
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_2_8, KAFKA_4_3, RELEASES, fetched, jars, java, major, tools_version
 from tests.support.patience import PATIENCE
@@ -193,13 +192,6 @@ def send(bootstrap: str, count: int) -> None:
     producer.flush(PATIENCE)
 
 
-def until(holds: Callable[[], bool], what: str) -> None:
-    """Ask until it holds. Raises AssertionError if it does not in time."""
-    ends = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < ends, f"not in time: {what}"
-
-
 def sent(bootstrap: str, topic: str) -> list[Sent]:
     """Every record of a topic's first partition; none where there is no such topic."""
     config = {"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False}
@@ -289,31 +281,21 @@ def kafkas_own(version: str, lines: Sequence[str]) -> Iterator[tuple[bytes, Any]
 
 # -- MirrorMaker and Connect ------------------------------------------------------------------------------------------
 
-_LOGGING = {4: ("org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",)}
-_RELOAD4J = ("org.slf4j:slf4j-reload4j:1.7.36", "ch.qos.reload4j:reload4j:1.2.25")
-_CONNECT_JARS = ("connect-mirror", "connect-runtime", "connect-file", "connect-json")
 MIRRORED = {
     "Checkpoint": "A.checkpoints.internal",
     "Heartbeat": "heartbeats",
     "OffsetSync": "mm2-offset-syncs.B.internal",
 }
 """Name of a record of MirrorMaker's -> its topic."""
-CONNECTS = ("connect-configs", "connect-offsets", "connect-status")
+_MIRROR_JARS = ("connect-mirror", "connect-runtime", "connect-file", "connect-json")
 
 
-def connect_jars(version: str) -> Path:
-    """The folder with the jars of MirrorMaker and Connect."""
-    wanted = tuple(f"org.apache.kafka:{each}:{version}" for each in _CONNECT_JARS)
-    return fetched(f"{version}-mirror", wanted + _LOGGING.get(major(version), _RELOAD4J))
-
-
-def _running(version: str, folder: Path, main: str, properties: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start a program of Connect's with its properties."""
-    file = folder / "own.properties"
-    file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
-    options = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{connect_jars(version)}/*")
-    with (folder / "out").open("wb") as out:
-        return subprocess.Popen([java(), *options, main, str(file)], stdout=out, stderr=out)
+def mirror_jars(version: str) -> Path:
+    """The folder with the jars of MirrorMaker."""
+    wanted = tuple(f"org.apache.kafka:{each}:{version}" for each in _MIRROR_JARS)
+    return fetched(
+        f"{version}-mirror", wanted + connect_cluster.LOGGING.get(major(version), connect_cluster.LOGGING[3])
+    )
 
 
 def recorded_mirror(version: str, folder: Path) -> Recording:
@@ -327,14 +309,15 @@ def recorded_mirror(version: str, folder: Path) -> Recording:
         properties |= {f"{name}.bootstrap.servers": cluster.bootstrap for name in "AB"}
         properties |= {"clusters": "A, B", "A->B.enabled": "true", "A->B.topics": TOPIC, "A->B.groups": GROUPS[0]}
         properties |= {"B->A.enabled": "false", "offset.lag.max": "0"}
-        mirror = _running(version, folder, "org.apache.kafka.connect.mirror.MirrorMaker", properties)
+        main = "org.apache.kafka.connect.mirror.MirrorMaker"
+        mirror = connect_cluster.started(f"{mirror_jars(version)}/*", folder, main, properties)
         try:
             for topic in MIRRORED.values():
                 until(lambda topic=topic: wrote(cluster.bootstrap, mirror, folder, topic), topic)  # type: ignore[misc]
         finally:
             mirror.kill()
             mirror.wait()
-        both = f"{jars(tools_version(version))}/*{os.pathsep}{connect_jars(version)}/*"
+        both = f"{jars(tools_version(version))}/*{os.pathsep}{mirror_jars(version)}/*"
         command = [java(), "-Xmx128m", "-cp", both, console_consumer(version)]
         formatter = "org.apache.kafka.connect.mirror.formatters."
         texts = {
@@ -395,57 +378,29 @@ SECRETS = {"database.password": "planted-4711", "connection.url": "jdbc:x://me:p
 CONNECTOR = "from-file"
 
 
-def recorded_connect(version: str, folder: Path) -> Recording:
+def recorded_connect(version: str) -> Recording:
     """Let Connect run a connector with secrets in its config, and pause it."""
-    (port,) = free_ports(1)
-    (folder / "in").write_text("a\nb\n")
-    with own_cluster(version) as cluster:
-        worker = _running(version, folder, "org.apache.kafka.connect.cli.ConnectDistributed", {
-            "bootstrap.servers": cluster.bootstrap, "group.id": "workers", "listeners": f"http://127.0.0.1:{port}",
-            "key.converter": "org.apache.kafka.connect.storage.StringConverter", "offset.flush.interval.ms": "500",
-            "value.converter": "org.apache.kafka.connect.storage.StringConverter",
-            "config.storage.replication.factor": "1",
-            "offset.storage.replication.factor": "1", "status.storage.replication.factor": "1",
-            "config.storage.topic": CONNECTS[0], "offset.storage.topic": CONNECTS[1], "offset.storage.partitions": "1",
-            "status.storage.topic": CONNECTS[2], "status.storage.partitions": "1", "plugin.discovery": "only_scan",
-        })  # fmt: skip
+    with own_cluster(version) as cluster, ConnectCluster(version, cluster.bootstrap, group="workers") as workers:
+        (workers.folder / "in").write_text("a\nb\n")
+        (url,) = workers.urls
+        rest = partial(connect_cluster.ask, url)
+        config = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "topic": "copied"}
+        config |= {"file": str(workers.folder / "in"), "tasks.max": "1", **SECRETS}
+        rest("POST", "/connectors", {"name": CONNECTOR, "config": config})
+        of = f"/connectors/{CONNECTOR}"
 
-        def rest(path: str, body: Any = None, method: str = "GET") -> Any:
-            connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-            connection.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
-            answer = connection.getresponse().read()
-            connection.close()
-            return json.loads(answer or b"null")
+        def task() -> Any:
+            tasks = rest("GET", f"{of}/status").body.get("tasks")
+            return tasks[0]["state"] if tasks else None
 
-        def answers(path: str, holds: Callable[[Any], bool]) -> Callable[[], bool]:
-            def ask() -> bool:
-                assert worker.poll() is None, (folder / "out").read_text()[-2000:]
-                time.sleep(0.2)
-                try:
-                    return holds(rest(path))
-                except (OSError, ValueError):  # it is starting
-                    return False
-
-            return ask
-
-        try:
-            until(answers("/connectors", lambda found: found == []), "the worker answers")
-            config = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "topic": "copied"}
-            config |= {"file": str(folder / "in"), "tasks.max": "1", **SECRETS}
-            rest("/connectors", {"name": CONNECTOR, "config": config}, "POST")
-            of = f"/connectors/{CONNECTOR}"
-            until(answers(f"{of}/offsets", lambda found: found.get("offsets")), "the source's offset is there")
-            until(answers(f"{of}/status", lambda found: len(found.get("tasks", ())) == 1), "the task runs")
-            rest(f"{of}/pause", method="PUT")
-            until(answers(f"{of}/status", lambda found: found["tasks"][0]["state"] == "PAUSED"), "the task is paused")
-            paths = (f"{of}/config", f"{of}/status", f"{of}/offsets", f"{of}/tasks", f"{of}/topics")
-            found = {path: rest(path) for path in paths}
-        finally:
-            worker.kill()
-            worker.wait()
-        return Recording(
-            version, tuple(each for topic in CONNECTS for each in sent(cluster.bootstrap, topic)), rest=found
-        )
+        until(lambda: bool(rest("GET", f"{of}/offsets").body.get("offsets")), "the source's offset is there")
+        until(lambda: task() is not None, "the task runs")
+        rest("PUT", f"{of}/pause")
+        until(lambda: task() == "PAUSED", "the task is paused")
+        paths = (f"{of}/config", f"{of}/status", f"{of}/offsets", f"{of}/tasks", f"{of}/topics")
+        found = {path: rest("GET", path).body for path in paths}
+        records = tuple(each for topic in connect_cluster.TOPICS for each in sent(cluster.bootstrap, topic))
+    return Recording(version, records, rest=found)
 
 
 def compare_connect(recording: Recording) -> Counter[str]:
@@ -628,7 +583,7 @@ def main() -> int:
         made = Recorded(
             tuple(map(recorded_brokers, BROKERS)),
             tuple(recorded_mirror(each, Path(folder)) for each in MIRRORS),
-            (recorded_connect(KAFKA_4_3, Path(folder)),),
+            (recorded_connect(KAFKA_4_3),),
         )
     for how, recordings in ((compare, made.brokers), (compare_mirror, made.mirrors), (compare_connect, made.connect)):
         for each in recordings:

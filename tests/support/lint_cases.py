@@ -31,13 +31,15 @@ from console.model.config import (
     broker_resource,
     topic_resource,
 )
+from console.model.connect import ConnectCluster
 from console.model.failure import Failure
 from console.model.parts import Part
 from console.model.quota import QuotaEntity
+from console.model.subjects import COMPATIBILITY, SchemaSource, SchemaVersion, Subject, subject_resource
 from console.model.tokens import DelegationToken
 from console.session.lint_reading import read_for_lint
 from console.session.session import Session
-from tests.support import worlds
+from tests.support import connectors, worlds
 from tests.support.samples import acl
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -222,6 +224,18 @@ def token(left_hours: float, last_hours: float = 48, age_hours: float = 23) -> M
     return lambda seen: with_parts(seen, tokens={"t1": made})
 
 
+def schema(subject: str, *texts: str, level: str = "") -> Make:
+    """Gives the registry a subject with these versions. level: its own compatibility, ``""`` for none."""
+
+    def make(seen: Seen) -> Seen:
+        versions = tuple(SchemaVersion(number, number, "AVRO") for number, _ in enumerate(texts, 1))
+        found = {(subject, number): SchemaSource("AVRO", text) for number, text in enumerate(texts, 1)}
+        seen = with_parts(seen, schemas={subject: Subject(subject, versions)}, schema_texts=found)
+        return with_config(seen, subject_resource(subject), COMPATIBILITY, level) if level else seen
+
+    return make
+
+
 def certificate(left: timedelta) -> Make:
     """Shows a certificate of a year that ends then."""
     ends = NOW + left
@@ -250,6 +264,28 @@ def _listeners(listeners: str, protocols: str) -> Make:
     return both(brokers("listeners", listeners), brokers("listener.security.protocol.map", protocols))
 
 
+def connect_cluster(*found: ConnectCluster, **changed: str) -> Make:
+    """Gives the context Connect clusters; their sinks have a topic of dead letters. changed: of the sink's config."""
+    configs = {"main/orders-sink": connectors.config(**changed)}
+
+    def make(seen: Seen) -> Seen:
+        known = connectors.with_connect(seen.snapshot, *found, configs=configs)
+        return replace(seen, snapshot=replace(known, read_at={**known.read_at, Part.CONNECT: NOW}), absent=frozenset())
+
+    return make
+
+
+def sink(**changed: str) -> Make:
+    """Gives it one sink with this config; underscores stand for dots."""
+    return connect_cluster(connectors.cluster(), **changed)
+
+
+def topics(*names: str) -> Make:
+    """Adds topics in good order."""
+    return both(*(placed((1, 2, 3), (2, 3, 1), (3, 1, 2), name=name) for name in names))
+
+
+_ALONE = connectors.connector(tasks=[connectors.task(0), connectors.task(1)])
 _GIB = 1 << 30
 _SMALL = log_dirs(log_dir("/data", ("orders", 10**6)))
 
@@ -433,6 +469,15 @@ CASES: Mapping[str, Case] = {
     ),
     "scram-iterations": Case(_scram(1000), _scram(4096), "scram alice SCRAM-SHA-256"),
     "token-ends": Case(token(0.5), token(20, age_hours=4), "token t1"),
+    "schema-unchecked": Case(
+        schema("orders-value", '"int"', level="NONE"),
+        schema("orders-value", '"int"', level="FULL"),
+        "schema orders-value",
+    ),
+    "schema-unused": Case(schema("gone-value", '"int"'), schema("orders-value", '"int"'), "schema gone-value"),
+    "schema-versions-break": Case(
+        schema("orders-value", '"int"', '"string"'), schema("orders-value", '"int"', '"int"'), "schema orders-value"
+    ),
     "certificate-ends": Case(certificate(timedelta(days=9)), certificate(timedelta(days=99)), "broker 1"),
     "quota-near-zero": Case(quota("producer_byte_rate", 1.0), quota("producer_byte_rate", 1e6), "user alice"),
     "quota-without-effect": Case(quota("request_percentage", 5000.0), quota("request_percentage", 200.0), "user alice"),
@@ -469,6 +514,34 @@ CASES: Mapping[str, Case] = {
         both(*(placed((1, 2, 3), name="eu.1." * copies + "news") for copies in range(5))),
         both(*(placed((1, 2, 3), name=name) for name in ("news", "us.news", "eu.us.news", "eu.eu.news"))),
         "topic news",
+    ),
+    "sink-drops-records": Case(
+        sink(errors_deadletterqueue_topic_name=""), both(topics("dlq"), sink()), "connector main/orders-sink"
+    ),
+    "sink-tasks-idle": Case(
+        sink(errors_tolerance="none", tasks_max="7"),
+        both(topics("dlq"), sink(tasks_max="6")),
+        "connector main/orders-sink",
+    ),
+    "dead-letter-topic-missing": Case(sink(), both(topics("dlq"), sink()), "connector main/orders-sink"),
+    "connector-secret-in-clear": Case(
+        sink(errors_tolerance="none", database_password="hunter22"),
+        both(topics("dlq"), sink(database_password="${file:/run/secrets:password}")),
+        "connector main/orders-sink",
+    ),
+    "connect-one-worker": Case(
+        connect_cluster(connectors.cluster(_ALONE, workers=(connectors.worker(),))),
+        connect_cluster(connectors.cluster(workers=(connectors.worker(),))),
+        "Connect main",
+    ),
+    "connect-versions-differ": Case(
+        connect_cluster(
+            connectors.cluster(workers=(connectors.worker(), connectors.worker(connectors.W2, version="4.2.1")))
+        ),
+        connect_cluster(
+            connectors.cluster(workers=(connectors.worker(), connectors.worker(connectors.W2, gone=True))),
+        ),
+        "Connect main",
     ),
 }
 """A case for each rule, by its name."""

@@ -24,6 +24,9 @@ COMMANDS = (
         "list scram",
         "list users",
         "list quorum",
+        "list connectors",
+        "list connect-workers",
+        f"whose topic {ABSENT}",
     ),
     *(f"describe {noun} {ABSENT}" for noun in ("group", "user", "client")),
     *(f"explain quota user={ABSENT} client={ABSENT}", "describe broker 1", "describe broker <default>"),
@@ -39,6 +42,7 @@ ARGUMENTS = (
     ("transactions", "find-hanging", "--broker-id", "1"),
     ("topics", "--describe", "--topic", ABSENT),
     ("compare", f"group:{ABSENT}", "group:neither"),
+    ("connectors", "describe", "--connector", f"{ABSENT}/{ABSENT}"),
     ("snapshot",),
     ("export",),
     ("features", "describe"),
@@ -52,7 +56,18 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("verdict", {"seconds": 1}),
     *(
         ("list", {"kind": kind})
-        for kind in ("topics", "brokers", "groups", "quotas", "acls", "users", "scram", "loggers")
+        for kind in (
+            "topics",
+            "brokers",
+            "groups",
+            "quotas",
+            "acls",
+            "users",
+            "scram",
+            "loggers",
+            "connectors",
+            "connect-plugins",
+        )
     ),
     *(("describe", {"entity": f"{noun} {ABSENT}"}) for noun in ("topic", "group", "user", "client")),
     ("describe", {"entity": "broker 1", "rows": 1000}),

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import console
 from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.cli.demo import context_of
 from console.cli.manual import pages
@@ -264,7 +265,11 @@ _PART = (
     Step("as JSON", "run -b @ --output json -e 'list racks'", ['"racks": [{"name": "none", "brokers": 3}]']),
     Step("filtered", "run -b @ -e 'list racks brokers>99'", ["no racks match"]),
     Step("watched", "events -b @ --for 3s", ["watching for 3 s"]),
-    Step("not read yet", lambda _: ", ".join(gaps(Snapshot(), datetime.now(UTC))), ["racks (not read yet)"]),
+    Step(
+        "not read yet",
+        lambda _: ", ".join(gaps(Snapshot(), ConnectionSettings(()), datetime.now(UTC))),
+        ["racks (not read yet)"],
+    ),
     Step("completed", _completed("list rac"), ["racks"]),
 )
 WALKS: dict[str, tuple[ClusterSpec, Sequence[Step]]] = {

@@ -50,7 +50,21 @@ def harmless() -> dict[str, list[str]]:
     for section, names in definitions().items():
         found[SECTIONS[section]].update(names)
         passwords[SECTIONS[section]].update(name for name, types in names.items() if "PASSWORD" in types)
-    return {entity_type: sorted(names - passwords[entity_type]) for entity_type, names in found.items()}
+    told = {entity_type: sorted(names - passwords[entity_type]) for entity_type, names in found.items()}
+    return {**told, "connector": of_connectors()}
+
+
+def of_connectors() -> list[str]:
+    """The keys that Connect itself defines for each connector, and that no release defines as a password; those of
+    plugins are any plugin's.
+    """
+    types: dict[str, set[str]] = {}
+    for file in sorted((ROOT / "console" / "embedded" / "data").glob("connect_*.json")):
+        recorded = json.loads(file.read_text())
+        for name, definition in (*recorded["source"].items(), *recorded["sink"].items()):
+            if isinstance(definition, dict):
+                types.setdefault(name, set()).add(definition["type"])
+    return sorted(name for name, mine in types.items() if "PASSWORD" not in mine)
 
 
 def together(releases: list[Defined]) -> Defined:

@@ -11,7 +11,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+from console.embedded.connect.definitions import RELEASES_OF_CONNECT
 from console.embedded.spec import RELEASE_NAMES
+from tests.contract.recorded import CONNECT, OF_CONNECT
 from tests.support.kafka_jars import NEWEST
 
 TABLES = (
@@ -29,8 +31,12 @@ def steps(release: str) -> Iterator[list[str]]:
     is_imitated = release in RELEASE_NAMES
     yield [f"tests.support.{'record_config_definitions' if is_imitated else 'older_brokers'}", release]
     yield from ([f"tests.support.{name}"] for name in TABLES)
+    if release in RELEASES_OF_CONNECT:
+        yield ["tests.support.record_connect", release]
     if is_imitated:
         yield ["tests.contract.recorded", release]
+    if (connect := f"{CONNECT}{release}") in OF_CONNECT:
+        yield ["tests.contract.recorded", connect]
     yield ["tests.support.versions", release]
 
 

@@ -1,4 +1,4 @@
-"""A schema registry in this process: strict where Confluent's is, and as bad as a test wants it."""
+"""The embedded schema registry on a socket, as bad as a test wants it."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
-from uuid import UUID, uuid5
+from urllib.parse import urlsplit
 
 from console.admin.settings import HttpSettings
+from console.embedded.registry import Registry
+from console.model.subjects import SchemaReference, SchemaSource
 from tests.support.patience import PATIENCE
 
 MEDIA = "application/vnd.schemaregistry.v1+json"
 
 
 class Asked(NamedTuple):
-    """A request: its path, and who it said it is from."""
+    """A request: its path, who it said it is from, and its method."""
 
     path: str
     login: str
+    method: str = "GET"
 
 
 class Bad(NamedTuple):
@@ -42,8 +44,7 @@ class RegistryServer:
         self.port = port
         self.asked: list[Asked] = []
         self.bad: dict[str, Bad] = {}
-        self.schemas: list[dict[str, Any]] = []
-        self.versions: list[tuple[str, int, int]] = []
+        self.state = Registry()
         self.released = threading.Event()
 
     @property
@@ -60,43 +61,8 @@ class RegistryServer:
         self, subject: str, text: str, kind: str = "AVRO", references: Sequence[Mapping[str, Any]] = ()
     ) -> int:
         """Return the id of a schema under a subject, the one that it has already if it is the same."""
-        schema: dict[str, Any] = {"schema": text}
-        # As the API has it: neither is there for what is usual.
-        schema |= {"schemaType": kind} if kind != "AVRO" else {}
-        schema |= {"references": list(references)} if references else {}
-        if schema not in self.schemas:
-            self.schemas.append(schema)
-        number = self.schemas.index(schema) + 1
-        known = [version for name, version, its in self.versions if (name, its) == (subject, number)]
-        if not known:
-            count = sum(name == subject for name, _, _ in self.versions)
-            self.versions.append((subject, count + 1, number))
-        return number
-
-    def guid(self, number: int) -> str:
-        """Return the GUID of a schema."""
-        return str(uuid5(UUID(int=0), str(number)))
-
-    def answer(self, path: str) -> tuple[int, Any]:
-        """Return status and body of a GET."""
-        if path == "/schemas/types":
-            return 200, ["JSON", "PROTOBUF", "AVRO"]
-        match [unquote(part) for part in urlsplit(path).path.strip("/").split("/")]:
-            case ["schemas", "ids", number] if 0 < int(number) <= len(self.schemas):
-                return 200, self.schemas[int(number) - 1]
-            case ["schemas", "ids", number, "versions"]:
-                return 200, [{"subject": n, "version": v} for n, v, its in self.versions if its == int(number)]
-            case ["schemas", "guids", guid]:
-                for place, schema in enumerate(self.schemas, start=1):
-                    if self.guid(place) == guid:
-                        return 200, {**schema, "guid": guid}
-            case ["subjects", subject, "versions", version]:
-                newest = max((its for name, its, _ in self.versions if name == subject), default=0)
-                for name, its, place in self.versions:
-                    if (name, its) == (subject, newest if version == "latest" else int(version)):
-                        schema = {"subject": name, "version": its, "id": place, **self.schemas[place - 1]}
-                        return 200, {**schema, "guid": self.guid(place)}
-        return 404, {"error_code": 40403, "message": "Schema not found"}
+        of = tuple(SchemaReference(each["name"], each["subject"], each["version"]) for each in references)
+        return self.state.register(subject, SchemaSource(kind, text, of)).id
 
 
 @contextmanager
@@ -108,13 +74,14 @@ def registry(tls: ssl.SSLContext | None = None) -> Iterator[RegistryServer]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            """Answer as `RegistryServer.answer`, or as badly as a test wants it."""
+            """Answer as the embedded registry, or as badly as a test wants it."""
             (of,) = made
-            of.asked.append(Asked(self.path, self.headers.get("Authorization", "")))
+            data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            of.asked.append(Asked(self.path, self.headers.get("Authorization", ""), self.command))
             bad = of.bad.get(urlsplit(self.path).path)
             if bad is None:
-                status, body = of.answer(self.path)
-                self._send(status, json.dumps(body).encode(), {"Content-Type": MEDIA})
+                reply = of.state.answer(self.command, self.path, data)
+                self._send(reply.status, json.dumps(reply.body).encode(), {"Content-Type": MEDIA})
             elif bad.silent:
                 of.released.wait(PATIENCE)
                 self.close_connection = True
@@ -123,17 +90,7 @@ def registry(tls: ssl.SSLContext | None = None) -> Iterator[RegistryServer]:
             else:
                 self._send(bad.status, bad.body, bad.headers)
 
-        def do_POST(self) -> None:
-            """Register a schema under a subject, or find the one that is there."""
-            (of,) = made
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            _, _, rest = self.path.partition("/subjects/")
-            subject = unquote(rest.partition("/")[0].partition("?")[0])
-            kind, references = asked.get("schemaType", "AVRO"), asked.get("references") or ()
-            number = of.register(subject, asked["schema"], kind, references)
-            version = next(v for n, v, its in of.versions if (n, its) == (subject, number))
-            body = {"id": number, "guid": of.guid(number), "subject": subject, "version": version, **asked}
-            self._send(200, json.dumps(body).encode(), {"Content-Type": MEDIA})
+        do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 the base class calls them so
 
         def _send(self, status: int, body: bytes, headers: Mapping[str, str], more: int = 0) -> None:
             self.send_response(status)

@@ -230,7 +230,7 @@ def process(*words: str, text: str = "", **environ: str) -> Ran:
 async def script(cluster: Any, text: str, output: str = "text", **changes: Any) -> tuple[str, int]:
     """What a script prints on a cluster, and its exit code. changes: of the context."""
     out = StringIO()
-    with AdminClient(settings(cluster)) as client:
+    with AdminClient(settings(cluster, schemas=changes.pop("schemas", None))) as client:
         session = Session(client, Context("test", "tests", client.settings, **changes), "run")
         runner = Runner(session, text, Printer(output, out))
         await runner.carry_out(parse(text))

@@ -17,11 +17,12 @@ from textual.pilot import Pilot
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.contexts.console_settings import ConsoleSettings
-from console.contexts.context import Context, parse_bootstrap
+from console.contexts.context import Context
 from console.model.config import CLUSTER_DEFAULT, topic_resource
 from console.model.quota import QuotaEntity
 from console.session.session import Session
 from console.tui.app import Console
+from tests.support import worlds
 from tests.support.model_cluster import ModelCluster
 from tests.support.patience import PATIENCE
 from tests.tui.model_client import ModelClient, lag
@@ -256,8 +257,8 @@ async def driven_on(
     start_pane: str = "topics",
     **changes: Any,
 ) -> AsyncIterator[Driven]:
-    """Open the console on a cluster, over sockets. changes: of its context."""
-    with AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap))) as client:
+    """Open the console on a cluster, over sockets. changes: of its context, and the registry ``schemas``."""
+    with AdminClient(worlds.settings(cluster, schemas=changes.pop("schemas", None))) as client:
         app = Console(
             Session(client, Context("test", "tests", client.settings, **changes)),
             settings or ConsoleSettings(start_pane=start_pane, refresh=0.2),

@@ -61,7 +61,7 @@ def test_every_key_that_is_handled_is_on_the_page(key: str) -> None:
 
 @pytest.mark.parametrize("label", ["URP", "Off", "Over", "Memb", "Coord", "RF", "▴", "▾", "‹", "»", "·", "STALE"])
 def test_what_needs_a_legend_has_one(label: str) -> None:
-    state = KeyState(None, row=True, list_key=True, topic=True, staged=True, past=True, future=True)
+    state = KeyState(None, row=True, list_key=True, parts=True, staged=True, past=True, future=True)
     told = "\n".join("".join(text for text, _ in line) for line in help_lines(KEYS, state, lambda _: "", ()))
     assert label in keys_page()
     assert label in told

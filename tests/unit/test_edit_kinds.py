@@ -14,23 +14,25 @@ from console.journal.entries import Entry, Intent, intent_line
 from console.journal.open_changes import Touches
 from console.language.grammar import parse
 from console.language.interpret import command_of, to_edits, to_statement
-from console.model import changes, cluster, codes, tokens
+from console.model import changes, cluster, codes, connect, tokens
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
 from console.model.elections import UncleanElection
 from console.model.journal_lines import Origin, Who
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
+from console.model.subjects import SchemaReference, SchemaVersion, Subject
 from console.model.transactions import SeenTransaction, Standing
 from console.plan import edits
 from console.plan.edit_json import edit_json, edit_of, was_json, was_of
+from console.plan.kinds import connectors
 from console.plan.kinds.configs import BY_LEVEL
 from console.plan.kinds.registry import BATCHES, BY_OP, KINDS, kind_of
 from console.plan.risk_rules import NAMES, PRUNES_MANY
 from console.plan.staged import UNREAD, Staged, Was
 from tests.support import samples
 
-NAME = "orders"
+NAME, SINK = "orders", "main/orders"
 ACL = samples.acl(name=NAME)
 ENTITY = QuotaEntity.of({"user": NAME})
 USER = changes.ScramUser(NAME, codes.ScramMechanism(1))
@@ -40,6 +42,8 @@ PARTITION = cluster.Partition(0, 2, (1, 2), (1, 2), (), 4)
 CREDENTIAL = cluster.ScramCredential(codes.ScramMechanism(1), 4096)
 HANGING = SeenTransaction(5, -1, 2**40, Standing.HANGS, "no coordinator knows it", "Abort it.", "tx", 1_200_000)
 TOKEN = tokens.DelegationToken(NAME, "User:a", "User:b", 1, 2, 3, ("User:c",))
+_THIRD = SchemaVersion(3, 7, "AVRO", "shop.Order", (SchemaReference("a", "b", 2),))
+SUBJECT = Subject(NAME, (_THIRD, SchemaVersion(4, is_deleted=True)))
 OFFSET = cluster.GroupOffset(
     cluster.CommittedOffset(5, 1, "text"), cluster.LogRange(0, 9), "classic", "consumer", ("reader at 10.0.0.1",)
 )
@@ -66,6 +70,9 @@ EDITS: dict[type[edits.Edit], tuple[edits.Edit, Was]] = {
         (edits.MakeToken(f"User:{NAME}", ("User:b", "User:c"), 86_400_000), None),
         (edits.Renew(NAME, 3_600_000), TOKEN),
         (edits.Expire(NAME, -1), TOKEN),
+        (edits.AddSchema(NAME, "AVRO", '"int"', (SchemaReference("a", "b", 2),)), None),
+        (edits.DropSchema(NAME, 3), SUBJECT),
+        (edits.RestoreSchema(NAME, 3), SUBJECT),
         (edits.EndTransaction(NAME, 3, 2**62), HANGING),
         (edits.ElectPreferred(NAME, 0), PARTITION),
         (edits.ElectUnclean(NAME, 0), UncleanElection(-1, (1, 2), (1,), 2, first=7, least=3)),
@@ -80,6 +87,16 @@ EDITS: dict[type[edits.Edit], tuple[edits.Edit, Was]] = {
         (edits.CommitOffset("billing", NAME, 0, 7, 2, "by hand"), OFFSET),
         (edits.DeleteOffset("billing", NAME, 0), OFFSET),
         (edits.DeleteGroup("billing"), POSITION),
+        (edits.CreateConnector(SINK, {"connector.class": "A", "topics": "a,b"}, "STOPPED"), None),
+        (edits.DeleteConnector(SINK), connectors.Standing("RUNNING", {"topics": "a", "password": None})),
+        (edits.PauseConnector(SINK), connectors.Standing("RUNNING")),
+        (edits.StopConnector(SINK), connectors.Standing("PAUSED")),
+        (edits.ResumeConnector(SINK), connectors.Standing("STOPPED")),
+        (edits.RestartConnector(SINK, only_failed=True, tasks=True), connectors.Standing("RUNNING")),
+        (
+            edits.ChangeConnectorOffsets(SINK, (({"table": "t"}, {"id": 7}), ({"table": "u"}, None))),
+            connectors.StandingOffsets("STOPPED", (({"table": "t"}, {"id": 9}),)),
+        ),
     )
 }
 
@@ -175,6 +192,9 @@ def test_targets_of_one_name_and_different_types_are_different() -> None:
         changes.ScramUser(NAME, codes.ScramMechanism(2)),
         tokens.NewToken(NAME),
         tokens.TokenTarget(NAME),
+        connect.ConnectorTarget(NAME),
+        connect.ConnectorOffsetsTarget(NAME),
+        ConfigResource(codes.CONNECTOR, NAME),
     ]
     for one, other in combinations(targets, 2):
         assert one != other

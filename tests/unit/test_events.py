@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from console.admin.settings import ConnectionSettings, ConnectSettings
 from console.model import changes, cluster, codes, config, tokens
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
@@ -367,15 +368,20 @@ def _watched(at: datetime, **parts: Any) -> Snapshot:
     return replace(watched, **parts)
 
 
+PLAIN = ConnectionSettings((("h", 9092),))
+WITH_CONNECT = replace(PLAIN, connect=(ConnectSettings("main", ()),))
+
+
 def test_what_is_not_watched_is_said() -> None:
-    assert gaps(_watched(NOW), NOW) == []
+    assert gaps(_watched(NOW), WITH_CONNECT, NOW) == ["Connect (not read yet)"]
+    assert gaps(_watched(NOW), PLAIN, NOW) == []
     unread = _watched(NOW, read_at={part: NOW for part in PARTS if part != "acls"})
-    assert gaps(unread, NOW) == ["ACLs (not read yet)"]
+    assert gaps(unread, PLAIN, NOW) == ["ACLs (not read yet)"]
     refused = with_failures(_watched(NOW), "scram", [("", Failure("CLUSTER_AUTHORIZATION_FAILED"))])
-    assert gaps(refused, NOW) == ["SCRAM users (CLUSTER_AUTHORIZATION_FAILED)"]
-    assert gaps(_watched(NOW, quotas_sparse=True), NOW) == ["quotas (0 entities: too many)"]
-    assert gaps(_watched(NOW, configs_at={}), NOW) == ["configs of 2 of 2 topics and brokers"]
-    assert gaps(_watched(NOW), NOW + timedelta(minutes=3)) == ["configs of 2 are more than 2 min old"]
+    assert gaps(refused, PLAIN, NOW) == ["SCRAM users (CLUSTER_AUTHORIZATION_FAILED)"]
+    assert gaps(_watched(NOW, quotas_sparse=True), PLAIN, NOW) == ["quotas (0 entities: too many)"]
+    assert gaps(_watched(NOW, configs_at={}), PLAIN, NOW) == ["configs of 2 of 2 topics and brokers"]
+    assert gaps(_watched(NOW), PLAIN, NOW + timedelta(minutes=3)) == ["configs of 2 are more than 2 min old"]
 
 
 # -- a large cluster ---------------------------------------------------------------------------------------------------

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.lake.sensitive import data_without_secrets
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.internal_records import internal_decoders
 from console.model.record_decoding import RecordDecoder
 from console.model.record_masks import MASKED, mask_path
 from console.model.records import BatchFacts, Record
 from console.model.schemas import Allowance
+from console.sensitive import data_without_secrets
 from tests.support import internal_topics
 
 RECORDED = internal_topics.recorded()

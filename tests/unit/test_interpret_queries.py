@@ -18,13 +18,16 @@ from console.language.verbs.listing import KINDS
 from console.model import codes
 from console.model.cluster import Quorum, QuorumReplica
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, ConfigSet, broker_resource, topic_resource
+from console.model.connect import Plugin
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity, filter_for_entity, filter_for_name, levels
 from console.model.snapshot import with_failures
+from console.model.subjects import SchemaVersion, Subject
 from console.model.tokens import DelegationToken
 from console.plan.edits import SetConfig
 from console.plan.plan import EMPTY, stage
 from console.present.kinds import KINDS as COLUMNS
+from tests.support import connectors
 from tests.unit.command_cluster import BROKER_SET, LONG, SNAPSHOT, entry, topic
 
 ORDERS = topic_resource("orders")
@@ -329,6 +332,10 @@ def test_every_column_of_a_list_can_be_filtered_by(kind):
     quorum = Quorum(1, 7, 100, (QuorumReplica(1, 100, 0, directory_id="AAAA"),), ())
     tokens = {"t1": DelegationToken("t1", "User:alice", "User:bob", 1, 2, 3, ("User:carol",))}
     snapshot = structs.replace(SNAPSHOT, configs=SNAPSHOT.configs | metrics, quorum=quorum, tokens=tokens)
+    plugin = Plugin("com.example.Sink", "sink", "1")
+    snapshot = connectors.with_connect(snapshot, connectors.cluster(connectors.connector(), plugins=[plugin]))
+    version = SchemaVersion(1, 1, "AVRO", "shop.Order")
+    snapshot = structs.replace(snapshot, schemas={"orders-value": Subject("orders-value", (version,))})
     table = ask(f"list {kind}", snapshot)
     assert table.rows
     for column in COLUMNS[kind].columns.of("filter"):
@@ -360,10 +367,11 @@ ADDRESS = QuotaEntity.of({"ip": "1.2.3.4"})
         (
             "describe topic a",
             Needs(
-                frozenset({"reassignments"}),
+                frozenset({"reassignments", "connect", "groups"}),
                 topics=frozenset({"a"}),
                 resources=frozenset({topic_resource("a")}),
                 tiered=frozenset({"a"}),
+                users_of=frozenset({"a"}),
             ),
         ),
         (

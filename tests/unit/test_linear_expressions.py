@@ -21,7 +21,6 @@ from console.admin.errors import MOST_WORDS, failure
 from console.admin.settings import SshHost
 from console.admin.ssh import ssh_failed
 from console.admin.tls import pem_certificates
-from console.lake.sensitive import without_secrets
 from console.log_file import LONGEST_RECORD, WithoutSecrets
 from console.model import record_masks
 from console.model.certificates import advertised_with_tls
@@ -29,6 +28,7 @@ from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet
 from console.model.foreign_json import deeper_than
 from console.present.configs import plain_text
+from console.sensitive import without_secrets
 from console.wire import quota_decoder
 from tests.support import expressions
 
@@ -72,7 +72,7 @@ def test_every_module_with_expressions_is_measured() -> None:
     assert len(_of_modules()) > 40
     unknown = {each.place.partition(":")[0] for each in expressions.expressions()[1]}
     assert set(_of_modules()) | unknown == set(_MODULES)
-    for name in ("console.lake.sensitive", "console.model.certificates", "console.flight.anonymous"):
+    for name in ("console.sensitive", "console.model.certificates", "console.flight.anonymous"):
         assert name in _of_modules()
 
 
@@ -112,6 +112,10 @@ _MADE: dict[str, tuple[expressions.Expression, ...]] = {
         expressions.Expression("s3", pattern, 0, frozenset({"search"}))
         for pattern in _of_calls("console/lake/s3.py", "_found")
     ),
+    _own("console.triage.connectors", "f'(?<![\\\\w.-]){re.escape(topic)}(?![\\\\w-]|\\\\.\\\\w)'"): tuple(
+        expressions.Expression("connectors", rf"(?<![\w.-]){re.escape(topic)}(?![\w-]|\.\w)", 0, frozenset({"search"}))
+        for topic in ("orders", "a", "a.b-c_d", "a" * 249)
+    ),
     _own("console.model.drift_rules", "pattern"): tuple(
         expressions.Expression("drift_rules", pattern, 0, frozenset({"search"}))
         for _, pattern in importlib.import_module("console.model.drift_rules").BY_PATTERN
@@ -131,6 +135,8 @@ _OPERATORS = {
     # Of the operator's own client.properties: variables that its provider may give.
     _own("console.contexts.config_providers", "pattern or ''"),
     _own("console.contexts.config_providers", "self.pattern"),
+    # Of a client, for an embedded worker of Connect: it is compiled alone.
+    _own("console.embedded.connect.validation", "text"),
     # Of a client, for an embedded cluster: a pattern of its metrics is compiled alone, one of transactions is matched.
     _own("console.embedded.own_resources", "expression.strip()"),
     _own("console.embedded.handlers.transactions", "getattr(request, 'transactional_id_pattern', None) or ''"),

@@ -15,7 +15,7 @@ from console.cli.main import COMMANDS
 from console.cli.manual.completion import FILES, Kind, _entity, candidates, names
 from console.cli.manual.completion_scripts import SCRIPTS, script
 from console.cli.manual.pages import commands, help_of, page
-from console.model.entity_types import ENTITY_TYPES, EntityType
+from console.model.entity_types import EntityType, of_kafka
 from console.present.text import is_harmless
 from tests.support.loaded_modules import loaded_by
 
@@ -133,7 +133,7 @@ def test_completion_starts_without_a_client() -> None:
     assert loaded_by("--help").any_of("argcomplete") == set()
 
 
-@pytest.mark.parametrize("type_", ENTITY_TYPES, ids=lambda type_: type_.word)
+@pytest.mark.parametrize("type_", of_kafka(), ids=lambda type_: type_.word)
 def test_keys_are_of_the_entity_that_is_named(type_: EntityType) -> None:
     word = type_.kafka_word
     assert _entity(["configs", f"--{word}", "1", "--add-config"], "configs") == (word, "1")

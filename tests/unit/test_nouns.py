@@ -361,6 +361,8 @@ def test_what_takes_away_asks_first() -> None:
         "acls": ("remove",),
         "scram": ("delete",),
         "tokens": ("expire",),
+        "connectors": ("delete",),
+        "schemas": ("delete",),
     }
 
 

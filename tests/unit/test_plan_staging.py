@@ -151,7 +151,7 @@ REFUSED: list[tuple[do.Edit, str, str]] = [
     (
         do.SetConfig(ConfigResource(codes.GROUP, ""), "x", "1"),
         "the entity has no name",
-        "Name it; only brokers have a default.",
+        "Name it; only brokers and schemas have a default.",
     ),
     (do.SetConfig(T1, "", "1"), "the key has no name", "Name the key."),
     (

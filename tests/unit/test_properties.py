@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.contexts.properties import Property, parse_properties
+from console.model.java_properties import Property, parse_properties
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 BLANK = st.sampled_from(["", " ", "\t", "\f", "  \t"])

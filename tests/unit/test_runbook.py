@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.cli.kafka_configs.command_line import parse_added
-from console.contexts.properties import parse_properties
 from console.language.quoting import shell_text
 from console.model.changes import NewTopic, ScramUser
 from console.model.codes import ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.java_properties import parse_properties
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.plan import edits as edit

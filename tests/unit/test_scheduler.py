@@ -10,10 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.admin.errors import AdminError
+from console.admin.settings import ConnectionSettings, ConnectSettings, HttpSettings
+from console.contexts.context import Context
 from console.model.failure import Failure
+from console.model.parts import Part
+from console.model.snapshot import Snapshot
 from console.session import scheduler
+from console.session.event_reads import EventReads
+from console.session.parts import FOR_SCREEN, is_had
 from console.session.scheduler import Pace, Scheduled, Scheduler, Turn, Turns, next_reads
+from console.session.session import Session
+from console.session.triage_polls import Poller
+from tests.support.model_cluster import ModelCluster
 from tests.support.patience import PATIENCE
+from tests.tui.model_client import ModelClient
 
 OFTEN = Pace(every=0.0, rest=0.0)
 
@@ -252,3 +262,30 @@ async def test_a_read_that_is_asked_for_at_the_end_does_not_keep_the_loop_alive(
     loop.cancel()
     await asyncio.wait({loop}, timeout=5)
     assert loop.cancelled()
+
+
+CONNECT = (ConnectSettings("main", (HttpSettings("127.0.0.1", 8083),)),)
+
+
+@pytest.mark.parametrize("connect", [(), CONNECT], ids=["without Connect", "with Connect"])
+@pytest.mark.parametrize("controllers", [False, True], ids=["brokers", "controllers"])
+def test_a_service_is_read_only_if_the_settings_name_it(
+    connect: tuple[ConnectSettings, ...], controllers: bool
+) -> None:
+    settings = ConnectionSettings((("127.0.0.1", 9092),), connect=connect, controllers=controllers)
+    session = Session(ModelClient(ModelCluster()), Context("dev", "", settings))
+    found = {each.name for each in EventReads(session, FOR_SCREEN).parts}
+    assert {part for part in FOR_SCREEN if is_had(part, settings)} <= found
+    assert (Part.CONNECT in found) == (bool(connect) and not controllers)
+    assert (Part.CONNECT in {each.name for each in Poller(session).parts}) == (Part.CONNECT in found)
+    assert (Part.ACLS in found) == (not controllers)
+
+
+async def test_a_service_without_settings_is_not_read_by_name() -> None:
+    class Asked:
+        async def run(self, *_: object) -> None:
+            raise AssertionError
+
+    session = Session(Asked(), Context("dev", "", ConnectionSettings((("127.0.0.1", 9092),))))  # type: ignore[arg-type]
+    await session.read_whole(Part.CONNECT)
+    assert session.snapshot == Snapshot()

@@ -16,11 +16,11 @@ from console.cli.bug_report import _checks
 from console.cli.mcp.bounds import fitted
 from console.journal.entries import Answered, Ended, note_line
 from console.language.secret_values import redact
-from console.lake.sensitive import data_without_secrets, without_secrets
 from console.log_file import WithoutSecrets
 from console.model.changes import Status
 from console.model.failure import Failure
 from console.model.numbers import EPOCH
+from console.sensitive import data_without_secrets, without_secrets
 
 WORD = "hunter2Hunter2hunter2Hunter2"
 

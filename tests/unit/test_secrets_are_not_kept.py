@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from console.language.interpret import command_of as command
 from console.language.secret_values import redact
-from console.lake.sensitive import seems_sensitive
 from console.log_file import open_log
 from console.model.config import broker_resource
 from console.plan.edits import SetConfig
+from console.sensitive import seems_sensitive
 from console.session.command_history import CommandHistory
 
 SECRET = "hunter2"

@@ -30,6 +30,7 @@ from console.model.transactions import OpenTransaction, Producer, StableOffsets,
 from console.plan.edits import CancelMove
 from console.present.triage import alarms, cause_id, cause_rows, counts
 from console.triage.cause import Next
+from console.triage.causes import connect
 from console.triage.diagnosis import RULES, Verdict, diagnose
 from console.triage.facts import Facts, opened
 from console.triage.observations import Observations, after, begin
@@ -625,11 +626,14 @@ def test_every_cause_has_a_case() -> None:
         "token-expiring",
         "writes-stopped",
         "written-elsewhere",
+        "dead-letters-reread",  # test_triage_loops.py
         # Rules of lint: test_triage_standing.py.
         *(rule.name for rule in STANDING),
         # What this console suffers: test_triage_console.py.
         "console-login-refused",
         "console-throttled",
+        # Connect: test_triage_connect.py.
+        *(rule.name for rule in connect.CAUSES),
         # Needs members over time: test_triage_members.py.
         "instance-contested",
         "partitions-unread",

@@ -223,12 +223,12 @@ def test_the_cause_of_a_silence_says_what_brokers_refuse(before: Change, then: C
     assert why not in [each.fact for claim in seen(before, then) for each in claim.evidence]
 
 
-def of_brokers(*values: str) -> Change:
-    """Brokers 1, 2, ... with these largest batches, set by requests."""
+def of_brokers(*values: str, key: str = "message.max.bytes") -> Change:
+    """Brokers 1, 2, ... with these values, set by requests."""
 
     def change(snapshot: Snapshot, _tick: int) -> Snapshot:
         found = {
-            broker_resource(number): samples.config_set({"message.max.bytes": each}, DYNAMIC_BROKER_CONFIG)
+            broker_resource(number): samples.config_set({key: each}, DYNAMIC_BROKER_CONFIG)
             for number, each in enumerate(values, 1)
         }
         return replace(snapshot, configs={**snapshot.configs, **found})
@@ -244,6 +244,28 @@ def test_a_broker_that_differs_from_all_others_is_told_so(then: tuple[str, ...],
     alone = "it differs from all other brokers, which have 1000"
     assert [alone in [each.fact for each in claim.evidence] for claim in claims] == [is_alone] * len(claims)
     assert claims
+
+
+KEYSTORE = "listener.name.external.ssl.keystore.location"
+OLD, NEW = of_brokers("old.pem", key=KEYSTORE), of_brokers("new.pem", key=KEYSTORE)
+
+
+def test_new_certificates_are_named_next_to_producers_that_did_not_come_back() -> None:
+    (claim,) = seen(OLD, NEW, stops=True)
+    assert claim.title == f"broker 1: {KEYSTORE} changed, and nothing is written to orders since"
+    assert any("when it connects again" in each.fact for each in claim.evidence)
+    assert seen(OLD, NEW) == [], "who is connected goes on"
+
+
+@pytest.mark.parametrize("members", [True, False])
+def test_new_certificates_are_named_next_to_a_group_whose_members_did_not_come_back(*, members: bool) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        lags = committed({0: min(500 * tick, 500 * WHEN)}, 500 * tick, members=members or tick < WHEN)
+        return (NEW if tick >= WHEN else OLD)(lags(snapshot, tick), tick)
+
+    titles = [claim.title for claim in verdict_of(change, 20)]
+    named = f"broker 1: {KEYSTORE} changed right before group billing fell behind"
+    assert (named in titles) is not members
 
 
 @pytest.mark.parametrize(("auto", "count"), [("true", "1"), ("false", "1"), ("true", "12")])

@@ -31,7 +31,7 @@ from tests.support.random_plans import random_edits
 from tests.unit.test_plan_laws import WORLD, busy_cluster
 from widgets.cells import cell_width
 
-NOTHING = KeyState(read_only=None, row=False, list_key=False, topic=False, staged=False, past=False, future=False)
+NOTHING = KeyState(read_only=None, row=False, list_key=False, parts=False, staged=False, past=False, future=False)
 
 
 # -- keys ----------------------------------------------------------------------------------------------------------

@@ -307,14 +307,14 @@ class ConfigsCommand(Struct):
 
 
 def _is_secret(key: str) -> bool:
-    from console.lake.sensitive import seems_sensitive
+    from console.sensitive import seems_sensitive
 
     return seems_sensitive(key) or key.startswith("SCRAM-")
 
 
 def _from_file(path: str) -> dict[str, str]:
     """Read a Java properties file; brackets and commas in it are data. Raises UsageError with the file and the line."""
-    from console.contexts.properties import parse_properties
+    from console.model.java_properties import parse_properties
 
     shown = path[:200]
     try:

@@ -49,6 +49,7 @@ class Kind(Enum):
     IP = "an ip"
     PRINCIPAL = "a principal"
     CONTEXT = "a context"
+    CONNECTOR = "a connector"
     KEY = "a config's key"
     ASSIGNMENT = "a config's key, and = behind it"
     NOTHING = "unknown"
@@ -175,6 +176,7 @@ async def _in_time(read: Awaitable[Iterable[str]]) -> Iterable[str]:
 async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterable[str]:
     from console.model.codes import GROUP
     from console.model.config import topic_resource
+    from console.model.connect import full_name
     from console.model.quota import CLIENT_ID, IP, USER
 
     match kind:
@@ -199,6 +201,10 @@ async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterab
                 await session.read_whole(Part.SCRAM)
                 found += session.snapshot.scram
             return [name for name in found if name]
+        case Kind.CONNECTOR:
+            await session.read_whole(Part.CONNECT)
+            clusters = session.snapshot.connect.values()
+            return [full_name(each.name, connector) for each in clusters for connector in each.connectors]
         case Kind.PRINCIPAL:
             await session.read_acls()
             return [acl.principal for acl in session.snapshot.acls]
@@ -236,6 +242,7 @@ MOST = 500
 
 _VALUE_KINDS: dict[str, Named] = {
     **{each.kafka_word: _names_of(each) for each in of_kafka()},
+    "connector": Kind.CONNECTOR,
     "principal": Kind.PRINCIPAL,
     "allow-principal": Kind.PRINCIPAL,
     "deny-principal": Kind.PRINCIPAL,

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from console.lake.sensitive import seems_sensitive, without_secrets
 from console.model.numbers import Data, json_text, plural
 from console.present.text import clean
+from console.sensitive import seems_sensitive, without_secrets
 
 ROWS, MOST_ROWS = 100, 1_000
 """Rows of each list of an answer by default, and at most."""

@@ -25,7 +25,6 @@ from console.language.quoting import shell_line
 from console.language.statements import EditStatement, QueryStatement, Statement
 from console.language.verbs import kind_of
 from console.language.verbs.records import Records
-from console.language.verbs.reset import ResetOffsets
 from console.model.changes import Outcome
 from console.model.failure import Failure, sentences
 from console.model.numbers import Data
@@ -198,8 +197,10 @@ def _edit(statement: Statement) -> EditStatement:
     if slots := kind_of(statement).secrets(statement):
         keys = ", ".join(slot.key for slot in slots)
         raise CommandError(f"'{text}' needs a secret ({keys})", "a person sets it, in kac", statement.span)
-    if isinstance(statement, ResetOffsets) and statement.to.how == "file":
-        raise CommandError(f"'{text}' reads a file of this host", "name the offsets or a time", statement.span)
+    if statement.reads_file:
+        raise CommandError(
+            f"'{text}' reads a file of this host", "write its contents into the statement", statement.span
+        )
     if statement.holds_ms is not None:
         hint = "leave out `for …`: a person may set the time"
         raise CommandError(f"'{text}' holds for a time, which a plan file does not keep", hint, statement.span)

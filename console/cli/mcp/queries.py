@@ -166,7 +166,7 @@ class Queries:
         feed, reads = EventFeed(session, found.extend), EventReads(session, FOR_EVENTS)
         await run_for(seconds, (feed.run(), reads.run()))
         now = datetime.now(UTC)
-        unwatched = [f"not watched: {each}" for each in gaps(session.snapshot, now)]
+        unwatched = [f"not watched: {each}" for each in gaps(session.snapshot, session.context.settings, now)]
         if since := unseen_since(session.snapshot, now):
             unwatched.append(f"not watched: some configs since {since.isoformat(timespec='seconds')}")
         unknown = [f"who made a change is not known: {feed.problem}"] if feed.problem else []

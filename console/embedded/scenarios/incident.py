@@ -1,5 +1,5 @@
 """The quiet cluster with several problems at once: an unstable broker, lagging replicas, a throttled client, a lagging
-group."""
+group, and Connect, if the cluster has it, with a sink that fails."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from console.embedded.context import Cluster
-from console.embedded.scenarios import quiet
+from console.embedded.scenarios import connectors, quiet
 from console.embedded.scenarios import seed as scenarios_seed
 from console.embedded.tables import NO_LEADER
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
@@ -119,6 +119,8 @@ def seed(cluster: Cluster) -> None:
     state.alter_config(CLUSTER_DEFAULT, {"min.insync.replicas": "2"})
     if SLOW in state.alive():
         scenarios_seed.leave_isr(state, _LAGGING[0], SLOW)
+    if cluster.spec.connect is not None:
+        connectors.seed_connectors(cluster)
 
 
 async def live(cluster: Cluster) -> None:

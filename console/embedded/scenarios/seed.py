@@ -126,10 +126,11 @@ _POISON = b"\x00\x00\x00\x01\x9f\x02\x1cshipment-\xe2\x04"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def batch_of(values: Sequence[bytes], moment: int, key: bytes | Sequence[bytes], offset: int = 0) -> bytes:
+def batch_of(values: Sequence[bytes | None], moment: int, key: bytes | Sequence[bytes], offset: int = 0) -> bytes:
     """Encode a record batch.
 
     Args:
+        values: of its records; None for a tombstone.
         key: of all records, or that of each.
         moment: timestamp of its last record, milliseconds since 1970.
         offset: offset of its first record.
@@ -229,9 +230,9 @@ def add_group(cluster: Cluster, name: str, topics: Sequence[str], clients: Seque
     """
     state = cluster.state
     group = Group(name, generation=len(clients), protocol_type=CONSUMERS, written=True)
-    shares = _shares(state, topics, len(clients))
+    shares = shares_of(state, topics, len(clients))
     for place, client in enumerate(clients):
-        member = _stand_in(name, client, place, topics, shares[place])
+        member = stand_in(name, client, place, topics, shares[place])
         group.members[member.id] = member
         group.leader = group.leader or member.id
     if clients:
@@ -245,7 +246,7 @@ def add_group(cluster: Cluster, name: str, topics: Sequence[str], clients: Seque
     state.groups[name] = group
 
 
-def _shares(state: ClusterState, topics: Sequence[str], members: int) -> list[dict[str, tuple[int, ...]]]:
+def shares_of(state: ClusterState, topics: Sequence[str], members: int) -> list[dict[str, tuple[int, ...]]]:
     """Assign partitions to members (RangeAssignor)."""
     shares: list[dict[str, tuple[int, ...]]] = [{} for _ in range(members)]
     for topic in topics if members else ():
@@ -259,7 +260,7 @@ def _shares(state: ClusterState, topics: Sequence[str], members: int) -> list[di
     return shares
 
 
-def _stand_in(
+def stand_in(
     group: str, client: str, place: int, topics: Sequence[str], share: Mapping[str, tuple[int, ...]]
 ) -> Member:
     """Return a member without a client, which leaves when a real one joins."""

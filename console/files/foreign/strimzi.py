@@ -1,9 +1,10 @@
-"""Strimzi's KafkaTopic and KafkaUser, read and written.
+"""Strimzi's KafkaTopic and KafkaUser, read and written; its KafkaConnector, read.
 
 Sources for fields and the operators' treatment of them: Strimzi's CustomResourceDefinitions (043-Crd-kafkatopic.yaml,
-044-Crd-kafkauser.yaml, v1beta2 and v1), its topic operator's BatchingTopicController, and its user operator's
-KafkaUserModel, KafkaUserOperator and SimpleAclRule. A user has the name of its resource, or ``CN=NAME`` if it logs in
-by a certificate. The operators remove from a topic or user everything that its resource does not list.
+044-Crd-kafkauser.yaml, 047-Crd-kafkaconnector.yaml, v1beta2 and v1), its topic operator's BatchingTopicController, and
+its user operator's KafkaUserModel, KafkaUserOperator and SimpleAclRule. A user has the name of its resource, or
+``CN=NAME`` if it logs in by a certificate. The operators remove from a topic, user or connector everything that its
+resource does not list.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from msgspec import Struct
 
 from console.files import foreign_form
 from console.files.read import DescribedCluster, Read
-from console.files.wanted import Value, Wanted, WantedTopic, owned_lines
+from console.files.wanted import Value, Wanted, WantedConnector, WantedTopic, owned_lines
 from console.files.writing import key_text, number_text, quoted
 from console.model.acl import CLUSTER_NAME, LITERAL, PREFIXED, Acl
 from console.model.changes import Target
 from console.model.config import topic_resource
+from console.model.connect import CLASS, PAUSED, RUNNING, STOPPED, connector_resource
 from console.model.numbers import has_number_form
 from console.model.quota import USER, QuotaEntity
 from console.model.yaml_places import Document, FileProblem, Node
@@ -32,7 +34,12 @@ from widgets.cells import clean
 
 GROUP = "kafka.strimzi.io"
 CLUSTER_LABEL = "strimzi.io/cluster"
-_TOPIC, _USER = "KafkaTopic", "KafkaUser"
+_TOPIC, _USER, _CONNECTOR_KIND = "KafkaTopic", "KafkaUser", "KafkaConnector"
+_CONNECTOR = (
+    *("class", "tasksMax", "config", "state", "pause", "autoRestart", "version"),
+    *("alterOffsets", "listOffsets"),
+)
+_MAX_TASKS = "tasks.max"
 _KAFKA, _POOL = "Kafka", "KafkaNodePool"
 _NAMED = {_KAFKA: "name", _POOL: CLUSTER_LABEL}
 """The key of the metadata, or of the labels, that names the cluster."""
@@ -93,7 +100,7 @@ def _take(document: Document, read: Read) -> Iterator[FileProblem]:
     yield from problems
 
 
-FORM = foreign_form.DocumentForm("Strimzi's KafkaTopic and KafkaUser", _owns, _take)
+FORM = foreign_form.DocumentForm("Strimzi's KafkaTopic, KafkaUser and KafkaConnector", _owns, _take)
 
 
 def _resources(root: Node) -> list[Node]:
@@ -131,11 +138,17 @@ def _resource(node: Node, of: Mapping[str, Node], read: Read, problems: list[Fil
         parts["metadata"].fail("name is missing", "add it")
     name = foreign_form.shown(metadata["name"])
     labels = _texts_of(metadata, "labels")
-    part = read.of_cluster(foreign_form.shown(labels[CLUSTER_LABEL]) if CLUSTER_LABEL in labels else "")
+    # The label of a connector names a KafkaConnect, which may be of any cluster.
+    labelled = CLUSTER_LABEL in labels and kind != _CONNECTOR_KIND
+    part = read.of_cluster(foreign_form.shown(labels[CLUSTER_LABEL]) if labelled else "")
     spec = parts["spec"] if "spec" in parts and not parts["spec"].is_null else None
     if why := _why_left_alone(metadata):
         read.notes.append(node.problem(f"{kind} {name} is left out", why))
-        part.alone.update(_of_topic(name, spec) if kind == _TOPIC else _of_user(name))
+        if kind == _CONNECTOR_KIND:
+            runs_in = foreign_form.shown(labels[CLUSTER_LABEL]) if CLUSTER_LABEL in labels else ""
+            part.alone.add(connector_resource(runs_in, name))
+        else:
+            part.alone.update(_of_topic(name, spec) if kind == _TOPIC else _of_user(name))
         return
     _KINDS[kind](name, node, spec, part, read, problems)
 
@@ -232,8 +245,44 @@ def _user(name: str, node: Node, spec: Node | None, part: Read, read: Read, prob
         _limits(found["quotas"], user, part, problems)
 
 
-_KINDS = {_TOPIC: _topic, _USER: _user}
-_READ = f"{' and '.join(_KINDS)} of {GROUP}"
+_STATES = {"running": RUNNING, "paused": PAUSED, "stopped": STOPPED}
+
+
+def _connector(name: str, node: Node, spec: Node | None, _part: Read, read: Read, problems: list[FileProblem]) -> None:
+    """Add a connector; its label names the KafkaConnect, which is kac's name of the Connect cluster."""
+    if spec is None:
+        node.fail("spec is missing", "add it")
+    metadata, found = node.named()["metadata"], foreign_form.given(spec)
+    labels = _texts_of(metadata.named(), "labels")
+    if CLUSTER_LABEL not in labels:
+        metadata.fail(f"the label {CLUSTER_LABEL} is missing", "it names the KafkaConnect that runs the connector")
+    problems += spec.unknown(_CONNECTOR)
+    if "class" not in found:
+        spec.fail("class is missing", "add it")
+    source = node.document.source
+    resource = connector_resource(foreign_form.shown(labels[CLUSTER_LABEL]), name)
+    problems += read.begin(resource, f"connector {resource.name}", source, node.document.line(node.path))
+    values = {CLASS: found["class"], **({_MAX_TASKS: found["tasksMax"]} if "tasksMax" in found else {})}
+    for key, each in (foreign_form.tried(problems, foreign_form.given, found.get("config")) or {}).items():
+        if key in (CLASS, _MAX_TASKS):
+            problems.append(each.problem(f"Strimzi takes no {key} in config", "write class and tasksMax next to it"))
+        values[key] = each
+    texts = {key: foreign_form.tried(problems, foreign_form.config_value, each) for key, each in values.items()}
+    read.remember(resource, source, ((key, node.document.line(each.path)) for key, each in values.items()))
+    config = {key: text for key, text in texts.items() if text is not None}
+    read.connectors[resource] = WantedConnector(config, _wanted_state(found))
+
+
+def _wanted_state(spec: Mapping[str, Node]) -> str | None:
+    if "state" in spec:
+        return _STATES[spec["state"].choice(_STATES)]
+    if "pause" in spec:  # before Strimzi 0.38
+        return PAUSED if spec["pause"].boolean() else RUNNING
+    return None
+
+
+_KINDS = {_TOPIC: _topic, _USER: _user, _CONNECTOR_KIND: _connector}
+_READ = f"{', '.join(list(_KINDS)[:-1])} and {list(_KINDS)[-1]} of {GROUP}"
 
 
 def _logs_in(node: Node) -> str:
@@ -356,6 +405,8 @@ def strimzi_text(
     if wanted.configs:
         kinds = sorted({resource.type.entity.spoken for resource in wanted.configs})
         left_out.append(f"configs of {', '.join(kinds)}: Strimzi has no resource for them")
+    if wanted.connectors:
+        left_out.append("connectors: kac writes no KafkaConnector")
     unknown = (f"unknown {part}: they could not be read" for part in unread)
     said = (title, *unknown, *(f"left out: {each}" for each in left_out), *to_do)
     lines = [f"# {clean(line)}" for line in said]

@@ -20,6 +20,7 @@ from console.language.verbs import (
     cancel,
     check,
     clone,
+    connector,
     create,
     delete,
     discard,
@@ -39,6 +40,7 @@ from console.language.verbs import (
     records,
     reset,
     revert,
+    schema,
     scram,
     show,
     skip,
@@ -47,10 +49,14 @@ from console.language.verbs import (
     unregister,
     unset,
     voter,
+    whose,
 )
 
-_LOOK = (show, listing, effective, explain, records)
-_CHANGE = (alter, unset, create, grow, delete, reset, skip, clone, access, scram, token, abort, elect, cancel)
+_LOOK = (show, listing, whose, effective, explain, records)
+_CHANGE = (
+    *(alter, unset, create, grow, delete, connector, reset, skip, clone),
+    *(access, scram, token, schema, abort, elect, cancel),
+)
 _OF_NODES = (move, operations, unregister, feature, voter)
 _PLAN = (plan, check, apply, discard, undo, revert, history)
 _GO = (panes, go, leave)

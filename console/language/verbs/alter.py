@@ -13,6 +13,7 @@ from console.language.snapshot_parts import Needs, subject_or, to_change
 from console.language.staging import Staging
 from console.language.tokenizer import NOWHERE, Span
 from console.language.verb import CHANGE, StatementKind, Verb
+from console.model.codes import CONNECTOR
 from console.model.config import ConfigEntry, ConfigResource
 from console.model.quota import QuotaEntity
 from console.plan.amounts import duration_text, exact_number
@@ -124,9 +125,9 @@ def _items(verb: str, target: ConfigResource, assign: statements.Assign, entry: 
 
 
 def _of_config(verb: str, edit: SetConfig | AppendConfig | SubtractConfig) -> Alter:
-    return Alter(
-        verb, statements.Entity(edit.resource), (statements.assign_of(statements.key_of_edit(edit), edit.value),)
-    )
+    may_refer = edit.resource.type == CONNECTOR
+    given = statements.assign_of(statements.key_of_edit(edit), edit.value, may_refer=may_refer)
+    return Alter(verb, statements.Entity(edit.resource), (given,))
 
 
 _ALTER = StatementKind(

@@ -1,4 +1,4 @@
-"""``create``: creates a topic."""
+"""``create``: creates a topic or a connector."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from console.language.snapshot_parts import Needs, whole_parts
 from console.language.staging import Staging, no_key_twice
 from console.language.tokenizer import Word
 from console.language.verb import CHANGE, StatementKind, Verb
+from console.language.verbs import connector
 from console.model.changes import NewTopic
 from console.model.config import broker_resource, topic_resource
 from console.model.parts import Part
@@ -45,8 +46,9 @@ class Create(statements.EditStatement, frozen=True):
 # -- grammar -----------------------------------------------------------------------------------------------------------
 
 
-def _parse(reader: Reader) -> Create:
-    reader.need_keyword("topic")
+def _parse(reader: Reader) -> Create | connector.CreateConnector:
+    if reader.need_keyword("topic", "connector") == "connector":
+        return connector.parse_creation(reader)
     name = plain_name(reader, Expected(What.TOPIC, "the NAME of the topic", detail="new"), "topics")
     numbers: dict[str, int] = {}
     assignments: tuple[tuple[int, ...], ...] = ()
@@ -193,16 +195,20 @@ VERBS = (
     Verb(
         "create",
         CHANGE,
-        ("create topic NAME KEY=VALUE {KEY=VALUE}",),
-        "Stage a new topic",
+        ("create topic NAME KEY=VALUE {KEY=VALUE}", connector.CREATION),
+        "Stage a new topic or connector",
         "partitions=N and replication=N, or assign=1:2,2:3: the brokers of each partition, the preferred leader "
         "first. The default of both is the cluster's. timeout=DURATION is how long the brokers may take. Every "
-        "other key is a config of the topic.",
+        "other key is a config of the topic. A connector's config is in FILE, as JSON for Connect's REST API or as "
+        "properties, in KEY=VALUE, or in both, of which KEY=VALUE counts. A secret is KEY=@FILE or KEY=?, or a "
+        "reference ${provider:path:key}; one in FILE is never shown. The workers check the config before anything is "
+        "sent.",
         (
             "create topic orders partitions=12 replication=3 retention.ms=7d",
             "create topic audit assign=1:2,2:3,3:1 timeout=30s",
+            "create connector main/orders-sink @orders-sink.json connection.password=? stopped",
         ),
         parse=_parse,
-        statements=(_CREATE,),
+        statements=(_CREATE, connector.CREATE),
     ),
 )

@@ -1,4 +1,4 @@
-"""``delete``: deletes a topic, a topic's records before an offset or a time, a group or its offsets."""
+"""``delete``: deletes a topic, records before an offset or a time, a group or its offsets, a connector, a schema."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from datetime import UTC, datetime
 
 from console.language import arguments, statements
 from console.language.errors import CommandError
-from console.language.quoting import quoted
+from console.language.quoting import quote, quoted
 from console.language.reader import Expected, Reader, Role, What
 from console.language.snapshot_parts import Needs, the_group, the_topic, whole_parts
 from console.language.staging import Staging
 from console.language.verb import CHANGE, StatementKind, Verb
+from console.language.verbs import connector
 from console.model.config import topic_resource
 from console.model.parts import Part
 from console.model.system_topics import is_spared
+from console.plan import edits as plan_edits
 from console.plan.amounts import moment
-from console.plan.edits import DeleteGroup, DeleteOffset, DeleteTopic, Edit, TrimLog
 from console.present.text import clean
 
 
@@ -49,8 +50,21 @@ class DeleteGroupOffsets(statements.EditStatement, frozen=True):
     partition: int | None = None
 
 
-def _parse(reader: Reader) -> Delete | DeleteTopics | DeleteRecords | DeleteGroupOffsets:
-    what = reader.need_keyword("topic", "records", "group")
+class DeleteSchema(statements.EditStatement, frozen=True):
+    """``delete schema``. version: None for the subject."""
+
+    subject: str
+    version: int | None = None
+
+
+def _parse(
+    reader: Reader,
+) -> Delete | DeleteTopics | DeleteRecords | DeleteGroupOffsets | connector.DeleteConnector | DeleteSchema:
+    what = reader.need_keyword("topic", "records", "group", "connector", "schema")
+    if what == "connector":
+        return connector.DeleteConnector(connector.name_of(reader))
+    if what == "schema":
+        return DeleteSchema(arguments.schema_subject(reader), arguments.optional_version(reader))
     if what == "records":
         return _parse_records(reader)
     if what == "group":
@@ -86,13 +100,13 @@ def _parse_records(reader: Reader) -> DeleteRecords:
 # -- a topic -----------------------------------------------------------------------------------------------------------
 
 
-def _named(statement: Delete, staging: Staging) -> list[Edit]:
+def _named(statement: Delete, staging: Staging) -> list[plan_edits.Edit]:
     name, shown = statement.name.text or "", clean(statement.name.text or "", 80)
     # A quoted pattern or a regular expression is probably not meant as the name of a topic.
     hint = f"without quotes it is a pattern: {shown}" if arguments.is_glob(name) else arguments.regex_hint(name)
     if hint and name not in staging.snapshot.topics:
         raise CommandError(f"there is no topic '{shown}'", hint, statement.name.span)
-    return [DeleteTopic(staging.topic(statement.name))]
+    return [plan_edits.DeleteTopic(staging.topic(statement.name))]
 
 
 def _topic_text(statement: Delete) -> str:
@@ -105,11 +119,11 @@ _TOPIC = StatementKind(
     text=_topic_text,
     needs=lambda statement, _selected: the_topic(statement.name),
     edits=_named,
-    of_edits={DeleteTopic: lambda edit: Delete(statements.Name(edit.name))},
+    of_edits={plan_edits.DeleteTopic: lambda edit: Delete(statements.Name(edit.name))},
 )
 
 
-def _matching(statement: DeleteTopics, staging: Staging) -> list[Edit]:
+def _matching(statement: DeleteTopics, staging: Staging) -> list[plan_edits.Edit]:
     """Return the deletion of each topic that matches. Raises CommandError if no topic does, or not all are known."""
     from console.language.filters import glob_test
 
@@ -123,7 +137,7 @@ def _matching(statement: DeleteTopics, staging: Staging) -> list[Edit]:
         raise CommandError(
             f"no topic matches '{clean(glob.pattern or '', 80)}'", arguments.regex_hint(glob.pattern), glob.span
         )
-    return [DeleteTopic(name) for name in sorted(found)]
+    return [plan_edits.DeleteTopic(name) for name in sorted(found)]
 
 
 _TOPICS = StatementKind(
@@ -155,7 +169,7 @@ def _records_needs(statement: DeleteRecords, _selected: statements.Subject | Non
     return Needs(topics=topics, resources=resources, log_ranges=topics, offsets_at=times, documentation=True)
 
 
-def _trims(statement: DeleteRecords, staging: Staging) -> Iterator[Edit]:
+def _trims(statement: DeleteRecords, staging: Staging) -> Iterator[plan_edits.Edit]:
     """Yield an edit for each partition. A time becomes the offset of the first record that is not older; the end offset
     if all records are older. Raises CommandError if the leader did not report that offset.
     """
@@ -163,7 +177,7 @@ def _trims(statement: DeleteRecords, staging: Staging) -> Iterator[Edit]:
     if statement.partition is not None:
         staging.require_partition(name, statement.partition, statement.span)
     for number in staging.partitions(name) if statement.partition is None else (statement.partition,):
-        yield TrimLog(name, number, _offset(statement, staging, name, number))
+        yield plan_edits.TrimLog(name, number, _offset(statement, staging, name, number))
 
 
 def _offset(statement: DeleteRecords, staging: Staging, name: str, number: int) -> int:
@@ -184,29 +198,29 @@ _RECORDS = StatementKind(
     text=_records_text,
     needs=_records_needs,
     edits=_trims,
-    of_edits={TrimLog: lambda edit: DeleteRecords(statements.Name(edit.topic), edit.partition, edit.before)},
+    of_edits={plan_edits.TrimLog: lambda edit: DeleteRecords(statements.Name(edit.topic), edit.partition, edit.before)},
 )
 
 # -- a group, or its offsets -------------------------------------------------------------------------------------------
 
 
-def _group_edits(statement: DeleteGroupOffsets, staging: Staging) -> Iterator[Edit]:
+def _group_edits(statement: DeleteGroupOffsets, staging: Staging) -> Iterator[plan_edits.Edit]:
     from console.language.group_edits import existing, shown
 
     group, topic = statement.group, statement.topic
     name = group.text or ""
     position = existing(staging.snapshot, group)
     if topic is None:
-        yield DeleteGroup(name)
+        yield plan_edits.DeleteGroup(name)
         return
     if statement.partition is not None:
-        yield DeleteOffset(name, topic.text or "", statement.partition)
+        yield plan_edits.DeleteOffset(name, topic.text or "", statement.partition)
         return
     places = [place for place in position.committed if place[0] == topic.text]
     if not places:
         raise CommandError(f"group {shown(group)} has no offset of topic {shown(topic)}", "", topic.span)
     for place in places:
-        yield DeleteOffset(name, *place)
+        yield plan_edits.DeleteOffset(name, *place)
 
 
 _GROUP = StatementKind(
@@ -215,11 +229,28 @@ _GROUP = StatementKind(
     needs=lambda statement, _selected: the_group(statement.group),
     edits=_group_edits,
     of_edits={
-        DeleteOffset: lambda edit: DeleteGroupOffsets(
+        plan_edits.DeleteOffset: lambda edit: DeleteGroupOffsets(
             statements.Name(edit.group), statements.Name(edit.topic), edit.partition
         ),
-        DeleteGroup: lambda edit: DeleteGroupOffsets(statements.Name(edit.name)),
+        plan_edits.DeleteGroup: lambda edit: DeleteGroupOffsets(statements.Name(edit.name)),
     },
+)
+
+# -- a schema ----------------------------------------------------------------------------------------------------------
+
+
+def _schema_needs(statement: DeleteSchema, _selected: statements.Subject | None) -> Needs:
+    return whole_parts(Part.SCHEMAS, Part.TOPICS) | Needs(schema_texts=frozenset({statement.subject}))
+
+
+_SCHEMA = StatementKind(
+    statement=DeleteSchema,
+    text=lambda statement: statements.joined(
+        f"delete schema {quote(statement.subject)}", statements.version_text(statement.version)
+    ),
+    needs=_schema_needs,
+    edits=lambda statement, _staging: [plan_edits.DropSchema(statement.subject, statement.version)],
+    of_edits={plan_edits.DropSchema: lambda edit: DeleteSchema(edit.subject, edit.version)},
 )
 
 VERBS = (
@@ -230,14 +261,20 @@ VERBS = (
             "delete topic (NAME | GLOB)",
             "delete records topic NAME [partition P] before (OFFSET | TIME | latest)",
             "delete group NAME [topic NAME [partition N]]",
+            "delete connector CLUSTER/NAME",
+            "delete schema SUBJECT [version N]",
         ),
-        "Stage the deletion of a topic, of a topic's records before an offset or a time, or of a group or its offsets",
+        "Stage the deletion of a topic, of its records before an offset or a time, of a group or its offsets, of a "
+        "connector, or of a schema",
         "Topics and records can't be taken back. A topic that holds records, has readers or belongs to another tool "
         "is accepted by its name (--accept topic-deleted=TOPIC), and more than three in a plan by their number; a GLOB "
         "takes all that match but those that brokers keep for themselves. TIME is 2h or 7d (ago), 14:05, 2026-11-20 "
         "or 2026-11-20T14:05; it becomes an offset of each partition when it is staged, as latest does: the log's "
         "end. Records can be deleted only where cleanup.policy has delete in it; to apply it without being asked, "
-        "--accept records-deleted=TOPIC. A group has to be without members; revert commits its offsets again.",
+        "--accept records-deleted=TOPIC. A group has to be without members; revert commits its offsets again. A "
+        "connector's offsets stay; revert creates it again without its secrets. A schema is deleted softly: its ids "
+        "still decode records; one that topics use is accepted by its subject (--accept in-use=SUBJECT), and revert "
+        "registers it again.",
         (
             "delete topic orders-old",
             "delete topic tmp-*",
@@ -246,9 +283,11 @@ VERBS = (
             "delete records topic orders before latest",
             "delete group billing-old",
             "delete group billing topic orders",
+            "delete connector main/orders-sink",
+            "delete schema orders-value version 3",
         ),
         takes_away=True,
         parse=_parse,
-        statements=(_TOPIC, _TOPICS, _RECORDS, _GROUP),
+        statements=(_TOPIC, _TOPICS, _RECORDS, _GROUP, connector.DELETE, _SCHEMA),
     ),
 )

@@ -79,8 +79,14 @@ def _needs(statement: List, _selected: statements.Subject | None) -> Needs:
             return whole_parts(Part.QUOTAS)
         case "loggers":
             return _loggers(statement)
+        case "connectors":
+            return whole_parts(Part.CONNECT, Part.GROUPS) | Needs(connectors=True)
+        case "connect-workers" | "connect-plugins":
+            return whole_parts(Part.CONNECT)
         case "groups":
             return _lags(statement, tuple(glob.pattern for glob in statement.globs))
+        case "schemas":
+            return whole_parts(Part.SCHEMAS, Part.TOPICS)
         case kind if kind in _LISTED:
             return Needs(every=frozenset({_LISTED[kind]}))
         case kind:
@@ -153,6 +159,9 @@ VERBS = (
             "list groups state=Stable",
             "list loggers broker=1 level=DEBUG",
             "list quorum role=voter",
+            "list connectors main/* state=FAILED",
+            "list connectors tasks_failed>0",
+            "list schemas compatibility=NONE",
         ),
         parse=_parse,
         statements=(StatementKind(statement=List, text=_text, needs=_needs),),

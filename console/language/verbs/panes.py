@@ -68,6 +68,20 @@ _HELP = (
         "tokens User:flink",
         about="Read while the view is shown.",
     ),
+    _pane(
+        "connectors",
+        "The connectors of Kafka Connect",
+        "connectors orders",
+        about="The context names the Connect clusters: [contexts.NAME.connect.CLUSTER] with url.",
+        where=INTERACTIVE,
+    ),
+    _pane(
+        "schemas",
+        "The subjects of the schema registry",
+        "schemas",
+        "schemas orders",
+        about="Read from the registry of the context, [contexts.NAME.schemas].",
+    ),
     _pane("moves", "What moves, how far it is, why not", "moves stuck"),
     _pane(
         "find",

@@ -1,4 +1,5 @@
-"""``reset``: commits other offsets for a group. Positions and times become offsets on staging."""
+"""``reset``: commits other offsets for a group, or gives a connector others. Positions and times become offsets on
+staging."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from console.language.reader import Expected, Reader, Role, What
 from console.language.snapshot_parts import Needs, the_group
 from console.language.staging import Staging
 from console.language.verb import CHANGE, StatementKind, Verb
+from console.language.verbs import connector
 from console.model.system_topics import is_of_application
 from console.plan.amounts import moment
 from console.plan.edits import CommitOffset, Edit
@@ -32,12 +34,19 @@ class ResetOffsets(statements.EditStatement, frozen=True):
     partition: int | None = None
     share: bool = False
 
+    @property
+    def reads_file(self) -> bool:
+        """Whether the offsets are in a file."""
+        return self.to.how == "file"
+
 
 # -- grammar -----------------------------------------------------------------------------------------------------------
 
 
-def _parse(reader: Reader) -> ResetOffsets:
+def _parse(reader: Reader) -> ResetOffsets | connector.ResetConnector:
     share = reader.take_keyword("share") is not None
+    if not share and reader.take_keyword("connector") is not None:
+        return connector.parse_reset(reader)
     group = group_name(reader)
     topic, partition = topic_of_group(reader)
     reader.need_keyword("to")
@@ -178,8 +187,8 @@ VERBS = (
     Verb(
         "reset",
         CHANGE,
-        ("reset [share] group NAME [topic NAME [partition N]] to PLACE",),
-        "Stage other offsets for a group: what it reads again, or never",
+        ("reset [share] group NAME [topic NAME [partition N]] to PLACE", connector.RESET_USAGE),
+        "Stage other offsets for a group or a connector: what it reads again, or never",
         "PLACE is earliest, latest, current, offset N, time T, by +N or -N, or file F. Without a topic: of every "
         "partition that it committed an offset of; with one: of all its partitions. current is where the group is, "
         "and the end where it has no offset; by goes no further than the log. T is 2026-11-20T14:05Z, without a zone "
@@ -189,15 +198,17 @@ VERBS = (
         "is sent stops it; consumers that assign() partitions are no members and can't be seen. A share group "
         "gets its start offset; the word share is for one that does not exist yet. revert commits the old offsets "
         "again; as commands they read offset N [epoch E] [metadata TEXT] restored, which may be outside of the "
-        "log by then.",
+        "log by then. A connector's offsets change only while it is stopped (Kafka 3.6): the plan stops it before, and "
+        "it stays stopped. none forgets them all; F is a file as Connect returns offsets, JSON its text in quotes.",
         (
             "reset group billing to earliest",
             "reset group billing topic orders to time 2h",
             "reset group billing topic orders partition 3 to offset 1200",
             "reset group billing to file offsets.csv",
+            "reset connector main/orders-sink offsets to none",
         ),
         takes_away=True,
         parse=_parse,
-        statements=(_RESET,),
+        statements=(_RESET, connector.RESET),
     ),
 )

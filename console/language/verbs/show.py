@@ -6,7 +6,7 @@ from console.language import snapshot_parts, statements
 from console.language.arguments import entity, keys
 from console.language.reader import Reader
 from console.language.verb import LOOK, StatementKind, Verb
-from console.model.codes import BROKER, GROUP, TOPIC
+from console.model.codes import BROKER, CONNECTOR, GROUP, SCHEMA, TOPIC
 from console.model.config import ConfigResource
 from console.model.parts import Part
 from console.model.quota import USER
@@ -48,8 +48,17 @@ def _needs(statement: Show, selected: statements.Subject | None) -> snapshot_par
     if subject.type == TOPIC:
         return (
             need
-            | snapshot_parts.whole_parts(Part.REASSIGNMENTS)
-            | snapshot_parts.Needs(tiered=frozenset({subject.name}))
+            | snapshot_parts.whole_parts(Part.REASSIGNMENTS, Part.CONNECT, Part.GROUPS)
+            | snapshot_parts.Needs(tiered=frozenset({subject.name}), users_of=frozenset({subject.name}))
+        )
+    if subject.type == CONNECTOR:
+        around = snapshot_parts.whole_parts(Part.CONNECT, Part.GROUPS) | snapshot_parts.Needs(connectors=True)
+        return need | around
+    if subject.type == SCHEMA:
+        return (
+            need
+            | snapshot_parts.whole_parts(Part.TOPICS, Part.GROUPS)
+            | snapshot_parts.Needs(lags_of=frozenset({()}), schema_texts=frozenset({subject.name}))
         )
     if subject.type == BROKER and not subject.is_cluster_default:
         return (

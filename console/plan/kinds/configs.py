@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from console.model import config
 from console.model.broker_keys import UpdateMode, broker_key_of, broker_synonyms, update_mode
 from console.model.changes import Target
-from console.model.codes import BROKER, DEFAULT_CONFIG, GROUP, ConfigType
+from console.model.codes import BROKER, CONNECTOR, DEFAULT_CONFIG, GROUP, ConfigType
+from console.model.connect import split_name
 from console.model.inheritance import Inheritance
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
@@ -22,13 +23,16 @@ from console.model.unordered import as_it_counts
 from console.plan import config_rules, kafka_tools, limit_risks, record_risks, risk_rules, topic_risks
 from console.plan import edits as plan_edits
 from console.plan.config_requests import config_steps
+from console.plan.connector_forecast import config_effects
 from console.plan.edit_kind import Batch, EditKind, Reversal
 from console.plan.effective_values import DiffLine, EffectiveValue, inherited_value
 from console.plan.kinds import features
+from console.plan.kinds.schemas import turns_off_checks
 from console.plan.predict_configs import predict_configs
 from console.plan.staged import UNREAD, Described, Draft, Verdict, Was
 from console.plan.stale_throttles import unthrottled, unthrottled_needs
 from console.plan.values import appended, as_compared, canonical, own_text, parts_of, result_of, same_value, subtracted
+from console.sensitive import is_reference
 
 # -- what is there -----------------------------------------------------------------------------------------------------
 
@@ -165,6 +169,12 @@ def _predict(snapshot: Snapshot, edits: Sequence[plan_edits.ConfigEdit]) -> Snap
 def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[kafka_tools.Command]:
     """Yield kafka-configs commands: one with the values that fit a command line, one with a file, one for secrets."""
     assert isinstance(target, config.ConfigResource)
+    if target.type == CONNECTOR:
+        cluster, own = split_name(target.name)
+        keys = ", ".join(line.key for line in lines)
+        why = f"no tool of Kafka sets {keys}: PATCH /connectors/{own}/config, at a worker of Connect {cluster}"
+        yield kafka_tools.Command((), note=why)
+        return
     words = kafka_tools.entity_words(target.type.entity.kafka_type, target.name or None)
     beyond = [line.key for line in lines if not kafka_tools.can_name_key(line.key, added=line.verb != "unset")]
     removed = [line.key for line in lines if line.verb == "unset" and line.key not in beyond]
@@ -232,11 +242,14 @@ class _ConfigKind(EditKind):
         ),
         risk_rules.RiskRule(risk_rules.MOVE_UNTHROTTLED, unthrottled, unthrottled_needs),
         risk_rules.RiskRule(risk_rules.SETTINGS_CONTRADICT, limit_risks.contradiction, limit_risks.contradiction_needs),
+        risk_rules.RiskRule(risk_rules.NOTHING_CHECKED, turns_off_checks),
     )
 
     def kept(self, was: config.ConfigEntry) -> config.ConfigEntry:
-        """Return the entry as files store it: without sensitive values and documentation."""
-        if not was.sensitive:
+        """Return the entry as files store it: without sensitive values and documentation. A reference to a config
+        provider is no secret.
+        """
+        if not was.sensitive or is_reference(was.value or ""):
             return replace(was, documentation=None)
         synonyms = tuple(each._replace(value=None) for each in was.synonyms)
         return replace(was, value=None, synonyms=synonyms, documentation=None)
@@ -278,11 +291,12 @@ class _ConfigKind(EditKind):
         name = there.synonyms[0].name if there.synonyms else there.name
         return EffectiveValue(there.value, there.source, name, there.hidden)
 
-    def effects(self, edit: plan_edits.ConfigEdit, seen: Described) -> tuple[str, ...]:
+    def effects(self, edit: plan_edits.ConfigEdit, seen: Draft) -> tuple[str, ...]:
         inheriting = (
             topic_risks.inheriting(edit.resource, edit.key, seen.snapshot) if edit.resource.type == BROKER else ()
         )
-        return (*_kept_for_ever(edit, seen), *inheriting)
+        of_connector = config_effects(edit, seen) if edit.resource.type == CONNECTOR else ()
+        return (*_kept_for_ever(edit, seen), *inheriting, *of_connector)
 
     def takes_away(self, edit: plan_edits.ConfigEdit) -> bool:
         """Return whether an edit without a reversal loses a value: a logger's level can be set back."""

@@ -7,6 +7,7 @@ from console.plan.edits import Edit
 from console.plan.kinds import (
     acls,
     configs,
+    connectors,
     features,
     group_offsets,
     groups,
@@ -16,6 +17,7 @@ from console.plan.kinds import (
     records,
     registrations,
     replica_dirs,
+    schemas,
     scram,
     tokens,
     topic_creation,
@@ -32,6 +34,7 @@ KINDS: tuple[EditKind, ...] = (
     *topics.KINDS,
     *scram.KINDS,
     *tokens.KINDS,
+    *schemas.KINDS,
     *transactions.KINDS,
     *leaders.KINDS,
     *moves.KINDS,
@@ -42,6 +45,7 @@ KINDS: tuple[EditKind, ...] = (
     *group_offsets.KINDS,
     *groups.KINDS,
     *voters.KINDS,
+    *connectors.KINDS,
 )
 
 BATCHES: tuple[Batch, ...] = (
@@ -54,12 +58,18 @@ BATCHES: tuple[Batch, ...] = (
     quotas.QUOTAS,
     scram.UPSERTS,
     tokens.LIVING,
+    connectors.CREATIONS,
+    connectors.STOPS,
+    connectors.OFFSETS,
+    connectors.STARTS,
+    schemas.ADDITIONS,
     moves.CANCELLATIONS,
     moves.MOVES,
     replica_dirs.DIRECTORIES,
     leaders.ELECTIONS,
     scram.DELETIONS,
     tokens.EXPIRATIONS,
+    schemas.DELETIONS,
     group_offsets.RESETS,
     group_offsets.DELETIONS,
     acls.REMOVALS,
@@ -67,6 +77,7 @@ BATCHES: tuple[Batch, ...] = (
     voters.VOTERS,
     registrations.UNREGISTERING,
     records.TRIMS,
+    connectors.DELETIONS,
     groups.DELETIONS,
     topics.DELETIONS,
 )

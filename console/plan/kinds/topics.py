@@ -212,7 +212,7 @@ class _DeleteTopicKind(Removal, TopicKind):
     def judge(self, edit: DeleteTopic, draft: plan_staged.Draft) -> plan_staged.Verdict:
         name = edit.name
         draft.refuse_created(name, "Discard the creation instead.")
-        keys = draft.config_keys(name)
+        keys = draft.config_keys(topic_resource(name))
         # An edit of a topic and its deletion in the same plan are probably a mix-up of two names.
         if isinstance(draft.topic_edit(name), GrowTopic) or keys:
             what = ", ".join(keys[:3]) + (", …" if len(keys) > 3 else "") if keys else "partitions"

@@ -6,31 +6,25 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import NamedTuple
 
-from console.model.acl import Acl
+from console.model.acl import PREFIXED, Acl
 from console.model.authorizer import covers, granted, pattern_of
 from console.model.codes import AclResourceType
-from console.model.numbers import plural, time_of_day
+from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.plan.edits import AddAcl, RemoveAcl
-from console.triage import cause
+from console.triage import cause, symptoms
+from console.triage.connectors import AUTHORIZATION, names, trace_of
 from console.triage.events import PRESENT
 from console.triage.observations import Observations
 from console.triage.past import AclChange
 from console.triage.silence import SETTLES, fell_silent
-from console.triage.symptoms import (
-    COMMIT_STANDS_STILL,
-    COMMITS_LATER,
-    LAG_GROWS,
-    Subject,
-    Symptom,
-)
 
 BEFORE = timedelta(minutes=5)
 """The longest time between a change and a stop for the change to be its cause."""
 MOST = 200
 """Limit of changes to examine, the latest ones: more at once are a copy of another cluster's."""
 _TOPIC, _GROUP = AclResourceType.parse("TOPIC"), AclResourceType.parse("GROUP")
-_STOPS = (COMMIT_STANDS_STILL, LAG_GROWS, COMMITS_LATER)
+_STOPS = (symptoms.COMMIT_STANDS_STILL, symptoms.LAG_GROWS, symptoms.COMMITS_LATER)
 
 
 class _Change(NamedTuple):
@@ -67,8 +61,13 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
             ]
         ):
             yield _claim(observations, change, quiet, [])
-        elif change.takes(_READS) and (hit := list(_group_symptoms(observations, change.parts[0], frozenset(topics)))):
-            yield _claim(observations, change, sorted({each.subject.group or "" for each in hit}), hit)
+        else:
+            hit = [*_failures(observations, change.parts[0])]
+            if change.takes(_READS):
+                hit += _group_symptoms(observations, change.parts[0], frozenset(topics))
+            if hit:
+                whose = {each.subject.connector or each.subject.group or "" for each in hit}
+                yield _claim(observations, change, sorted(whose), hit)
 
 
 def _together(changes: Iterable[AclChange]) -> Iterator[_Change]:
@@ -86,7 +85,9 @@ def _topics(observations: Observations, acl: Acl) -> list[str]:
     return [name for name in observations.last.snapshot.topics if covers(pattern, _TOPIC, name)]
 
 
-def _group_symptoms(observations: Observations, change: AclChange, topics: frozenset[str]) -> Iterator[Symptom]:
+def _group_symptoms(
+    observations: Observations, change: AclChange, topics: frozenset[str]
+) -> Iterator[symptoms.Symptom]:
     """Yield the symptoms that began after the change, of groups that it concerns or that read the topics that it
     concerns.
     """
@@ -108,6 +109,20 @@ def _group_symptoms(observations: Observations, change: AclChange, topics: froze
                 yield symptom
 
 
+def _failures(observations: Observations, change: AclChange) -> Iterator[symptoms.Symptom]:
+    """Yield the connectors and tasks that failed after the change for lack of a right on a resource that their trace
+    names.
+    """
+    for symptom in (*observations.of(symptoms.CONNECTOR_FAILED), *observations.of(symptoms.TASK_FAILED)):
+        since, subject = observations.since(symptom), symptom.subject
+        if since is None or since < change.after - timedelta(seconds=SETTLES):
+            continue
+        trace = trace_of(observations.last.snapshot.connect, subject.connector or "", subject.task)
+        wanted, is_prefix = change.acl.resource_name, change.acl.pattern_type == PREFIXED
+        if AUTHORIZATION in trace and (wanted in trace if is_prefix else names(trace, wanted)):
+            yield symptom
+
+
 def _authors(observations: Observations, change: _Change) -> Iterator[cause.Evidence]:
     """Yield the authors of the change that this host's journal has."""
     known = observations.last.facts.authors
@@ -118,7 +133,7 @@ def _authors(observations: Observations, change: _Change) -> Iterator[cause.Evid
             yield cause.Evidence(text, "this host's journal")
 
 
-def _claim(observations: Observations, change: _Change, what: list[str], hit: list[Symptom]) -> cause.Claim:
+def _claim(observations: Observations, change: _Change, what: list[str], hit: list[symptoms.Symptom]) -> cause.Claim:
     acl, first = change.acl, change.parts[0]
     is_topic = not hit
     several = len(change.parts) > 1
@@ -129,13 +144,16 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
         f"{acl.permission.name} {operations} for {acl.principal} on {acl.resource_type.name.lower()} "
         f"{acl.resource_name}{'*' if acl.pattern_type.name == 'PREFIXED' else ''}"
     )
+    failed = list(dict.fromkeys(each.subject.connector for each in hit if each.subject.connector is not None))
     stops = (f"nothing is written to {what[0]} since" if is_topic else f"group {what[0]} gets no further since") + (
         f", nor {'to' if is_topic else 'do'} {plural(len(what) - 1, 'more')}" if what[1:] else ""
     )
-    subject = Subject(topic=what[0]) if is_topic and not what[1:] else Subject(entity=acl.principal)
+    if failed:
+        stops = f"{first_few([f'connector {each}' for each in failed])} failed since, for lack of that right"
+    subject = symptoms.Subject(topic=what[0]) if is_topic and not what[1:] else symptoms.Subject(entity=acl.principal)
     return cause.Claim(
         cause="access-changed",
-        subject=subject if not hit else Subject(entity=acl.principal),
+        subject=subject if not hit else symptoms.Subject(entity=acl.principal),
         severity=Severity.HIGH,
         certainty=Certainty.LIKELY,
         title=f"{text} {word}, and {stops}",
@@ -146,7 +164,14 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
                 "DescribeAcls, two looks",
             ),
             *_authors(observations, change),
-            cause.Evidence(stops, "ListOffsets" if is_topic else "OffsetFetch, ListOffsets"),
+            cause.Evidence(
+                stops,
+                "ListOffsets"
+                if is_topic
+                else "GET /connectors?expand=status"
+                if failed
+                else "OffsetFetch, ListOffsets",
+            ),
             cause.Evidence("it is the first ACL on it: before, everyone had access", "DescribeAcls")
             if first.first
             else None,
@@ -158,7 +183,7 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
                 edits=tuple(RemoveAcl(each.acl) if each.added else AddAcl(each.acl) for each in change.parts),
             ),
         ),
-        beside=bool(hit),
+        beside=bool(hit) and not failed,  # their traces name the right
     )
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from console.model import changes, codes
 from console.model.config import ConfigResource, topic_resource
+from console.model.connect import cause_line
 from console.model.coordinators import OFFSETS
 from console.model.inheritance import AUTO_CREATE, is_made_on_request, values_of_brokers
 from console.model.numbers import first_few, long_number, plural, time_of_day
@@ -22,6 +23,7 @@ from console.triage import cause
 from console.triage import symptoms as triage_symptoms
 from console.triage.changed_places import changed_place
 from console.triage.config_changes import HIDDEN
+from console.triage.connectors import trace_of
 from console.triage.dependencies import changed_entity, near
 from console.triage.events import ADDRESS, ID, PARTITIONS, Kind, Place
 from console.triage.facts import Author, ChangeKey
@@ -46,6 +48,7 @@ _READERS = frozenset(
         triage_symptoms.OFFSET_OUT_OF_RANGE,
     }
 )
+_FAILURES = frozenset({triage_symptoms.CONNECTOR_FAILED, triage_symptoms.TASK_FAILED})
 _EFFECTS: Mapping[str, frozenset[str]] = {
     "min.insync.replicas": frozenset({triage_symptoms.UNDER_MIN_ISR, triage_symptoms.MIN_ISR_ABOVE_REPLICATION}),
     "unclean.leader.election.enable": frozenset({triage_symptoms.UNCLEAN_LEADER, triage_symptoms.LEADERLESS}),
@@ -56,7 +59,8 @@ _EFFECTS: Mapping[str, frozenset[str]] = {
     "num.replica.fetchers": frozenset({triage_symptoms.UNDER_REPLICATED}),
     "replica.fetch.max.bytes": frozenset({triage_symptoms.UNDER_REPLICATED}),
     "replica.lag.time.max.ms": frozenset({triage_symptoms.UNDER_REPLICATED}),
-    "max.message.bytes": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.LAG_GROWS}),
+    "max.message.bytes": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.LAG_GROWS}) | _FAILURES,
+    "cleanup.policy": _FAILURES,
     "message.max.bytes": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.LAG_GROWS}),
     "max.connections.per.ip": frozenset({triage_symptoms.BROKER_SILENT}),
     "max.connections": frozenset({triage_symptoms.BROKER_SILENT}),
@@ -72,6 +76,22 @@ _REFUSES: Mapping[str, str] = {
     "message.max.bytes": _LARGE,
 }
 """Configs by which brokers refuse what producers wrote before, and why."""
+_CONNECTS = (
+    "ssl.keystore.location",
+    "ssl.keystore.certificate.chain",
+    "ssl.truststore.location",
+    "ssl.truststore.certificates",
+    "ssl.client.auth",
+    "ssl.enabled.protocols",
+    "ssl.cipher.suites",
+    "ssl.principal.mapping.rules",
+    "sasl.enabled.mechanisms",
+)
+"""Configs of brokers' listeners that a client meets when it connects: one that is connected already goes on."""
+_ANEW = (
+    "a client meets it when it connects again, so that those which were restarted since fail first: it has to trust "
+    "the authority of the brokers' certificate, and the broker has to take its login"
+)
 _SLOWS = frozenset({"producer_byte_rate", "request_percentage"})
 """Quotas that may stop a producer."""
 _STANDS = frozenset(
@@ -165,6 +185,11 @@ class _Made(NamedTuple):
         return sorted({each.symptom.subject.group for each in self.hit if each.symptom.subject.group is not None})
 
     @property
+    def connectors(self) -> list[str]:
+        """The connectors with the symptoms."""
+        return sorted({name for each in self.hit if (name := each.symptom.subject.connector) is not None})
+
+    @property
     def has_effect(self) -> bool:
         """Whether anything suffers from them."""
         return bool(self.hit or self.silent or self.lost)
@@ -225,12 +250,16 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
     """Return the symptoms that a change has by a rule."""
     place = change.place
     match place.kind:
+        case Kind.CONFIG if _connects(change):
+            return _READERS
+        case Kind.CONFIG if _is_of_connector(change):
+            return _FAILURES
         case Kind.CONFIG | Kind.QUOTA:
             return frozenset() if _lets_go(change) else _EFFECTS.get(place.key, frozenset())
         case Kind.SCRAM if change.was is not None:
-            return _READERS
+            return _READERS | _FAILURES
         case Kind.TOPIC if place.key == ID or change.became is None:
-            return _READERS
+            return _READERS | _FAILURES
         case Kind.OFFSET if change.again:  # what is gone, or skipped, makes no group fall behind
             return _READERS
         case Kind.BROKER if place.key == ADDRESS:
@@ -238,6 +267,13 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
         case Kind.VOTER:
             return frozenset({triage_symptoms.NO_QUORUM_LEADER, triage_symptoms.EPOCH_JUMPS})
     return frozenset()
+
+
+def _connects(change: JudgedChange) -> bool:
+    """Return whether a change decides which clients may connect, to one listener or to all."""
+    key = change.place.key
+    is_brokers = isinstance(change.place.about, ConfigResource) and change.place.about.type == codes.BROKER
+    return is_brokers and any(key == each or key.endswith(f".{each}") for each in _CONNECTS)
 
 
 def _near(change: JudgedChange) -> frozenset[str]:
@@ -269,13 +305,16 @@ class _Candidate(NamedTuple):
     near: frozenset[str]
     first: datetime
     last: datetime
+    of_vacant: bool = False
+    """Whether only a group whose members are gone can suffer from it."""
 
 
 def _candidate(change: JudgedChange) -> _Candidate:
     # Clients notice a deleted credential once they have to log in again; offsets that were set last until they are
     # reached.
     lasts = KEPT if change.offsets or change.place.kind is Kind.SCRAM else BEFORE
-    return _Candidate(change, _effects_of(change), _near(change), change.after - _READ_LATER, change.at + lasts)
+    first = change.after - _READ_LATER
+    return _Candidate(change, _effects_of(change), _near(change), first, change.at + lasts, of_vacant=_connects(change))
 
 
 @remembered_by(3)
@@ -303,7 +342,9 @@ def _hits(
             since = observations.since(symptom)
             if since is None or earliest is None or since < earliest:
                 continue
-            best = _best(symptom, since, near(symptom, observations.last.snapshot, changed))
+            group = observations.last.snapshot.groups.get(symptom.subject.group or "")
+            is_vacant = group is not None and group.is_vacant
+            best = _best(symptom, since, is_vacant, near(symptom, observations.last.snapshot, changed))
             if best is None:
                 continue
             predicted = cause.Prediction(frozenset({name}), symptom.subject)
@@ -315,10 +356,16 @@ def _hits(
 
 
 def _best(
-    symptom: triage_symptoms.Symptom, since: datetime, some: Iterable[tuple[int, Sequence[_Candidate]]]
+    symptom: triage_symptoms.Symptom,
+    since: datetime,
+    is_vacant: bool,
+    some: Iterable[tuple[int, Sequence[_Candidate]]],
 ) -> _Candidate | None:
     """Return the change that is most likely the cause of a symptom: by a rule before others, then with a risk, then the
     nearest, then the latest; None if none may be.
+
+    Args:
+        is_vacant: whether the symptom is of a group without members.
     """
     best: tuple[tuple[bool, bool, int, float], _Candidate] | None = None
     name, subject = symptom.name, symptom.subject
@@ -326,6 +373,8 @@ def _best(
         for each in mine:
             by_rule = name in each.by_rule
             if not (by_rule or name in each.near) or not each.first <= since <= each.last:
+                continue
+            if each.of_vacant and not is_vacant:
                 continue
             # A member that reads much again reads one partition after the other: those that it has read wait.
             topics = {topic for (topic, _), (was, now) in each.change.offsets.items() if now < was}
@@ -341,7 +390,7 @@ def _stops_producers(change: JudgedChange) -> bool:
     """Return whether brokers may refuse, or slow down, producers by a change."""
     match change.place.kind:
         case Kind.CONFIG:
-            return change.place.key in _REFUSES and change.became is not None
+            return _connects(change) or (change.place.key in _REFUSES and change.became is not None)
         case Kind.QUOTA:
             return change.place.key in _SLOWS and not _lets_go(change)
         case Kind.SCRAM:
@@ -406,7 +455,7 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
     risks = dict.fromkeys(risk for each in made.parts for risk in each.risks)
     certainty = _certainty(made)
     # A config, a quota or a credential concerns many: it does not displace the cause that a symptom itself shows.
-    is_shown = certainty is Certainty.CERTAIN or bool(made.silent) or (made.by_rule and first.place.kind in _EXACT)
+    is_shown = certainty is Certainty.CERTAIN or bool(made.silent) or (made.by_rule and _is_exact(first))
     beside = bool(made.hit) and not is_shown
     standing = [risk.text for risk in risks if risk.name in _STANDS]
     if _made_by_request(first, observations.last.snapshot):
@@ -419,7 +468,7 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
         title=f"{name}: {_effect(made, standing)}",
         since=made.at,
         evidence=(
-            *(cause.Evidence(_said(each), _SOURCES[each.place.kind]) for each in made.parts),
+            *(cause.Evidence(_said(each), _source(each)) for each in made.parts),
             *(cause.Evidence(risk.text, f"the rule {risk.name} of plans") for risk in risks),
             *_why(made, observations.last.snapshot),
             *(
@@ -453,10 +502,19 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
             )
         if made.silent and key in _REFUSES:
             yield cause.Evidence(_REFUSES[key], "Kafka's documentation")
+        if made.has_effect and _connects(each):
+            yield cause.Evidence(_ANEW, "Kafka's documentation")
         if isinstance(about, ConfigResource) and about.type == codes.BROKER and about.name:
             others = {value for broker, value in values_of_brokers(snapshot, key).items() if str(broker) != about.name}
             if len(others) == 1 and others != {each.holds}:
                 yield cause.Evidence(f"it differs from all other brokers, which have {others.pop()}", "DescribeConfigs")
+    for subject in [each.symptom.subject for each in made.hit if each.symptom.subject.connector is not None][
+        :MOST_NAMED
+    ]:
+        name = subject.connector or ""
+        which = f" task {subject.task}" if subject.task is not None else ""
+        reason = cause_line(trace_of(snapshot.connect, name, subject.task)) or "its worker gives no reason"
+        yield cause.Evidence(f"connector {name}{which} is FAILED: {reason}", "GET /connectors?expand=status")
     if _made_by_request(made.parts[0], snapshot):
         yield cause.Evidence(
             f"{AUTO_CREATE} is true, and it has the number of partitions of {COUNT}", "DescribeConfigs"
@@ -481,13 +539,22 @@ def _certainty(made: _Made) -> Certainty:
     if not made.has_effect or first.offsets or made.lost:
         return Certainty.CERTAIN
     warned = any(each.risks for each in made.parts)
-    if made.silent or (made.by_rule and (warned or first.place.kind in _EXACT)):
+    if made.silent or (made.by_rule and (warned or _is_exact(first))):
         return Certainty.LIKELY
     return Certainty.POSSIBLE
 
 
 _EXACT = frozenset({Kind.TOPIC, Kind.BROKER})
 """Kinds of changes whose subject itself suffers, and no other."""
+
+
+def _is_of_connector(change: JudgedChange) -> bool:
+    about = change.place.about
+    return isinstance(about, ConfigResource) and about.type == codes.CONNECTOR
+
+
+def _is_exact(change: JudgedChange) -> bool:
+    return change.place.kind in _EXACT or _is_of_connector(change)
 
 
 def _author(change: JudgedChange, authors: Mapping[ChangeKey, Author]) -> Author | None:
@@ -512,6 +579,10 @@ _SOURCES = {
 }
 
 
+def _source(change: JudgedChange) -> str:
+    return "GET /connectors, two looks" if _is_of_connector(change) else _SOURCES[change.place.kind]
+
+
 def _effect(made: _Made, standing: Sequence[str]) -> str:
     """Return the effect of changes, for a title."""
     first, more = made.parts[0], len(made.parts) - 1
@@ -522,6 +593,9 @@ def _effect(made: _Made, standing: Sequence[str]) -> str:
         return f"{what}, and {first_few([f'group {name}' for name in made.lost], MOST_NAMED)} lost what was committed"
     if made.silent:
         return f"{what}, and nothing is written to {first_few(list(made.silent), MOST_NAMED)} since"
+    if made.connectors:
+        failed = [f"connector {name}" for name in made.connectors]
+        return f"{what} right before {first_few(failed, MOST_NAMED)} failed"
     if made.groups:
         return f"{what} right before {first_few([f'group {name}' for name in made.groups], MOST_NAMED)} fell behind"
     if any(each.symptom.name == triage_symptoms.BROKER_SILENT for each in made.hit):
@@ -593,6 +667,9 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
         return cause.Next("take it back", edits=back)
     first = made.parts[0]
     match first.place.about:
+        case changes.TopicTarget(name=topic) if first.became is None and made.connectors:
+            restarts = "; ".join(f"restart connector {name} failed" for name in made.connectors[:MOST_NAMED])
+            return cause.Next(f"make {topic} again, its records are gone; then restart what failed: {restarts}")
         case changes.TopicTarget(name=topic) if first.place.key == ID and made.groups:
             return cause.Next(
                 "its offsets are those of the former topic: read the new one from its beginning, once its members "

@@ -15,7 +15,7 @@ from console.triage import cause, symptoms
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.folding import FEW, one_of
 from console.triage.observations import Interval, Observations
-from console.triage.readers import Leftovers, is_beyond, leftovers, sorted_readings
+from console.triage.readers import Leftovers, Reading, is_beyond, leftovers, sorted_readings
 from console.triage.remembered import RememberedEach
 from console.triage.waiting import is_held, waits
 
@@ -267,10 +267,10 @@ def _waits_for_commits(observations: Observations) -> Iterator[tuple[str, str]]:
         )
 
 
-def _rebalanced(observations: Observations, group: symptoms.Subject, trend: LagTrend) -> bool:
+def _rebalanced(intervals: Sequence[Interval], trend: LagTrend) -> bool:
     """Return whether members joined or left within the polls of the trend: meanwhile no member reads."""
-    intervals = observations.intervals.get((symptoms.REBALANCING, group), ())
-    return bool(intervals) and (intervals[-1].ended or observations.last.at).timestamp() > trend.base.at
+    last = intervals[-1].ended if intervals else None
+    return bool(intervals) and (last is None or last.timestamp() > trend.base.at)
 
 
 def _falls_behind(trend: LagTrend, since: datetime) -> bool:
@@ -316,33 +316,36 @@ def _place(place: Place) -> str:
 
 def _slow(observations: Observations) -> Iterator[cause.Claim]:
     known = {each.group.name: each for each in symptoms.readings(observations.last.snapshot)}
+    intervals, had_members = observations.intervals, observations.last.snapshot.had_members
     parts: list[tuple[symptoms.Subject, tuple[object, ...]]] = []
     for symptom in observations.of(symptoms.LAG_GROWS):
         subject = symptom.subject
-        reading = known.get(subject.group or "")
-        if reading is None or reading.trend is None:
-            continue
-        since = observations.since(symptom)
-        rebalanced = _rebalanced(observations, subject, reading.trend)
-        again = observations.times((symptom.name, subject)) > 1
-        is_empty, left = reading.group.is_vacant, subject.group in observations.last.snapshot.had_members
-        parts.append((subject, (subject, reading.trend, is_empty, left, since, observations.began, rebalanced, again)))
+        lags, moves = (symptom.name, subject), (symptoms.REBALANCING, subject)
+        # Of 10,000 groups most are as they were: what these objects say is only looked at if one is another.
+        found = known.get(subject.group or ""), intervals.get(lags, ()), intervals.get(moves, ())
+        parts.append((subject, (subject, *found, subject.group in had_members, observations.began)))
     yield from (claim for claim in _each_slow.of(parts) if claim is not None)
 
 
 def _slow_group(
     subject: symptoms.Subject,
-    trend: LagTrend,
-    is_empty: bool,
+    reading: Reading | None,
+    lagged: Sequence[Interval],
+    rebalanced_at: Sequence[Interval],
     had_members: bool,
-    since: datetime | None,
     watched: datetime,
-    rebalanced: bool,
-    again: bool,
 ) -> cause.Claim | None:
-    """Return the claim that a group is slow; None if it is not. watched: time of the first poll; rebalanced: members
-    joined or left meanwhile; again: its lag grew before.
+    """Return the claim that a group is slow; None if it is not.
+
+    Args:
+        lagged, rebalanced_at: when its lag grew, and when members joined or left.
+        watched: time of the first poll, UTC.
     """
+    if reading is None or reading.trend is None:
+        return None
+    trend, is_empty, again = reading.trend, reading.group.is_vacant, len(lagged) > 1
+    since = lagged[-1].began if lagged and lagged[-1].began > watched else None
+    rebalanced = _rebalanced(rebalanced_at, trend)
     if not _moving(trend) or (is_empty and _rests(trend)):
         return None
     # A group without members only commits now and then, or, if it had some, is about to be found stopped.

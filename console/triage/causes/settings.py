@@ -4,7 +4,7 @@ be proved from here: they are listed next to the symptoms that they may explain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
 from itertools import chain
 from math import ceil
@@ -92,11 +92,7 @@ def limit_of(snapshot: Snapshot, group: Group) -> Limit | None:
     """Return the quota that limits a group's reads from each broker; None if there is none, or several clients read:
     their shares are unknown.
     """
-    clients = {member.client_id for member in group.members or ()}
-    # Quotas are for client ids and users; members report their client id, and no API their user.
-    if len(clients) != 1 or not snapshot.quotas:
-        return None
-    return _limits(snapshot.quotas).of(clients.pop())
+    return _limits(snapshot.quotas).of_group(group) if snapshot.quotas else None
 
 
 _NO_ONE = "\0"
@@ -114,6 +110,12 @@ class _Limits:
             if CONSUMERS in values and any(part.type == USER and part.name is not None for part in entity.parts)
         ]
         self._known: dict[str, Limit | None] = {}
+
+    def of_group(self, group: Group) -> Limit | None:
+        """Return the quota that limits a group's reads; None if there is none, or several clients read."""
+        # Quotas are for client ids and users; members report their client id, and no API their user.
+        clients = {member.client_id for member in group.members or ()}
+        return self.of(clients.pop()) if len(clients) == 1 else None
 
     def of(self, client: str) -> Limit | None:
         """Return the quota that limits a client id's reads; None if there is none, or one of several users'."""
@@ -137,37 +139,51 @@ def _limited(observations: Observations) -> Iterator[cause.Claim]:
     read about as much from a broker as the quota allows.
     """
     snapshot = observations.last.snapshot
+    if not snapshot.quotas:
+        return
     symptoms = chain.from_iterable(
         map(
             observations.of,
             (triage_symptoms.LAG_GROWS, triage_symptoms.COMMIT_STANDS_STILL, triage_symptoms.COMMITS_LATER),
         )
     )
-    names = dict.fromkeys(each.subject.group for each in symptoms) if snapshot.quotas else {}
+    names = dict.fromkeys(each.subject.group for each in symptoms)
+    limits = _limits(snapshot.quotas)
+    grows = {each.subject.group: each for each in observations.of(triage_symptoms.LAG_GROWS)}
     known = {each.client_id for each in observations.last.facts.request_logs.throttled}  # the request logs prove these
     sizes = _RecordSizes(observations.last)
     parts: list[tuple[str, tuple[object, ...]]] = []
     for name in names:
         group, trend = snapshot.groups.get(name or ""), snapshot.lag_trends.get(name or "")
-        limit = limit_of(snapshot, group) if group is not None else None
-        if group is not None and trend is not None and limit is not None and limit.client not in known:
-            lags = triage_symptoms.Symptom(triage_symptoms.LAG_GROWS, triage_symptoms.Subject(group=group.name))
-            parts.append((group.name, (group.name, trend, limit, observations.since(lags), sizes)))
+        if group is not None and trend is not None:
+            lags = grows.get(name)
+            since = observations.since(lags) if lags is not None else None
+            parts.append((group.name, (group, trend, limits, known, since, sizes)))
     yield from (claim for claim in _each_limited.of(parts) if claim is not None)
 
 
 def _limited_group(
-    group: str, trend: LagTrend, limit: Limit, since: datetime | None, sizes: _RecordSizes
+    group: Group,
+    trend: LagTrend,
+    limits: _Limits,
+    known: Collection[str],
+    since: datetime | None,
+    sizes: _RecordSizes,
 ) -> cause.Claim | None:
-    """Return the claim that a group is held back by its quota; None if it is not. since: when its lag began to grow."""
+    """Return the claim that a group is held back by its quota; None if it is not. known: client ids that the request
+    logs prove to be throttled. since: when its lag began to grow.
+    """
+    limit = limits.of_group(group)
+    if limit is None or limit.client in known:
+        return None
     written = _rates(trend, sizes, lambda each: each.end)
     broker, much = max(written.items(), key=lambda each: each[1], default=(-1, 0.0))
     if much > limit.quota and trend.last.at - trend.base.at >= LONG_ENOUGH:
-        return _throttled(group, since, limit, f"{much:,.0f} bytes/s are written to broker {broker}", much)
+        return _throttled(group.name, since, limit, f"{much:,.0f} bytes/s are written to broker {broker}", much)
     read = _rates(trend, sizes, lambda each: each.committed)
     broker, much = max(read.items(), key=lambda each: each[1], default=(-1, 0.0))
     if LIMIT[0] * limit.quota <= much <= LIMIT[1] * limit.quota:
-        return _throttled(group, since, limit, f"it reads about {much:,.0f} bytes/s from broker {broker}", 0.0)
+        return _throttled(group.name, since, limit, f"it reads about {much:,.0f} bytes/s from broker {broker}", 0.0)
     return None
 
 

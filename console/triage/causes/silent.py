@@ -12,6 +12,7 @@ from console.model.inheritance import AUTO_CREATE, is_made_on_request
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.triage import cause
+from console.triage.connectors import quiet_topics
 from console.triage.observations import Observations
 from console.triage.silence import Silence, instead_of, silences
 from console.triage.symptoms import CLUSTER, Subject
@@ -66,7 +67,9 @@ def _made_by_request(observations: Observations, topic: Topic) -> cause.Evidence
 
 def _stopped(observations: Observations) -> Iterator[cause.Claim]:
     elsewhere = {silence.topic for silence, _ in instead_of(observations)}
-    found = [each for each in silences(observations) if each.topic not in elsewhere]
+    snapshot = observations.last.snapshot
+    meant = quiet_topics(snapshot.connect, snapshot.configs)
+    found = [each for each in silences(observations) if each.topic not in elsewhere and each.topic not in meant]
     for some in [[each] for each in found] if len(found) <= FEW else [found]:
         yield _claim(some)
 

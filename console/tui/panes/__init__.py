@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from console.tui.tools import Tools
     from widgets.row_source import Column
 
-_BESIDE_ANOTHER = {keymap.TOPIC: keymap.TOPICS, keymap.GROUP: keymap.GROUPS}
+_BESIDE_ANOTHER = {
+    keymap.TOPIC: keymap.TOPICS,
+    keymap.GROUP: keymap.GROUPS,
+    **dict.fromkeys((*keymap.OF_CONNECT, *keymap.OF_CONNECTOR), keymap.CONNECTORS),
+}
 """Views that share the module of another view; all other views have a module of their own name."""
 
 

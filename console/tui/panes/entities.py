@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 
 from console.model.codes import BROKER_LOGGER, IN_RESOURCE_LISTS
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.connect import connector_resource
 from console.model.derived import Derived
 from console.model.name_order import in_order
 from console.model.parts import Part
@@ -36,11 +37,12 @@ class EntitiesView(BesideView[ConfigResource]):
         self._rows: Derived[list[ConfigResource]] = Derived([])
 
     def inputs(self) -> tuple[object, ...]:
-        """Return brokers, topics, the listed resources, their configs, the staged edits and the changes."""
+        """Return brokers, topics, connectors, the listed resources, their configs, the staged edits and the changes."""
         known = self.snapshot
         return (
             known.cluster,
             known.topics,
+            known.connect,
             known.configs,
             self._listed,
             self.plan.staged,
@@ -65,7 +67,9 @@ class EntitiesView(BesideView[ConfigResource]):
     def _everything(self) -> list[ConfigResource]:
         """Return all entities with configs, by kind; the same list until one is added or removed."""
         known = self.snapshot
-        return self._rows.of((known.cluster, known.topics, self._listed, self.plan.staged), self._all_of_them)
+        return self._rows.of(
+            (known.cluster, known.topics, known.connect, self._listed, self.plan.staged), self._all_of_them
+        )
 
     def _all_of_them(self) -> list[ConfigResource]:
         known = self.snapshot
@@ -75,6 +79,7 @@ class EntitiesView(BesideView[ConfigResource]):
             *(broker_resource(broker) for broker in brokers),
             *(ConfigResource(BROKER_LOGGER, str(broker)) for broker in brokers),
             *self._listed,
+            *(connector_resource(each.name, name) for each in known.connect.values() for name in each.connectors),
             *map(topic_resource, in_order(known.topics)),
         ]
         self._staged = frozenset(

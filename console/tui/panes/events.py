@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from console.lake.reader import PAGE, Wanted, first_polls, timeline
+from console.model.codes import CONNECTOR
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.derived import Derived
 from console.model.quota import QuotaEntity
@@ -214,6 +215,8 @@ def events_of(subject: Subject) -> places.Place:
     top = pane_named(keymap.EVENTS)
     if subject.group is not None:
         return top._replace(about=subject.group)
+    if subject.connector is not None:
+        return top._replace(about=ConfigResource(CONNECTOR, subject.connector))
     if subject.topic is not None:
         return top._replace(about=topic_resource(subject.topic))
     if subject.broker is not None:

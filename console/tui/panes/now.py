@@ -14,6 +14,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.events import Key
 
+from console.model.codes import CONNECTOR
 from console.model.config import ConfigResource, topic_resource
 from console.present import triage as present_triage
 from console.present.columns import clock
@@ -292,7 +293,10 @@ CHANGING = ("F", "m")
 
 def is_about(one: Subject, other: Subject) -> bool:
     """Return whether two subjects have the same broker, partition, group or other place, whatever else differs."""
-    places = [(s.broker, s.topic, s.partition, s.group, s.rack, s.dir, s.listener, s.entity) for s in (one, other)]
+    places = [
+        (s.broker, s.topic, s.partition, s.group, s.rack, s.dir, s.listener, s.entity, s.connector, s.task)
+        for s in (one, other)
+    ]
     return places[0] == places[1] and any(each is not None for each in places[0])
 
 
@@ -305,6 +309,11 @@ def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
     if subject.group is not None:
         row = (subject.topic, subject.partition) if subject.topic is not None else None
         return Place(keymap.GROUP, pane_named(keymap.GROUPS).pane, subject.group), row
+    if subject.connector is not None:
+        about = ConfigResource(CONNECTOR, subject.connector)
+        return view_place(keymap.CONNECTOR)._replace(about=about), subject.task
+    if cause in _OF_CONNECT:
+        return view_place(_OF_CONNECT[cause]), None
     if subject.topic is not None and cause in _OF_TRANSACTIONS:
         # The row's key is a producer, which that view reads itself; hanging ones come first.
         return Place(keymap.TRANSACTIONS, pane_named(keymap.TOPICS).pane, topic_resource(subject.topic)), None
@@ -327,6 +336,14 @@ _OF_CONFIGS = {
     "replication-throttled": "leader.replication.throttled.replicas",
 }
 """Causes whose evidence is a key of a topic's configs."""
+_OF_CONNECT = {
+    "worker-gone": keymap.CONNECT_WORKERS,
+    "connect-unreachable": keymap.CONNECT_WORKERS,
+    "connect-rebalancing": keymap.CONNECTORS,
+    "connector-failed": keymap.CONNECTORS,
+    "task-failed": keymap.CONNECTORS,
+}
+"""Causes whose evidence is a table of Connect if the subject does not name one connector."""
 _OF_TRANSACTIONS = frozenset({"transaction-hanging", "transaction-undelivered", "transaction-open"})
 """Causes whose evidence is a transaction of a topic."""
 _OF_GROUPS = frozenset(

@@ -54,6 +54,17 @@ def show_readers(app: App[Any], tools: Tools, topic: str) -> None:
     start(app, show, group="command", name="command")
 
 
+def show_whose(app: App[Any], tools: Tools, topic: str) -> None:
+    """Show who reads and writes a topic, as ``whose topic`` does."""
+    from console.language.statements import Name
+    from console.language.verbs.whose import Whose
+
+    async def show() -> None:
+        await tools.execute([Whose(Name(topic))])
+
+    start(app, show, group="command", name="command")
+
+
 class ListedTopics:
     """The topics that the pane lists, with related data; each part is computed again only if its inputs changed.
 
@@ -240,6 +251,12 @@ class TopicsView(BesideView[Topic]):
         if topic is not None:
             show_readers(self.app, self._tools, topic.name)
 
+    def do_whose(self) -> None:
+        """Show who reads and writes the topic."""
+        topic = self.row()
+        if topic is not None:
+            show_whose(self.app, self._tools, topic.name)
+
     def do_grow(self) -> None:
         """Begin the command that adds partitions."""
         from console.language.quoting import quote
@@ -389,6 +406,11 @@ class PartitionsView(OwnLinesView[present_topics.PartitionRow]):
         """Show the groups that read the topic."""
         if self.place.topic is not None:
             show_readers(self.app, self._tools, self.place.topic)
+
+    def do_whose(self) -> None:
+        """Show who reads and writes the topic."""
+        if self.place.topic is not None:
+            show_whose(self.app, self._tools, self.place.topic)
 
     def copied_of(self, row: present_topics.PartitionRow) -> str:
         """Return ``topic-partition``."""

@@ -154,7 +154,7 @@ def test_what_is_left_out_is_named(tmp_path: Path, authentication: str) -> None:
     others = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\n"
     scram = USER.replace("authentication:\n    type: tls", f"authentication: {authentication}")
     assert notes(tmp_path, f"{others}{scram}") == [
-        "file:1: Secret of v1 is not read; KafkaTopic and KafkaUser of kafka.strimzi.io are",
+        "file:1: Secret of v1 is not read; KafkaTopic, KafkaUser and KafkaConnector of kafka.strimzi.io are",
         "file:11: the SCRAM-SHA-512 credential of billing is left out: no file holds it; kac scram --create sets one",
     ]
     assert QuotaEntity.of({"user": "billing"}) in wanted(tmp_path, scram).quotas

@@ -1,15 +1,25 @@
-"""`create topic`."""
+"""`create topic` and `create connector`."""
+
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.language import given_files
+from console.language.errors import CommandError
+from console.language.interpret import to_edits
 from console.language.statements import Assign, FromFile, Key, Name
+from console.language.verbs.connector import CreateConnector
 from console.language.verbs.create import Create
+from console.model import connect
 from console.model.changes import NewTopic
+from console.model.secret import Secret
+from console.model.snapshot import Snapshot
+from console.plan import edits as do
 from console.plan.edits import CreateTopic
 from tests.language.said import edits, one, refused, texts, wrong
-from tests.language.strategies import assigns, reads_back, replicas, topic_names
+from tests.language.strategies import NAMES, assigns, reads_back, replicas, topic_names
 
 
 def creations():
@@ -94,3 +104,78 @@ def test_create_topic_checks_brokers_and_keys():
 )
 def test_what_can_stand_at_the_cursor(text, expected):
     assert texts(text) == expected
+
+
+# -- connectors --------------------------------------------------------------------------------------------------------
+
+CLASS = "org.example.JdbcSink"
+CONNECTORS = st.builds("{}/{}".format, NAMES.filter(lambda name: "/" not in name), NAMES).map(Name)
+STATES = st.sampled_from(["", connect.PAUSED, connect.STOPPED])
+
+
+@given(
+    st.builds(CreateConnector, CONNECTORS, NAMES | st.just(""), assigns, STATES)
+    | st.builds(CreateConnector, CONNECTORS, NAMES, st.just(()), STATES)
+)
+def test_a_connector_reads_back(statement):
+    reads_back(statement)
+
+
+def test_create_connector():
+    config = Assign(Key("a.b"), "c")
+    assert one("create connector main/x a.b=c stopped") == CreateConnector(
+        Name("main/x"), "", (config,), connect.STOPPED
+    )
+    assert one("create connector main/x @'a b.json' a.b=c") == CreateConnector(Name("main/x"), "a b.json", (config,))
+    assert edits(f"create connector main/x connector.class={CLASS} paused", Snapshot()) == (
+        do.CreateConnector("main/x", {"connector.class": CLASS}, connect.PAUSED),
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["", " main/x", " main/x stopped", " x a=b", " main/ a=b", " main/x a=b stopped c=d", " main/x a=b @f"]
+)
+def test_create_connector_names_its_mistakes(text):
+    assert wrong(f"create connector{text}")
+
+
+CONFIG = {"connector.class": CLASS, "tasks.max": 2, "flag": True, "door": "s3cret-9"}
+BODY, FLAT = json.dumps({"name": "other", "config": CONFIG}), json.dumps({"name": "other", **CONFIG})
+PROPERTIES = f"name=other\n# no\nconnector.class = {CLASS}\ntasks.max=2\nflag=true\ndoor=s3cret-9\n"
+
+
+@pytest.mark.parametrize("text", [BODY, FLAT, PROPERTIES], ids=["body", "flat", "properties"])
+def test_a_config_in_a_file_is_the_statements(text, tmp_path):
+    file = tmp_path / "x"
+    file.write_text(text)
+    statement = given_files.with_file(one(f"create connector main/x @{file} door=? mode=b"))
+    assert "s3cret-9" not in repr(statement)
+    (edit,) = to_edits(statement, Snapshot(), secrets={"door": Secret("typed")})
+    assert edit == do.CreateConnector(
+        "main/x",
+        {"connector.class": CLASS, "tasks.max": "2", "flag": "true", "door": Secret("typed"), "mode": "b"},
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '{"name": "x"}',
+        '{"name": "x", "config": {}}',
+        '{"name": "x", "config": {"connector.class": "A", "b": null}}',
+        '{"name": "x", "config": {"connector.class": "A", "b": {"c": 1}}}',
+        '{"name": "x", "config": {"connector.class": "A"}, "initial_state": "odd"}',
+        '{"name": "x", "config": {"connector.class": "A"}, "more": 1}',
+        "name=x\n",
+        "connector.class=A\nconnector.class=B\n",
+        "connector.class=\\u12\n",
+    ],
+)
+def test_other_files_are_refused(text, tmp_path):
+    file = tmp_path / "x"
+    file.write_text(text)
+    with pytest.raises(CommandError):
+        given_files.with_file(one(f"create connector main/x @{file}"))

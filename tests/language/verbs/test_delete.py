@@ -4,7 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language.statements import Name
+from console.language.verbs.connector import DeleteConnector
 from console.language.verbs.delete import Delete, DeleteGroupOffsets, DeleteRecords
+from console.model.snapshot import Snapshot
+from console.plan.edits import DeleteConnector as DeleteConnectorEdit
 from console.plan.edits import DeleteTopic
 from tests.language.said import edits, one, refused, texts, wrong
 from tests.language.strategies import partition_numbers, reads_back, topic_names
@@ -26,6 +29,9 @@ def test_what_is_written_reads_back(statement):
 
 def test_grammar():
     assert one("delete topic delete").name == Name("delete")
+    assert one("delete connector main/x") == DeleteConnector(Name("main/x"))
+    assert edits("delete connector main/x", Snapshot()) == (DeleteConnectorEdit("main/x"),)
+    assert wrong("delete connector x")
     assert wrong("delete topic").column == len("delete topic") + 1
     assert wrong("delete topic a b").column == len("delete topic a ") + 1
 
@@ -43,5 +49,5 @@ def test_a_pattern_takes_all_that_match_but_those_of_brokers():
 
 
 def test_what_can_stand_at_the_cursor():
-    assert texts("delete |") == ["topic", "records", "group"]
+    assert texts("delete |") == ["topic", "records", "group", "connector", "schema"]
     assert texts("delete records topic orders before 3|") == ["30min"]

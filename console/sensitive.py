@@ -61,6 +61,32 @@ def seems_sensitive(key: str) -> bool:
     return _PASSWORDS.search(key) is not None or (_HELD.search(key) is not None and is_secret("broker", key))
 
 
+_REFERENCE = re.compile(r"\$\{[^}:\s]{1,100}:[^}\s]{0,1000}\}")
+_MASK = re.compile(r"[*•·●∙]+|[\[<({]\s*(?:hidden|redacted|masked|secret:\s*set)\s*[\]>)}]", re.IGNORECASE)
+
+
+def is_reference(value: str) -> bool:
+    """Return whether a value of Connect refers to a config provider: the worker replaces it, so it is no secret."""
+    return _REFERENCE.fullmatch(value) is not None
+
+
+def is_mask(value: str) -> bool:
+    """Return whether a text stands for a value that a tool hides, and is no value itself: ``******``, ``[hidden]``."""
+    return _MASK.fullmatch(value.strip()) is not None
+
+
+def holds_a_secret(key: str, value: str, *, is_password: bool) -> bool:
+    """Return whether a value of Connect may be a secret: by its type, by its key's name or by its own form.
+
+    Args:
+        is_password: whether the key's definition says that it is a password.
+    """
+    if not value or is_reference(value):
+        return False
+    rest = _REFERENCE.sub("", value)  # a URL may have a reference as its password
+    return is_password or seems_sensitive(key) or without_secrets(rest, "·") != rest
+
+
 def names_a_secret(word: str) -> bool:
     """Return whether a bare word introduces a secret: ``password``, ``--token``, ``api-key:``."""
     return _NAMED_SO.fullmatch(word) is not None

@@ -1,0 +1,145 @@
+"""The plugins of Connect's workers and their config definitions, as recorded from real workers of each release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from msgspec import Struct
+
+from console.embedded.config_definitions import release_data
+from console.embedded.spec import release_number, since
+from console.model.codes import ConfigType
+
+RELEASES_OF_CONNECT = ("3.7", "3.9", "4.0", "4.3", "4.4")
+"""The releases whose workers are recorded."""
+TRACED_FILE = "/no/such/folder/out"
+"""The file that the recorded trace of a failed sink names; its folder does not exist."""
+_SUFFIX = "Connector"
+_CONNECTORS = ("sink", "source")
+_NOT_TOLD = ("valid", "recommended", "of_worker")
+
+
+class Key(Struct, frozen=True):
+    """The definition of a config key.
+
+    told: as the REST API shows it, without its name. rules: checks in addition to the type's, each with its name.
+    recommended: values that validation recommends. of_worker: the default is the worker's, which only validation shows.
+    """
+
+    name: str
+    type: ConfigType
+    required: bool
+    default: str | None
+    told: Mapping[str, Any]
+    rules: Sequence[Mapping[str, Any]] = ()
+    recommended: Sequence[str] = ()
+    of_worker: bool = False
+
+
+Keys = Mapping[str, Key]
+
+
+class Plugin(Struct, frozen=True):
+    """A plugin. kind: ``source``, ``sink``, ``transformation``, ``predicate``, ``converter``, ``header_converter``.
+    version: None for a plugin without one."""
+
+    name: str
+    kind: str
+    version: str | None
+    keys: Keys
+
+    @property
+    def is_connector(self) -> bool:
+        """Whether connectors can be created of it."""
+        return self.kind in _CONNECTORS
+
+    @property
+    def aliases(self) -> frozenset[str]:
+        """All names by which configs may name it."""
+        simple = self.name.rpartition(".")[2]
+        return frozenset((self.name, simple, simple.removesuffix(_SUFFIX)))
+
+
+class ConnectRelease(Struct, frozen=True):
+    """What the workers of a release load. common: keys of every source and of every sink. trace: of a failed sink,
+    which names `TRACED_FILE`. place_field: name of the field with a key's place in its group. task_fields: names of the
+    fields of a failed task's status."""
+
+    name: str
+    version: str
+    commit: str
+    plugins: Sequence[Plugin]
+    common: Mapping[str, Keys]
+    trace: str
+    place_field: str
+    task_fields: frozenset[str]
+
+    @property
+    def number(self) -> tuple[int, int]:
+        """The name as numbers, for comparison."""
+        return release_number(self.name)
+
+    def connector(self, name: str) -> Plugin | None:
+        """Return the connector with this class or alias; None for an unknown one."""
+        return next((each for each in self.plugins if each.is_connector and name in each.aliases), None)
+
+    def plugin(self, name: str) -> Plugin | None:
+        """Return the plugin with this class or alias; None for an unknown one."""
+        return next((each for each in self.plugins if name in each.aliases), None)
+
+    def of_kind(self, kind: str) -> list[Plugin]:
+        """Return the plugins of a kind."""
+        return [each for each in self.plugins if each.kind == kind]
+
+    def shown_key(self, key: Key, prefix: str = "", *, plain: bool = False) -> dict[str, Any]:
+        """Return a definition as the REST API shows it.
+
+        Args:
+            prefix: what comes before the key's name.
+            plain: without defaults of the worker.
+        """
+        told = {"name": prefix + key.name, **key.told}
+        if plain and key.of_worker:
+            told["default_value"] = None
+        told[self.place_field] = told.pop("order_in_group")
+        return told
+
+
+@cache
+def connect_release(name: str) -> ConnectRelease:
+    """Return what the workers of a release load; those of the newest recorded one that is not newer.
+
+    Raises ValueError for a release that is older than all of `RELEASES_OF_CONNECT`.
+    """
+    data = release_data(since({each: each for each in RELEASES_OF_CONNECT}, name), "connect")
+    return ConnectRelease(
+        name,
+        data["version"],
+        data["commit"],
+        [
+            Plugin(each["class"], each["type"], each.get("version"), _keys(data[each["class"]]))
+            for each in data["plugins"]
+        ],
+        {kind: _keys(data[kind]) for kind in _CONNECTORS},
+        data["trace"],
+        data["place_field"],
+        frozenset(data["task_fields"]),
+    )
+
+
+def _keys(section: Mapping[str, Mapping[str, Any]]) -> Keys:
+    return {
+        name: Key(
+            name,
+            ConfigType.parse(told["type"]),
+            told["required"],
+            told["default_value"],
+            {field: value for field, value in told.items() if field not in _NOT_TOLD},
+            told.get("valid", ()),
+            told.get("recommended", ()),
+            told.get("of_worker", False),
+        )
+        for name, told in section.items()
+    }

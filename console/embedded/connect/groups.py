@@ -1,0 +1,120 @@
+"""What Connect keeps in its cluster: its internal topics, the group of its workers, and the groups of its sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from console.embedded.connect import records
+from console.embedded.connect.state import RUNNING, STOPPED, Connector, ConnectState, Task
+from console.embedded.context import Cluster
+from console.embedded.group_coordinator import CONSUMERS, ensure_topic
+from console.embedded.groups import Committed, Group, GroupState
+from console.embedded.partition_log import PartitionLog
+from console.embedded.scenarios import seed
+
+INTERNAL_TOPICS = {records.CONFIGS: 1, records.OFFSETS: 25, records.STATUS: 5}
+"""Topic -> its partitions (config.storage.topic, offset.storage.topic, status.storage.topic)."""
+_GROUP_OVERRIDE = "consumer.override.group.id"
+_WORKERS = "connect"
+"""The protocol type of the workers' group."""
+
+
+def ensure_topics(cluster: Cluster) -> bool:
+    """Create the internal topics that are missing, as the first worker does at its start, and return whether the
+    connectors have to be written into them."""
+    is_new = records.CONFIGS not in cluster.state.topics
+    for name, partitions in INTERNAL_TOPICS.items():
+        if name not in cluster.state.topics and cluster.state.alive():
+            seed.add_topic(cluster.state, name, partitions, configs={"cleanup.policy": "compact"})
+            for partition in range(partitions):
+                cluster.state.logs[name, partition] = PartitionLog()
+    return is_new
+
+
+def group_of(connector: Connector) -> str:
+    """Return the group of a sink."""
+    return connector.config.get(_GROUP_OVERRIDE) or f"connect-{connector.name}"
+
+
+def client_of(connector: Connector, task: Task) -> str:
+    """Return the client id of a sink's task as a member of its group."""
+    return f"connector-consumer-{connector.name}-{task.number}"
+
+
+def topics_of(cluster: Cluster, connector: Connector) -> tuple[str, ...]:
+    """Return the topics that a sink's config names, of those that there are."""
+    names = (each.strip() for each in connector.config.get("topics", "").split(","))
+    return tuple(name for name in dict.fromkeys(names) if name in cluster.state.topics)
+
+
+def join_workers(cluster: Cluster, group_id: str, state: ConnectState, addresses: Sequence[str]) -> None:
+    """Replace the members of the workers' group: those that run."""
+    members = [seed.stand_in(group_id, f"connect-{addresses[each - 1]}", each, (), {}) for each in state.up()]
+    group = Group(group_id, protocol_type=_WORKERS, written=True, generation=len(members))
+    for member in members:
+        member.protocols, member.assignment = (("sessioned", b""),), b""
+        group.members[member.id] = member
+    if members:
+        group.state, group.protocol, group.leader = GroupState.STABLE, "sessioned", members[0].id
+    ensure_topic(cluster.state)
+    cluster.state.groups[group_id] = group
+    cluster.state.touch()
+
+
+def join_tasks(cluster: Cluster, connector: Connector) -> None:
+    """Replace the members of a sink's group: its tasks that run, or are paused. A group that is new has read all."""
+    group_id, topics = group_of(connector), topics_of(cluster, connector)
+    tasks = [each for each in connector.tasks if each.state in (RUNNING, "PAUSED")]
+    former = cluster.state.groups.get(group_id)
+    if former is None and not tasks:
+        return
+    if former is not None and any(not each.stands_in for each in former.members.values()):
+        return  # clients of others are in it
+    group = Group(group_id, protocol_type=CONSUMERS, written=True, generation=(former.generation if former else 0) + 1)
+    group.offsets = dict(former.offsets) if former else {}
+    shares = seed.shares_of(cluster.state, topics, len(tasks))
+    for task, share in zip(tasks, shares, strict=True):
+        member = seed.stand_in(group_id, client_of(connector, task), task.number, topics, share)
+        group.members[member.id] = member
+        group.leader = group.leader or member.id
+    if tasks:
+        group.state, group.protocol = GroupState.STABLE, "range"
+    if connector.state == RUNNING:
+        _read_all(cluster, group, topics)
+    ensure_topic(cluster.state)
+    cluster.state.groups[group_id] = group
+    cluster.state.touch()
+
+
+def _read_all(cluster: Cluster, group: Group, topics: Sequence[str]) -> None:
+    """Commit the ends of partitions for which a group with members has no offset."""
+    for topic in topics if group.members else ():
+        for partition in range(len(cluster.state.topics[topic].partitions)):
+            log = cluster.state.logs.get((topic, partition))
+            if log is not None and log.end and (topic, partition) not in group.offsets:
+                group.offsets[topic, partition] = Committed(log.end, at=cluster.clock.time())
+
+
+def leave_tasks(cluster: Cluster, connector: Connector) -> None:
+    """Remove all members of a sink's group, which keeps its offsets."""
+    group = cluster.state.groups.get(group_of(connector))
+    if group is not None and all(each.stands_in for each in group.members.values()):
+        group.members.clear()
+        group.state, group.protocol, group.leader = GroupState.EMPTY, None, None
+        cluster.state.touch()
+
+
+def used_topics(cluster: Cluster, connector: Connector, kind: str) -> tuple[str, ...]:
+    """Return the topics that a connector has used, with those that its running tasks read."""
+    if kind != "sink" or connector.state == STOPPED or all(each.state != RUNNING for each in connector.tasks):
+        return connector.topics
+    logs = cluster.state.logs
+    read = (
+        topic
+        for topic in topics_of(cluster, connector)
+        if any(
+            (log := logs.get((topic, partition))) is not None and log.end
+            for partition in range(len(cluster.state.topics[topic].partitions))
+        )
+    )
+    return tuple(dict.fromkeys((*connector.topics, *read)))

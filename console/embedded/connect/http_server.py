@@ -1,0 +1,197 @@
+"""A small HTTP/1.1 server on loopback for JSON, bounded in everything that a client decides."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from console.embedded.connect.refusals import Refused
+from console.embedded.spec import LOOPBACK
+from console.model.foreign_json import json_of
+from console.model.numbers import is_natural, json_text
+
+log = logging.getLogger("console.embedded")
+
+MOST_CONNECTIONS = 64
+LONGEST_HEAD, LARGEST_BODY = 16 * 1024, 1024 * 1024
+"""Maximum bytes."""
+IDLE_SECONDS = 30.0
+_REASONS = {
+    200: "OK",
+    201: "Created",
+    202: "Accepted",
+    204: "No Content",
+    400: "Bad Request",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    409: "Conflict",
+    413: "Content Too Large",
+    415: "Unsupported Media Type",
+    422: "Unprocessable Content",
+    500: "Internal Server Error",
+}
+_LENGTH, _JSON = "content-length", "application/json"
+
+
+class Asked(NamedTuple):
+    """A request. parts: of the path, decoded. query: name -> its first value. body: parsed; None without one."""
+
+    method: str
+    parts: tuple[str, ...]
+    query: Mapping[str, list[str]]
+    body: Any = None
+
+
+class Reply(NamedTuple):
+    """A response. body: of JSON; None for no body. location: of what was created."""
+
+    status: int
+    body: Any = None
+    location: str = ""
+
+
+class _Ended(Exception):
+    """The connection can't be used further. The text is the log line."""
+
+
+def plain_error(status: int) -> Refused:
+    """Return a refusal by HTTP itself, as workers word it."""
+    return Refused(status, f"HTTP {status} {_REASONS[status]}")
+
+
+class HttpServer:
+    """A listening socket on loopback. port: 0 for a free one, until it has started."""
+
+    def __init__(self, answer: Callable[[Asked], Reply], port: int) -> None:
+        """Create a server that does not listen yet.
+
+        Args:
+            answer: returns the response to a request, or raises Refused.
+        """
+        self.port = port
+        self._answer = answer
+        self._server: asyncio.Server | None = None
+        self._open: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+
+    async def start(self) -> None:
+        """Listen. Later starts use the same port again. Raises OSError if the port is in use."""
+        self._server = await asyncio.start_server(self._accepted, LOOPBACK, self.port, limit=LONGEST_HEAD)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """Stop listening, and close every connection."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        tasks = list(self._open)
+        for task in tasks:
+            self._open[task].transport.abort()
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._open) >= MOST_CONNECTIONS:
+            writer.transport.abort()
+            return
+        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
+        self._open[task] = writer
+        task.add_done_callback(lambda ended: self._open.pop(ended, None))
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of a connection, one at a time, until it ends."""
+        try:
+            while True:
+                async with asyncio.timeout(IDLE_SECONDS):
+                    keeps_open = await self._exchange(reader, writer)
+                if not keeps_open:
+                    break
+        except (_Ended, asyncio.IncompleteReadError, ConnectionError, TimeoutError) as end:
+            log.debug("a connection of Connect's ended: %s", end)
+        finally:
+            writer.close()
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Read a request, and write the response; return whether the connection stays open. Raises _Ended."""
+        method, target, headers = await _head(reader)
+        try:
+            data = await _body(reader, headers)
+        except Refused as refused:
+            # The rest of the body is not read, so no request can follow.
+            await _write(writer, _refusal(refused), keeps_open=False)
+            return False
+        try:
+            reply = self._answer(_asked(method, target, headers, data))
+        except Refused as refused:
+            reply = _refusal(refused)
+        keeps_open = headers.get("connection", "").lower() != "close"
+        await _write(writer, reply, keeps_open=keeps_open)
+        return keeps_open
+
+
+def _refusal(refused: Refused) -> Reply:
+    return Reply(refused.status, {"error_code": refused.status, "message": refused.text})
+
+
+async def _head(reader: asyncio.StreamReader) -> tuple[str, str, dict[str, str]]:
+    """Read the request's line and headers, with names in lower case. Raises _Ended."""
+    try:
+        lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    except asyncio.LimitOverrunError as long:
+        raise _Ended("a head that is too long") from long
+    words = lines[0].split(" ")
+    if len(words) != 3 or not words[2].startswith("HTTP/1."):
+        raise _Ended("no request of HTTP/1.1")
+    pairs = (line.partition(":") for line in lines[1:] if line)
+    return words[0], words[1], {name.strip().lower(): value.strip() for name, _, value in pairs}
+
+
+async def _body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> bytes:
+    """Read the body. Raises Refused."""
+    if "transfer-encoding" in headers:
+        raise plain_error(400)
+    length = headers.get(_LENGTH, "0")
+    if not is_natural(length):
+        raise plain_error(400)
+    if int(length) > LARGEST_BODY:
+        raise plain_error(413)
+    return await reader.readexactly(int(length))
+
+
+def _asked(method: str, target: str, headers: Mapping[str, str], data: bytes) -> Asked:
+    """Return a request with its path, query and body parsed. Raises Refused."""
+    try:
+        split = urlsplit(target)
+        parts = tuple(unquote(part, errors="strict") for part in split.path.strip("/").split("/"))
+        query = parse_qs(split.query, keep_blank_values=True, max_num_fields=100)
+    except ValueError:
+        raise plain_error(400) from None
+    asked = Asked(method, parts if parts != ("",) else (), query)
+    if not data:
+        return asked
+    # A page of another site can send what has another type, or none, without asking first.
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
+        raise plain_error(415)
+    try:
+        # Real workers take the last of duplicate members.
+        return asked._replace(body=json_of(data, LARGEST_BODY, may_repeat=True))
+    except ValueError as odd:
+        # They answer so to what is not JSON.
+        raise Refused(500, f"Unexpected text in the request: {odd}") from None
+
+
+async def _write(writer: asyncio.StreamWriter, reply: Reply, *, keeps_open: bool) -> None:
+    data = b"" if reply.body is None else json_text(reply.body, separators=(",", ":")).encode()
+    head = [f"HTTP/1.1 {reply.status} {_REASONS[reply.status]}"]
+    if reply.location:
+        head.append(f"Location: {reply.location}")
+    if data:
+        head.append(f"Content-Type: {_JSON}")
+    if reply.status != 204:
+        head.append(f"Content-Length: {len(data)}")
+    if not keeps_open:
+        head.append("Connection: close")
+    writer.write("\r\n".join((*head, "", "")).encode("latin-1", "replace") + data)
+    await writer.drain()

@@ -1,0 +1,80 @@
+"""The workers of Connect with their sockets."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from console.embedded.connect import groups, records
+from console.embedded.connect.api import answer
+from console.embedded.connect.http_server import HttpServer
+from console.embedded.connect.workers import Workers, first_state
+from console.embedded.context import Cluster
+from console.embedded.spec import LOOPBACK, ConnectSpec
+
+REBALANCE_SECONDS = 1.0
+"""Time that the workers need to join their group again."""
+
+
+class ListeningWorkers(Workers):
+    """Workers that listen, each on a port of its own."""
+
+    def __init__(self, cluster: Cluster, spec: ConnectSpec) -> None:
+        super().__init__(cluster, spec)
+        self._servers = {
+            number: HttpServer(partial(answer, self, number), spec.port + number - 1 if spec.port else 0)
+            for number in range(1, spec.workers + 1)
+        }
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """URL of each worker, of those that run or not."""
+        return tuple(f"http://{LOOPBACK}:{port}" for port in self.ports)
+
+    async def start(self) -> None:
+        """Listen, and create what Connect keeps in its cluster. Raises OSError if a port is in use."""
+        first, kept = first_state(self.spec), self.cluster.state.connect
+        self.cluster.state.connect = first if kept is None else self.herder.resumed(kept, first.workers)
+        for server in self._servers.values():
+            await server.start()
+        self.ports = [server.port for server in self._servers.values()]
+        if groups.ensure_topics(self.cluster):
+            records.write(self.cluster, iter([records.session_key(int(self.cluster.clock.time() * 1000))]))
+            for connector in self.state.connectors.values():
+                self.record(None, connector)
+        self.join()
+
+    async def stop(self) -> None:
+        """Close every socket and connection."""
+        for server in self._servers.values():
+            await server.stop()
+
+    async def worker_down(self, number: int) -> None:
+        """Stop a worker in order. What it ran is unassigned until the others take it over, after the delay of the
+        specification. Do nothing if it is down."""
+        if not self.state.workers[number].is_up:
+            return
+        self.change(self.herder.worker_left(self.state, number))
+        self.join()
+        await self._servers[number].stop()
+        self.cluster.run(self._rebalance())
+        self.cluster.run(self._take_over())
+
+    async def worker_up(self, number: int) -> None:
+        """Start a worker that is down, on its former port. Do nothing if it is up."""
+        if self.state.workers[number].is_up:
+            return
+        await self._servers[number].start()
+        self.change(self.herder.worker_back(self.state, number))
+        self.join()
+        self.cluster.run(self._rebalance())
+
+    async def _rebalance(self) -> None:
+        """Refuse what depends on the assignment until the workers have joined their group again."""
+        self.rebalancing = True
+        await self.cluster.clock.sleep(REBALANCE_SECONDS)
+        self.rebalancing = False
+
+    async def _take_over(self) -> None:
+        """Wait for the delay, and have the workers that run take over what is unassigned."""
+        await self.cluster.clock.sleep(self.spec.take_over_seconds)
+        self.change(self.herder.moved(self.state))

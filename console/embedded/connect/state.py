@@ -1,0 +1,85 @@
+"""Connect's workers, connectors and tasks as frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from console.embedded.connect.refusals import Refused
+
+STARTED, PAUSED, STOPPED = "STARTED", "PAUSED", "STOPPED"
+"""Target states. A connector that is started runs."""
+RUNNING, FAILED, UNASSIGNED, RESTARTING = "RUNNING", "FAILED", "UNASSIGNED", "RESTARTING"
+
+
+class Task(Struct, frozen=True):
+    """A task. number: from 0. worker: number of its worker. trace: why it failed."""
+
+    number: int
+    worker: int
+    state: str
+    trace: str | None = None
+
+
+Offset = tuple[Mapping[str, Any], Mapping[str, Any]]
+"""A source's partition, and its offset there."""
+
+
+class Connector(Struct, frozen=True):
+    """A connector. target: its target state. topics: those that it has used. offsets: of a source; those of a sink are
+    its group's."""
+
+    name: str
+    config: Mapping[str, str]
+    target: str
+    worker: int
+    state: str
+    tasks: tuple[Task, ...] = ()
+    topics: tuple[str, ...] = ()
+    offsets: tuple[Offset, ...] = ()
+
+
+class Worker(Struct, frozen=True):
+    """A worker. number: from 1. missing: folders that it does not have, so that sinks into them fail there."""
+
+    number: int
+    missing: tuple[str, ...] = ()
+    is_up: bool = True
+
+
+class ConnectState(Struct, frozen=True):
+    """The workers by number, and the connectors by name."""
+
+    workers: Mapping[int, Worker]
+    connectors: Mapping[str, Connector]
+
+    def connector(self, name: str, unknown: str = "Connector {} not found") -> Connector:
+        """Return a connector. unknown: the text of the refusal. Raises Refused."""
+        if (found := self.connectors.get(name)) is None:
+            raise Refused(404, unknown.format(name))
+        return found
+
+    def with_connector(self, connector: Connector) -> ConnectState:
+        """Return the state with a connector added or replaced."""
+        return replace(self, connectors={**self.connectors, connector.name: connector})
+
+    def without(self, name: str) -> ConnectState:
+        """Return the state without a connector. Raises Refused."""
+        self.connector(name)
+        return replace(self, connectors={key: each for key, each in self.connectors.items() if key != name})
+
+    def up(self) -> tuple[int, ...]:
+        """Return the numbers of the workers that run."""
+        return tuple(number for number, each in self.workers.items() if each.is_up)
+
+    def next_worker(self) -> int:
+        """Return the worker that has the fewest connectors and tasks, of those that run."""
+        load = dict.fromkeys(self.up(), 0)
+        for connector in self.connectors.values():
+            for number in (connector.worker, *(task.worker for task in connector.tasks)):
+                if number in load:
+                    load[number] += 1
+        return min(load, key=lambda number: load[number])

@@ -1,0 +1,403 @@
+"""``pause``, ``resume``, ``stop`` and ``restart``: steer connectors. Also the statements about connectors of the verbs
+that create, delete and reset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from console.language import arguments, statements
+from console.language import reader as language_reader
+from console.language.errors import CommandError
+from console.language.quoting import quote, quoted
+from console.language.snapshot_parts import Needs, connectors_to_change, the_group
+from console.language.staging import Staging, no_key_twice
+from console.language.verb import CHANGE, StatementKind, Verb
+from console.model import connect
+from console.model.config import ConfigEntry
+from console.model.connector_bodies import offsets_of
+from console.model.numbers import json_text
+from console.model.secret import MaybeSecret, Secret
+from console.model.snapshot import Snapshot
+from console.plan import edits as plan_edits
+
+CREATION = "create connector CLUSTER/NAME (@FILE | KEY=VALUE) {KEY=VALUE} [paused | stopped]"
+RESET_USAGE = "reset connector CLUSTER/NAME offsets to (none | file F | JSON)"
+_NAME = language_reader.Expected(language_reader.What.RESOURCE, "the CLUSTER/NAME of a connector", detail="connector")
+_STATES = {"paused": connect.PAUSED, "stopped": connect.STOPPED}
+
+
+class CreateConnector(statements.EditStatement, frozen=True):
+    """``create connector``. path: of a file with its config, ``""`` for none; given: the config in it, once it is read,
+    as Secrets, because it may have passwords. state: ``""`` to let it run.
+    """
+
+    name: statements.Name
+    path: str = ""
+    configs: tuple[statements.Assign, ...] = ()
+    state: str = ""
+    given: tuple[tuple[str, Secret], ...] | None = None
+
+    @property
+    def reads_file(self) -> bool:
+        """Whether the config is in a file."""
+        return bool(self.path)
+
+
+class DeleteConnector(statements.EditStatement, frozen=True):
+    """``delete connector``."""
+
+    name: statements.Name
+
+
+class SteerConnector(statements.EditStatement, frozen=True):
+    """``pause``, ``resume`` or ``stop connector``."""
+
+    verb: str
+    name: statements.Name
+
+
+class RestartConnector(statements.EditStatement, frozen=True):
+    """``restart connector``. what: ``failed``, ``tasks``, ``""`` for the connector alone; task: a single one."""
+
+    name: statements.Name
+    what: str = ""
+    task: int | None = None
+
+
+class ResetConnector(statements.EditStatement, frozen=True):
+    """``reset connector … offsets``. path: of a file with them, ``""`` for none. offsets: None to forget all, or until
+    the file is read.
+    """
+
+    name: statements.Name
+    path: str = ""
+    offsets: tuple[connect.ConnectorOffset, ...] | None = None
+
+    @property
+    def reads_file(self) -> bool:
+        """Whether the offsets are in a file."""
+        return bool(self.path)
+
+    def _meaning(self) -> tuple[object, ...]:
+        return (self.name, self.path, _json(self.offsets))
+
+
+def name_of(reader: language_reader.Reader) -> statements.Name:
+    """Read the name of a connector, with its cluster."""
+    return _checked(reader, _NAME)
+
+
+def _checked(reader: language_reader.Reader, expected: language_reader.Expected) -> statements.Name:
+    word = reader.word
+    name = arguments.plain_name(reader, expected, "connectors")
+    if word is not None and not connect.is_connector_name(name.text or ""):
+        reader.fail(f"expected {expected.label}, not {reader.shown(word)}", word)
+    return name
+
+
+def _after_keyword(reader: language_reader.Reader) -> statements.Name:
+    reader.need_keyword("connector")
+    return name_of(reader)
+
+
+# -- create ------------------------------------------------------------------------------------------------------------
+
+
+def parse_creation(reader: language_reader.Reader) -> CreateConnector:
+    """Read the words after ``create connector``."""
+    clusters = language_reader.Expected(
+        language_reader.What.ARGUMENT, "the CLUSTER/NAME of the connector", offers=_clusters
+    )
+    name = _checked(reader, clusters)
+    path, configs, state = "", list[statements.Assign](), ""
+    expected = language_reader.Expected(
+        language_reader.What.PAIR, "@FILE, KEY=VALUE, paused or stopped", offers=_first_keys
+    )
+    while not reader.ended:
+        word = reader.word
+        assert word is not None
+        if state:
+            break
+        if (found := reader.take_keyword(*_STATES)) is not None:
+            state = _STATES[found]
+        elif word.first_bare == "@" and not path and not configs:
+            reader.take(expected, language_reader.Role.VALUE)
+            source = arguments.secret_source(reader, word)
+            assert isinstance(source, statements.FromFile)
+            path = source.path
+        else:
+            configs.append(arguments.assigned(reader, *reader.take_pair(expected)))
+    if not path and not configs:
+        reader.expect(expected)
+        reader.fail()
+    return CreateConnector(name, path, tuple(configs), state)
+
+
+def _clusters(snapshot: Snapshot) -> list[language_reader.Candidate]:
+    return [language_reader.Candidate(f"{name}/", "", "a Connect cluster") for name in snapshot.connect]
+
+
+def _first_keys(_snapshot: Snapshot) -> list[language_reader.Candidate]:
+    return [language_reader.Candidate(key, "", text, language_reader.Form.KEY) for key, text in _FIRST_KEYS.items()]
+
+
+_FIRST_KEYS = {
+    connect.CLASS: "the class of its plugin",
+    "tasks.max": "most tasks",
+    connect.TOPICS: "the topics of a sink, with commas between them",
+}
+
+
+def _creation_text(statement: CreateConnector) -> str:
+    words = map(statements.assign_text, statement.configs)
+    state = next((word for word, state in _STATES.items() if state == statement.state), "")
+    path = f"@{quote(statement.path)}" if statement.path else ""
+    return statements.joined("create connector", statements.name_text(statement.name), path, *words, state)
+
+
+def _config_of(statement: CreateConnector) -> dict[str, str]:
+    """Return the keys of the file and of the statement whose values are texts; for what a need depends on."""
+    given = {key: value.reveal() for key, value in statement.given or ()}
+    return given | {each.key.name: each.value for each in statement.configs if isinstance(each.value, str)}
+
+
+def _creation_needs(statement: CreateConnector, _selected: statements.Subject | None) -> Needs:
+    cluster, own = connect.split_name(statement.name.text or "")
+    config = _config_of(statement)
+    need = connectors_to_change()
+    if class_name := config.get(connect.CLASS):
+        need |= Needs(connector_classes=frozenset({(cluster, class_name)}))
+    if connect.TOPICS in config or connect.PATTERN in config:
+        group = config.get("consumer.override.group.id") or f"connect-{own}"
+        need |= the_group(statements.Name(group))
+    return need
+
+
+def _created(statement: CreateConnector, staging: Staging) -> Iterator[plan_edits.Edit]:
+    from console.plan import connector_rules as rules
+    from console.plan.staged import Described
+
+    if statement.path and statement.given is None:
+        raise CommandError("the file was not read", "", statement.span)
+    no_key_twice(each.key for each in statement.configs)
+    name, seen = statement.name.text or "", Described(staging.snapshot)
+    target = connect.connector_resource(*connect.split_name(name))
+    class_name = _config_of(statement).get(connect.CLASS, "")
+
+    def entry(key: str) -> ConfigEntry | None:
+        return rules.defined_entry(seen, name, class_name, key)
+
+    config: dict[str, MaybeSecret] = {}
+    for key, value in statement.given or ():
+        text = value.reveal()
+        config[key] = value if rules.is_secret(key, text, entry(key)) else text
+    for each in statement.configs:
+        config[each.key.name] = staging.value(target, each, entry(each.key.name))
+    yield plan_edits.CreateConnector(name, config, statement.state)
+
+
+def _of_creation(edit: plan_edits.CreateConnector) -> CreateConnector:
+    configs = (statements.assign_of(statements.Key(key), value, may_refer=True) for key, value in edit.config.items())
+    return CreateConnector(statements.Name(edit.name), "", tuple(configs), edit.state)
+
+
+CREATE = StatementKind(
+    statement=CreateConnector,
+    text=_creation_text,
+    needs=_creation_needs,
+    edits=_created,
+    of_edits={plan_edits.CreateConnector: _of_creation},
+    secrets=lambda statement: statements.secrets_among(statement.configs, f"connector {statement.name.text} "),
+)
+
+# -- delete, steer -----------------------------------------------------------------------------------------------------
+
+
+def _needs_connect(_statement: statements.Statement, _selected: statements.Subject | None) -> Needs:
+    return connectors_to_change()
+
+
+DELETE = StatementKind(
+    statement=DeleteConnector,
+    text=lambda statement: f"delete connector {statements.name_text(statement.name)}",
+    needs=_needs_connect,
+    edits=lambda statement, _staging: [plan_edits.DeleteConnector(statement.name.text or "")],
+    of_edits={plan_edits.DeleteConnector: lambda edit: DeleteConnector(statements.Name(edit.name))},
+)
+
+_STEERING: Mapping[str, type[plan_edits.Steering]] = {
+    "pause": plan_edits.PauseConnector,
+    "resume": plan_edits.ResumeConnector,
+    "stop": plan_edits.StopConnector,
+}
+
+_STEER = StatementKind(
+    statement=SteerConnector,
+    text=lambda statement: f"{statement.verb} connector {statements.name_text(statement.name)}",
+    needs=_needs_connect,
+    edits=lambda statement, _staging: [_STEERING[statement.verb](statement.name.text or "")],
+    of_edits={
+        plan_edits.PauseConnector: lambda edit: SteerConnector("pause", statements.Name(edit.name)),
+        plan_edits.ResumeConnector: lambda edit: SteerConnector("resume", statements.Name(edit.name)),
+        plan_edits.StopConnector: lambda edit: SteerConnector("stop", statements.Name(edit.name)),
+    },
+)
+
+# -- restart -----------------------------------------------------------------------------------------------------------
+
+
+def _parse_restart(reader: language_reader.Reader) -> RestartConnector:
+    name = _after_keyword(reader)
+    if reader.ended:
+        reader.expect(
+            language_reader.Expected(language_reader.What.WORDS, "failed, tasks or task", ("failed", "tasks", "task"))
+        )
+        return RestartConnector(name)
+    what = reader.need_keyword("failed", "tasks", "task")
+    if what != "task":
+        return RestartConnector(name, what)
+    word = reader.take(
+        language_reader.Expected(language_reader.What.ARGUMENT, "the number of a task"), language_reader.Role.VALUE
+    )
+    number = arguments.whole_number(word.text, 0, arguments.INT_MAX)
+    if number is None:
+        reader.fail(f"expected the number of a task, not {reader.shown(word)}", word)
+    return RestartConnector(name, "task", number)
+
+
+def _restart_text(statement: RestartConnector) -> str:
+    number = str(statement.task) if statement.task is not None else ""
+    return statements.joined("restart connector", statements.name_text(statement.name), statement.what, number)
+
+
+def _restarts(statement: RestartConnector, _staging: Staging) -> list[plan_edits.Edit]:
+    name, failed = statement.name.text or "", statement.what == "failed"
+    return [plan_edits.RestartConnector(name, failed, failed or statement.what == "tasks", statement.task)]
+
+
+def _of_restart(edit: plan_edits.RestartConnector) -> RestartConnector:
+    name = statements.Name(edit.name)
+    if edit.task is not None:
+        return RestartConnector(name, "task", edit.task)
+    return RestartConnector(name, "failed" if edit.only_failed else "tasks" if edit.tasks else "")
+
+
+_RESTART = StatementKind(
+    statement=RestartConnector,
+    text=_restart_text,
+    needs=_needs_connect,
+    edits=_restarts,
+    of_edits={plan_edits.RestartConnector: _of_restart},
+)
+
+# -- offsets -----------------------------------------------------------------------------------------------------------
+
+
+def parse_reset(reader: language_reader.Reader) -> ResetConnector:
+    """Read the words after ``reset connector``."""
+    name = name_of(reader)
+    reader.need_keyword("offsets")
+    reader.need_keyword("to")
+    found = reader.take_keyword("none", "file", label="none, file F or JSON in quotes")
+    if found == "none":
+        return ResetConnector(name)
+    if found == "file":
+        return ResetConnector(
+            name,
+            arguments.named(
+                reader,
+                language_reader.Expected(language_reader.What.WORDS, "a FILE with offsets"),
+                language_reader.Role.VALUE,
+            ),
+        )
+    word = reader.take(
+        language_reader.Expected(language_reader.What.WORDS, "JSON in quotes"), language_reader.Role.VALUE
+    )
+    try:
+        return ResetConnector(name, offsets=offsets_of(word.text))
+    except ValueError as error:
+        reader.fail(f"no offsets: {error}", word, "the text in single quotes, as Connect returns it")
+
+
+def _json(offsets: Iterable[connect.ConnectorOffset] | None) -> str:
+    if offsets is None:
+        return ""
+    return json_text([{"partition": part, "offset": offset} for part, offset in offsets], sort_keys=True)
+
+
+def _reset_text(statement: ResetConnector) -> str:
+    where = statements.joined("reset connector", statements.name_text(statement.name), "offsets to")
+    if statement.path:
+        return f"{where} file {quote(statement.path)}"
+    return f"{where} {quoted(_json(statement.offsets)) if statement.offsets is not None else 'none'}"
+
+
+def _reset_needs(statement: ResetConnector, _selected: statements.Subject | None) -> Needs:
+    return connectors_to_change() | Needs(connector_offsets=frozenset({statement.name.text or ""}))
+
+
+def _resets(statement: ResetConnector, staging: Staging) -> Iterator[plan_edits.Edit]:
+    if statement.path and statement.offsets is None:
+        raise CommandError("the file was not read", "", statement.span)
+    name = statement.name.text or ""
+    edit = plan_edits.ChangeConnectorOffsets(name, statement.offsets)
+    found = connect.connector_in(staging.snapshot.connect, name)
+    # Workers refuse other offsets while it runs.
+    if found is not None and found.state != connect.STOPPED:
+        from console.plan.current_state import current_state, wanted
+        from console.plan.staged import Described
+
+        if not wanted(edit, current_state(edit, Described(staging.snapshot))):
+            yield plan_edits.StopConnector(name)
+    yield edit
+
+
+RESET = StatementKind(
+    statement=ResetConnector,
+    text=_reset_text,
+    needs=_reset_needs,
+    edits=_resets,
+    of_edits={
+        plan_edits.ChangeConnectorOffsets: lambda edit: ResetConnector(statements.Name(edit.name), offsets=edit.offsets)
+    },
+)
+
+
+def _steering_verb(verb: str, summary: str, about: str) -> Verb:
+    return Verb(
+        verb,
+        CHANGE,
+        (f"{verb} connector CLUSTER/NAME",),
+        summary,
+        about,
+        (f"{verb} connector main/orders-sink",),
+        parse=lambda reader: SteerConnector(verb, _after_keyword(reader)),
+        statements=(_STEER,) if verb == "pause" else (),
+    )
+
+
+VERBS = (
+    _steering_verb(
+        "pause",
+        "Stage a pause of a connector: its tasks stay and do nothing",
+        "What it would read waits, as long as it is retained. resume lets it run again.",
+    ),
+    _steering_verb(
+        "stop",
+        "Stage the end of a connector's tasks; its config and its offsets stay",
+        "Only a stopped connector can get other offsets. Workers before Kafka 3.5 can't stop one.",
+    ),
+    _steering_verb("resume", "Stage that a paused or stopped connector runs", "A failed one needs a restart."),
+    Verb(
+        "restart",
+        CHANGE,
+        ("restart connector CLUSTER/NAME [failed | tasks | task N]",),
+        "Stage the restart of a connector, of what has failed of it, or of one task",
+        "Alone it restarts the connector without its tasks; with tasks also these; with failed only what has failed, "
+        "the connector and tasks alike.",
+        ("restart connector main/orders-sink failed", "restart connector main/orders-sink task 2"),
+        parse=_parse_restart,
+        statements=(_RESTART,),
+    ),
+)

@@ -1,0 +1,46 @@
+"""``whose``: shows who reads and writes a topic."""
+
+from __future__ import annotations
+
+from console.language.arguments import topic_name
+from console.language.reader import Reader
+from console.language.snapshot_parts import Needs, the_topic, whole_parts
+from console.language.statements import Name, QueryStatement, Subject, name_text
+from console.language.verb import LOOK, StatementKind, Verb
+from console.model.parts import Part
+
+
+class Whose(QueryStatement, frozen=True):
+    """``whose topic``: the connectors, groups and producers of a topic."""
+
+    topic: Name
+
+
+def _parse(reader: Reader) -> Whose:
+    return Whose(topic_name(reader))
+
+
+def _needs(statement: Whose, _selected: Subject | None) -> Needs:
+    users = Needs(users_of=frozenset({statement.topic.text or ""}))
+    return the_topic(statement.topic) | whole_parts(Part.CONNECT, Part.GROUPS, Part.ACLS) | users
+
+
+VERBS = (
+    Verb(
+        "whose",
+        LOOK,
+        ("whose topic NAME",),
+        "Whose a topic is: the connectors, groups and producers that read or write it, and how sure that is",
+        "Sure: offsets, partitions, a transaction, the topics that Connect counts, or a config that lists it. Likely: "
+        "a config's value is its name. Possible: an ACL lets a principal write. Brokers do not say who produces, so a "
+        "writer may be missing. If there are more than 100 groups, those already read are shown: "
+        "list groups topic=NAME asks all.",
+        ("whose topic orders",),
+        parse=_parse,
+        statements=(
+            StatementKind(
+                statement=Whose, text=lambda statement: f"whose topic {name_text(statement.topic)}", needs=_needs
+            ),
+        ),
+    ),
+)

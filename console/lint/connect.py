@@ -1,0 +1,179 @@
+"""Rules on Connect: its workers, and the configs of its connectors.
+
+Connect's own topics are topics of a system: the rules on compaction and on replicas name them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from console.lint.rule import NAMED, Found, Rule, Seen
+from console.model import connect
+from console.model.config import ConfigResource, ConfigSet, is_override
+from console.model.connect import ConnectCluster, Connector, ConnectTarget, connector_resource
+from console.model.numbers import first_few, long_number, plural
+from console.model.parts import Part
+from console.model.severity import Certainty, Severity
+from console.plan.edits import SetConfig
+
+TOLERANCE, TASKS, LOGGED = "errors.tolerance", "tasks.max", "errors.log.enable"
+
+
+def _connectors(seen: Seen) -> Iterator[tuple[ConfigResource, Connector, ConfigSet]]:
+    """Yield the connectors whose config was read."""
+    for name, cluster in sorted(seen.snapshot.connect.items()):
+        for each in cluster.connectors.values():
+            resource = connector_resource(name, each.name)
+            config = seen.snapshot.configs.get(resource)
+            if config is not None:
+                yield resource, each, config
+
+
+def _sinks(seen: Seen) -> Iterator[tuple[ConfigResource, Connector, ConfigSet]]:
+    return (each for each in _connectors(seen) if each[1].kind == connect.SINK)
+
+
+def _tolerates_all(seen: Seen) -> Iterator[Found]:
+    for resource, _, config in _sinks(seen):
+        if connect.value_of(config, TOLERANCE) != "all" or connect.value_of(config, connect.DEAD_LETTERS):
+            continue
+        is_logged = connect.value_of(config, LOGGED) == "true"
+        what = "records that it can't process are left out" + (
+            ": only the worker's log has them" if is_logged else ", and nothing keeps them"
+        )
+        advice = f"set {connect.DEAD_LETTERS} to a topic for them, or {TOLERANCE}=none to stop at the first one"
+        yield Found(resource, what, TOLERANCE, advice=advice)
+
+
+def _idle_tasks(seen: Seen) -> Iterator[Found]:
+    for resource, _, config in _sinks(seen):
+        names = connect.listed_topics(config)
+        topics = [topic for each in names if (topic := seen.topics.get(each)) is not None]
+        wanted = long_number(connect.value_of(config, TASKS))
+        partitions = sum(len(each.partitions) for each in topics)
+        # A topic that is not there yet, or that a pattern finds, may bring more.
+        if wanted is not None and names and len(topics) == len(names) and 0 < partitions < wanted:
+            what = (
+                f"{TASKS} is {wanted:,}, and its topics have {plural(partitions, 'partition')}: the others read nothing"
+            )
+            yield Found(resource, what, TASKS, (SetConfig(resource, TASKS, str(partitions)),))
+
+
+def _no_dead_letter_topic(seen: Seen) -> Iterator[Found]:
+    for resource, _, config in _sinks(seen):
+        topic = connect.value_of(config, connect.DEAD_LETTERS)
+        if topic and topic not in seen.topics and connect.value_of(config, TOLERANCE) == "all":
+            what = f"its dead letters go to {topic}, which is not there: its next one fails, or makes it by default"
+            advice = f"create topic {topic}; a restart of the connector also does, if it may"
+            yield Found(resource, what, connect.DEAD_LETTERS, advice=advice)
+
+
+def _secrets(seen: Seen) -> Iterator[Found]:
+    for resource, _, config in _connectors(seen):
+        for entry in config:
+            if entry.hidden and is_override(entry, resource):
+                what = f"{entry.name} is set in clear: every client of the REST API, or of the config topic, sees it"
+                advice = "let a config provider of the workers hold it, and set a reference: ${PROVIDER:PATH:KEY}"
+                yield Found(resource, what, entry.name, advice=advice)
+
+
+def _one_worker(seen: Seen) -> Iterator[Found]:
+    for name, cluster in sorted(seen.snapshot.connect.items()):
+        known = {each.worker for each in cluster.connectors.values()}
+        known |= {task.worker for each in cluster.connectors.values() for task in each.tasks}
+        if len(cluster.workers) == 1 and len(known - {""}) == 1 and cluster.connectors:
+            what = f"all of its {plural(len(cluster.connectors), 'connector')} run on one worker, {min(known - {''})}"
+            advice = "start another worker with its group.id, and name it in url of the context"
+            yield Found(ConnectTarget(name), what, advice=advice)
+
+
+def _versions(seen: Seen) -> Iterator[Found]:
+    for name, cluster in sorted(seen.snapshot.connect.items()):
+        of_workers: dict[str, list[str]] = {}
+        for worker in cluster.workers:
+            if worker.failure is None:
+                of_workers.setdefault(worker.version, []).append(worker.address)
+        if len(of_workers) > 1:
+            said = "; ".join(f"{version} on {first_few(some, NAMED)}" for version, some in sorted(of_workers.items()))
+            yield Found(ConnectTarget(name), f"its workers differ: {said}", advice="finish the upgrade")
+        yield from _plugins(name, cluster)
+
+
+def _plugins(name: str, cluster: ConnectCluster) -> Iterator[Found]:
+    found: dict[tuple[str, str], set[str]] = {}
+    for plugin in cluster.plugins:
+        found.setdefault((plugin.class_name, plugin.kind), set()).add(plugin.version)
+    twice = {class_name: sorted(some) for (class_name, _), some in sorted(found.items()) if len(some) > 1}
+    if twice:
+        class_name, some = next(iter(twice.items()))
+        more = f", and {plural(len(twice) - 1, 'plugin')} more" if twice.keys() - {class_name} else ""
+        what = f"{class_name} is there as {' and '.join(some)}{more}: which one runs depends on plugin.path"
+        yield Found(
+            ConnectTarget(name), what, advice="remove the one that is not meant from plugin.path of all workers"
+        )
+
+
+RULES = (
+    Rule(
+        name="sink-drops-records",
+        severity=Severity.WARNING,
+        certainty=Certainty.LIKELY,
+        title="a sink that tolerates all errors, without a topic for dead letters",
+        why="A record that it can't convert or deliver is gone, and the connector is RUNNING all the same",
+        find=_tolerates_all,
+        reads=(Part.CONNECT,),
+        since="2.0",
+        source="KIP-298",
+    ),
+    Rule(
+        name="sink-tasks-idle",
+        severity=Severity.INFO,
+        certainty=Certainty.CERTAIN,
+        title="a sink with more tasks than its topics have partitions",
+        why="A partition has one reader of a group, so the other tasks wait, and each holds its connections",
+        find=_idle_tasks,
+        reads=(Part.CONNECT, Part.TOPICS),
+        source="sinkconnectorconfigs_tasks.max",
+    ),
+    Rule(
+        name="dead-letter-topic-missing",
+        severity=Severity.WARNING,
+        certainty=Certainty.LIKELY,
+        title="a sink whose topic for dead letters does not exist",
+        why="Workers make it when a task starts, so it was deleted since, or they may not make it",
+        find=_no_dead_letter_topic,
+        reads=(Part.CONNECT, Part.TOPICS),
+        since="2.0",
+        source="KIP-298",
+    ),
+    Rule(
+        name="connector-secret-in-clear",
+        severity=Severity.WARNING,
+        certainty=Certainty.LIKELY,
+        title="a secret in the config of a connector, instead of a reference to a config provider",
+        why="Connect's REST API shows configs to everyone whom it answers, and its config topic keeps them",
+        find=_secrets,
+        reads=(Part.CONNECT,),
+        source="KIP-297",
+    ),
+    Rule(
+        name="connect-one-worker",
+        severity=Severity.INFO,
+        certainty=Certainty.POSSIBLE,
+        title="a Connect cluster with one worker",
+        why="Nothing takes its tasks over when it stops, or while it is upgraded",
+        find=_one_worker,
+        reads=(Part.CONNECT,),
+        source="connect_running",
+    ),
+    Rule(
+        name="connect-versions-differ",
+        severity=Severity.INFO,
+        certainty=Certainty.LIKELY,
+        title="workers of different releases, or a plugin in two versions",
+        why="A task behaves by the worker that has it, and another one has it after the next rebalance",
+        find=_versions,
+        reads=(Part.CONNECT,),
+        source="connect_plugindiscovery",
+    ),
+)

@@ -1,0 +1,88 @@
+"""Rules on the subjects of the schema registry: what is checked, what is used, versions that break each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from console.lint.rule import Found, Rule, Seen
+from console.model import subjects
+from console.model.avro_compatibility import problems
+from console.model.config import entry_in, own_value
+from console.model.numbers import first_few
+from console.model.parts import Part
+from console.model.severity import Certainty, Severity
+from console.plan.edits import SetConfig
+from console.plan.schema_texts import read_versions
+
+AVRO_RESOLUTION = "https://avro.apache.org/docs/1.12.0/specification/#schema-resolution"
+
+
+def _unchecked(seen: Seen) -> Iterator[Found]:
+    """Yield the default, or the subjects with a level of their own, whose level is NONE."""
+    for name in ("", *sorted(seen.snapshot.schemas)):
+        resource = subjects.subject_resource(name)
+        own = own_value(entry_in(seen.snapshot.configs, resource, subjects.COMPATIBILITY), resource)
+        if own is None or own.value != subjects.NONE:
+            continue
+        whose = f"version of {name}" if name else "version of all subjects without a level of their own"
+        edit = SetConfig(resource, subjects.COMPATIBILITY, subjects.BACKWARD)
+        yield Found(resource, f"the registry accepts any new {whose}", subjects.COMPATIBILITY, (edit,))
+
+
+def _unused(seen: Seen) -> Iterator[Found]:
+    """Yield subjects that name a topic that does not exist, and that no other schema refers to."""
+    for name, subject in seen.snapshot.schemas.items():
+        topic = subjects.named_topic(name)
+        if not topic or subject.is_deleted or topic in seen.snapshot.topics:
+            continue
+        if next(subjects.users_of(seen.snapshot.schemas, name), None) is None:
+            what = f"no topic is named {topic}, and no other schema refers to it"
+            yield Found(subjects.SubjectTarget(name), what, advice="delete it softly if no other cluster uses it")
+
+
+def _breaking(seen: Seen) -> Iterator[Found]:
+    """Yield subjects with versions that can't be read by readers with the version before or after them."""
+    for name in sorted(seen.snapshot.schemas):
+        versions = read_versions(seen.snapshot, name)
+        for (old, before), (new, after) in pairwise(versions):
+            lines = [f"version {new} can't read records of {old}: {each}" for each in problems(after, before)]
+            lines += [f"version {old} can't read records of {new}: {each}" for each in problems(before, after)]
+            if lines:
+                advice = f"describe schema {name} shows the differences; keep readers of both until the old records end"
+                yield Found(subjects.SubjectTarget(name), first_few(lines, 2), advice=advice)
+                break
+
+
+RULES = (
+    Rule(
+        name="schema-unchecked",
+        severity=Severity.WARNING,
+        certainty=Certainty.POSSIBLE,
+        title="a subject, or the default of all, whose compatibility is NONE",
+        why="A producer can register a version that no reader can read",
+        find=_unchecked,
+        reads=(Part.SCHEMAS,),
+        source=AVRO_RESOLUTION,
+    ),
+    Rule(
+        name="schema-unused",
+        severity=Severity.INFO,
+        certainty=Certainty.POSSIBLE,
+        title="a subject that is named after a topic that does not exist",
+        why="It may be of a topic that was deleted, and is registered for the next one of that name",
+        find=_unused,
+        reads=(Part.SCHEMAS, Part.TOPICS),
+        source=AVRO_RESOLUTION,
+    ),
+    Rule(
+        name="schema-versions-break",
+        severity=Severity.WARNING,
+        certainty=Certainty.LIKELY,
+        title="versions of a subject that readers with the next or the former version can't read",
+        why="A reader fails at the first record of the other version",
+        find=_breaking,
+        reads=(Part.SCHEMAS,),
+        source=AVRO_RESOLUTION,
+    ),
+)

@@ -1,0 +1,91 @@
+"""Configs and offsets of connectors in texts, as Connect's REST API and its standalone worker take them. Pure.
+
+A config is JSON, ``{"name": …, "config": {…}}`` or the config alone, or Java's properties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from console.model.connect import CLASS, PAUSED, RUNNING, STOPPED, ConnectorOffset
+from console.model.foreign_json import json_of
+from console.model.java_properties import parse_properties
+from console.model.numbers import json_text
+
+_BODY = frozenset({"name", "config", "initial_state", "tasks", "type"})
+"""Members of a connector in the REST API: what it takes, and what it returns of one."""
+STATES = {"": "", RUNNING: "", PAUSED: PAUSED, STOPPED: STOPPED}
+
+
+class ConnectorText(NamedTuple):
+    """A connector in a file. name: without its cluster, ``""`` if the file has none. state: ``""`` for RUNNING."""
+
+    name: str
+    config: Mapping[str, str]
+    state: str = ""
+
+
+def is_body(data: object) -> bool:
+    """Return whether data is a connector as the REST API takes it: with its name, or its config alone."""
+    if not isinstance(data, Mapping):
+        return False
+    config = data.get("config")
+    return CLASS in data or (isinstance(config, Mapping) and CLASS in config and data.keys() <= _BODY)
+
+
+def of_body(data: Mapping[str, Any]) -> ConnectorText:
+    """Return the connector in the body of a request. Raises ValueError."""
+    body = data if CLASS in data else data.get("config")
+    if not isinstance(body, Mapping):
+        raise ValueError("there is no config in it")
+    config = {str(key): _text(str(key), value) for key, value in body.items()}
+    name = config.get("name", "") if CLASS in data else str(data.get("name", ""))
+    state = str(data.get("initial_state", "") if CLASS not in data else "").upper()
+    if state not in STATES:
+        raise ValueError(f"initial_state is {RUNNING}, {PAUSED} or {STOPPED}")
+    return ConnectorText(name, {key: value for key, value in config.items() if key != "name"}, STATES[state])
+
+
+def _text(key: str, value: object) -> str:
+    """Return a value as the worker reads it: numbers and true as their texts."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | int | float):
+        return json_text(value)
+    raise ValueError(f"{key}: {'null' if value is None else 'an object or a list'} is no value of a config")
+
+
+def of_text(text: str) -> ConnectorText:
+    """Return the connector in the text of a file. Raises ValueError."""
+    if text.lstrip().startswith("{"):
+        data = json_of(text)
+        if not is_body(data):
+            raise ValueError(f'it is no config of a connector: {{"name": …, "config": {{"{CLASS}": …}}}} is one')
+        return of_body(data)
+    found: dict[str, str] = {}
+    for each in parse_properties(text):
+        if each.key in found:
+            raise ValueError(f"line {each.line}: {each.key} stands there twice")
+        found[each.key] = each.value
+    if CLASS not in found:
+        raise ValueError(f"it has no {CLASS}")
+    return of_body(found)
+
+
+def offsets_of(text: str) -> tuple[ConnectorOffset, ...]:
+    """Return offsets as ``GET /connectors/NAME/offsets`` returns them, or their list alone. Raises ValueError."""
+    data = json_of(text)
+    found = data.get("offsets") if isinstance(data, dict) else data
+    if not isinstance(found, list) or not found:
+        raise ValueError('write offsets as Connect returns them: [{"partition": {…}, "offset": {…}}]')
+    return tuple(map(_offset, found))
+
+
+def _offset(data: object) -> ConnectorOffset:
+    if not isinstance(data, dict) or data.keys() - {"partition", "offset"} or "offset" not in data:
+        raise ValueError('an offset has "partition" and "offset"')
+    partition, offset = data.get("partition"), data["offset"]
+    if not isinstance(partition, dict) or not (offset is None or isinstance(offset, dict)):
+        raise ValueError("a partition is an object, and an offset is one or null")
+    return partition, offset

@@ -1,0 +1,148 @@
+"""Whose a topic is: the connectors, groups and producers that read or write it, each with how sure that is. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from console.model import connect
+from console.model.authorizer import covers, grants, pattern_of
+from console.model.codes import AclOperation, AclResourceType
+from console.model.config import ConfigSet
+from console.model.numbers import json_text
+from console.model.parts import Part
+from console.model.record_conditions import ConditionError, condition
+from console.model.snapshot import Snapshot
+from console.model.system_topics import system_topic
+
+READS, WRITES, KEEPS = "reads", "writes", "keeps state in"
+Sure = Literal["sure", "likely", "possible"]
+_ORDER = ("sure", "likely", "possible")
+_TOPIC, _WRITE = AclResourceType.parse("TOPIC"), AclOperation.parse("WRITE")
+
+
+class TopicUse(NamedTuple):
+    """A use of a topic.
+
+    what: `READS`, `WRITES` or `KEEPS`. who: as ``connector main/orders``, ``group billing``, ``User:etl``. why: the
+    sign of it.
+    """
+
+    what: str
+    who: str
+    sure: Sure
+    why: str
+
+
+def topic_uses(snapshot: Snapshot, topic: str) -> list[TopicUse]:
+    """Return the uses of a topic that the snapshot shows, the surest first; each user once for what it does."""
+    best: dict[tuple[str, str], TopicUse] = {}
+    for use in _uses(snapshot, topic):
+        before = best.get((use.what, use.who))
+        if before is None or _ORDER.index(use.sure) < _ORDER.index(before.sure):
+            best[use.what, use.who] = use
+    return sorted(best.values(), key=lambda use: (_ORDER.index(use.sure), use.what, use.who))
+
+
+def unknown_uses(snapshot: Snapshot) -> list[str]:
+    """Return what the snapshot can't show about the uses of topics, a sentence each."""
+    lines = [
+        f"Connect{' ' if each.entity else ''}{each.entity} was not read: {each.failure}"
+        for each in snapshot.failures
+        if each.part == Part.CONNECT
+    ]
+    asked = snapshot.lags.keys() & snapshot.groups.keys()
+    if Part.GROUPS not in snapshot.read_at:
+        lines.append("the groups were not read")
+    elif len(asked) < len(snapshot.groups):
+        lines.append(f"{len(asked):,} of {len(snapshot.groups):,} groups were asked: list groups topic=NAME asks all")
+    if Part.ACLS not in snapshot.read_at:
+        lines.append("the ACLs were not read: they show who may write")
+    return [*lines, "producers without a transaction leave no sign: brokers do not say who they are"]
+
+
+def _uses(snapshot: Snapshot, topic: str) -> Iterator[TopicUse]:
+    if (own := system_topic(topic, groups=snapshot.groups)) is not None:
+        yield TopicUse(KEEPS, own.owner, "likely", "the topic's name")
+    yield from _of_connectors(snapshot, topic)
+    yield from _of_groups(snapshot, topic)
+    yield from _of_producers(snapshot, topic)
+
+
+def _of_connectors(snapshot: Snapshot, topic: str) -> Iterator[TopicUse]:
+    for cluster in snapshot.connect.values():
+        for connector in cluster.connectors.values():
+            resource = connect.connector_resource(cluster.name, connector.name)
+            config = snapshot.configs.get(resource)
+            who = f"connector {resource.name}"
+            is_sink = connector.kind == connect.SINK
+            what = READS if is_sink else WRITES
+            if topic in connector.topics:
+                yield TopicUse(what, who, "sure", f"it {'read' if is_sink else 'wrote'} the topic")
+            if connect.dead_letters(config) == topic:
+                yield TopicUse(WRITES, who, "sure", "its dead letters go there")
+            yield from _of_sink(who, config, topic) if is_sink else _of_source(who, config, topic)
+
+
+def _of_sink(who: str, config: ConfigSet | None, topic: str) -> Iterator[TopicUse]:
+    if topic in connect.listed_topics(config):
+        yield TopicUse(READS, who, "sure", "its config lists the topic")
+    if pattern := connect.value_of(config, connect.PATTERN):
+        match matches(pattern, topic):
+            case True:
+                yield TopicUse(READS, who, "sure", f"{connect.PATTERN} matches")
+            case None:
+                yield TopicUse(READS, who, "possible", f"{connect.PATTERN} may match: Java alone reads it")
+
+
+def _of_source(who: str, config: ConfigSet | None, topic: str) -> Iterator[TopicUse]:
+    for entry in config or ():
+        if entry.is_default or not entry.value:
+            continue
+        if entry.value == topic and entry.name != connect.DEAD_LETTERS:
+            yield TopicUse(WRITES, who, "likely", f"{entry.name} names it")
+        elif entry.name == "topic.prefix" and topic.startswith(entry.value):
+            yield TopicUse(WRITES, who, "likely", "topic.prefix is the beginning of its name")
+
+
+def matches(pattern: str, topic: str) -> bool | None:
+    """Return whether a pattern of Java's matches a topic's name as a whole; None if only Java can judge it.
+
+    It takes linear time: the pattern is from a cluster. Patterns with look-around or back references are unknown.
+    """
+    try:
+        found = condition(f"key.matches({json_text(f'^(?:{pattern})$')})").run({"key": topic})
+    except ConditionError:
+        return None
+    except Exception:  # noqa: BLE001 the engine refuses the pattern
+        return None
+    return found if isinstance(found, bool) else None
+
+
+def _of_groups(snapshot: Snapshot, topic: str) -> Iterator[TopicUse]:
+    sinks = {
+        connect.sink_group(each.name, snapshot.configs.get(resource)): resource.name
+        for cluster in snapshot.connect.values()
+        for each in cluster.connectors.values()
+        if each.kind == connect.SINK
+        for resource in [connect.connector_resource(cluster.name, each.name)]
+    }
+    for name in sorted({*snapshot.groups, *snapshot.lags}):
+        group, lag = snapshot.groups.get(name), snapshot.lags.get(name)
+        of = f", the group of connector {sinks[name]}" if name in sinks else ""
+        if any(place == topic for member in (group and group.members) or () for place, _ in member.assignment):
+            yield TopicUse(READS, f"group {name}", "sure", f"members have its partitions{of}")
+        elif lag is not None and any(each.topic == topic and each.committed >= 0 for each in lag.partitions):
+            yield TopicUse(READS, f"group {name}", "sure", f"it committed offsets, no member has it now{of}")
+
+
+def _of_producers(snapshot: Snapshot, topic: str) -> Iterator[TopicUse]:
+    for place, poll in snapshot.transactions.items():
+        if place[0] == topic:
+            for each in poll.at(*place):
+                known = poll.by_producer.get(each.producer.id)
+                name = f"transactional id {known.id}" if known is not None else f"producer {each.producer.id}"
+                yield TopicUse(WRITES, name, "sure", "its transaction is open there")
+    for acl in snapshot.acls:
+        if acl.permission.name == "ALLOW" and grants(acl, _WRITE) and covers(pattern_of(acl), _TOPIC, topic):
+            yield TopicUse(WRITES, acl.principal, "possible", "an ACL lets it write")

@@ -1,0 +1,108 @@
+"""Rules for staging edits of connectors: the Connect cluster, the connector, and values that may be secrets."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from console.model import connect
+from console.model.codes import ConfigType
+from console.model.config import ConfigEntry
+from console.model.parts import Part
+from console.model.secret import MaybeSecret, Secret
+from console.plan import edits
+from console.plan.staged import Described, Draft, Refused
+from console.sensitive import holds_a_secret, is_mask, is_reference
+
+NAME = "name"
+"""The key with a connector's name, which its config repeats."""
+_PASSWORD = ConfigType.parse("PASSWORD")
+
+
+def check_cluster(name: str, draft: Draft) -> None:
+    """Raise Refused if the name has no Connect cluster of the context, or that cluster did not answer."""
+    if not connect.is_connector_name(name):
+        raise Refused(f"'{name}' names no connector", "Write it as CLUSTER/NAME.")
+    cluster, snapshot = connect.split_name(name)[0], draft.snapshot
+    for each in snapshot.failures:
+        if each.part == Part.CONNECT and each.entity in ("", cluster):
+            raise Refused(each.failure.message or each.failure.name, each.failure.remedy)
+    if draft.read(Part.CONNECT) and cluster not in snapshot.connect:
+        there = f"it has {', '.join(snapshot.connect)}" if snapshot.connect else "it has none"
+        raise Refused(
+            f"the context has no Connect cluster {cluster}: {there}",
+            f"Name one of them, or add it to the context: [contexts.NAME.connect.{cluster}].",
+        )
+
+
+def standing(name: str, draft: Draft) -> connect.Connector | None:
+    """Return the connector of an edit; None if Connect was not read.
+
+    Raises:
+        Refused: it does not exist, or the plan creates or deletes it.
+    """
+    check_cluster(name, draft)
+    planned = draft.connector_edit(name)
+    if isinstance(planned, edits.CreateConnector):
+        raise Refused(f"the plan creates connector {name}", "Stage its creation again as you want it.")
+    if isinstance(planned, edits.DeleteConnector):
+        raise Refused(f"the plan deletes connector {name}", "Discard the deletion, or this edit.")
+    found = connect.connector_in(draft.snapshot.connect, name)
+    if found is None and draft.read(Part.CONNECT):
+        cluster, own = connect.split_name(name)
+        close = get_close_matches(own, draft.snapshot.connect[cluster].connectors, n=3, cutoff=0.6)
+        raise Refused(
+            f"there is no connector {name}", f"Did you mean {' or '.join(close)}?" if close else "Check the name."
+        )
+    return found
+
+
+def is_unread(name: str, seen: Described) -> bool:
+    """Return whether the state of a connector is unknown: Connect was not read, or its cluster did not answer."""
+    cluster = connect.split_name(name)[0]
+    failed = (each for each in seen.snapshot.failures if each.part == Part.CONNECT)
+    return not seen.read(Part.CONNECT) or any(each.entity in ("", cluster) for each in failed)
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+def defined_entry(seen: Described, name: str, class_name: str, key: str) -> ConfigEntry | None:
+    """Return the entry of a key as a class defines it, from the class itself or from a connector of that class."""
+    cluster, _ = connect.split_name(name)
+    known = seen.snapshot.connector_classes.get((cluster, class_name))
+    if known is not None:
+        return known.get(key)
+    there = seen.snapshot.connect.get(cluster)
+    for other in there.connectors if there is not None and class_name else ():
+        configs = seen.snapshot.configs.get(connect.connector_resource(cluster, other))
+        own = configs.get(connect.CLASS) if configs is not None else None
+        if configs is not None and own is not None and own.value == class_name:
+            return configs.get(key)
+    return None
+
+
+def is_secret(key: str, value: str, entry: ConfigEntry | None) -> bool:
+    """Return whether a value of a connector may be a secret. entry: of the key; None if no definition is known."""
+    is_password = entry is not None and (entry.type == _PASSWORD or entry.hidden)
+    return holds_a_secret(key, value, is_password=is_password)
+
+
+def check_value(key: str, value: MaybeSecret, entry: ConfigEntry | None) -> None:
+    """Raise Refused for a secret in plain text, for an empty one, and for a mask in place of one."""
+    text = value.reveal() if isinstance(value, Secret) else value
+    secret = isinstance(value, Secret) or is_secret(key, text, entry)
+    if secret and is_mask(text):
+        raise Refused(
+            f"the value of {key} is a mask, as a tool shows for a hidden value",
+            f"Leave {key} out to keep the worker's own value, or give the value itself: {key}=@FILE or {key}=?.",
+        )
+    if not text and (isinstance(value, Secret) or (entry is not None and entry.hidden)):
+        raise Refused(
+            f"the value of {key} is empty",
+            f"Leave {key} out to keep the worker's own value, or give one: {key}=@FILE or {key}=?.",
+        )
+    if secret and not isinstance(value, Secret) and not is_reference(text):
+        raise Refused(
+            f"{key} is sensitive and is never written out",
+            f"Give it as {key}=@FILE, or {key}=? to be asked for it. A reference ${{provider:path:key}} is no secret.",
+        )

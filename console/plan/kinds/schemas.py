@@ -1,0 +1,352 @@
+"""Schemas: registering a version of a subject, deleting versions softly, and registering a deleted one again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from console.model import subjects
+from console.model.avro_compatibility import NotAvro, avro_schema, breaks, problems
+from console.model.codes import DYNAMIC_DEFAULT_SCHEMA_CONFIG, SCHEMA
+from console.model.inheritance import Inheritance
+from console.model.numbers import first_few
+from console.model.parts import Part
+from console.model.schemas import AVRO
+from console.model.snapshot import Snapshot
+from console.plan import edits as plan_edits
+from console.plan import risk_rules
+from console.plan import staged as plan_staged
+from console.plan.edit_kind import Batch, EditKind, Reversal
+from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
+from console.plan.requests import apart
+from console.plan.schema_texts import avro_of, read_versions, same_schema
+
+MOST_RECORDED = 64 << 10
+"""Most characters of a text that the journal stores, so that a deletion can be taken back by text."""
+_KIND, _TEXT, _REFERENCES = "kind", "text", "references"
+
+
+def source_of(edit: plan_edits.AddSchema) -> subjects.SchemaSource:
+    """Return the schema that an edit registers."""
+    return subjects.SchemaSource(edit.kind, edit.text, edit.references)
+
+
+# -- sending -----------------------------------------------------------------------------------------------------------
+
+
+def _request(staged: plan_staged.Staged) -> subjects.RegisterSchema | subjects.DeleteSchema:
+    edit = staged.edit
+    if isinstance(edit, plan_edits.AddSchema):
+        return subjects.RegisterSchema(edit.subject, source_of(edit))
+    if isinstance(edit, plan_edits.RestoreSchema):
+        return subjects.RegisterSchema(edit.subject, undeletes=edit.version)
+    assert isinstance(edit, plan_edits.DropSchema)
+    return subjects.DeleteSchema(edit.subject, edit.version)
+
+
+def _with(snapshot: Snapshot, edits: Sequence[plan_edits.SchemaEdit]) -> Snapshot:
+    """Return the snapshot with the subjects as these edits leave them."""
+    found = dict(snapshot.schemas)
+    for edit in edits:
+        found[edit.subject] = _after(edit, found.get(edit.subject))
+    return replace(snapshot, schemas=found)
+
+
+def _after(edit: plan_edits.Edit, was: subjects.Subject | None) -> subjects.Subject:
+    """Return a subject after an edit; the id of a new version is unknown."""
+    assert isinstance(edit, plan_edits.SchemaEdit)
+    subject = was or subjects.Subject(edit.subject)
+    if isinstance(edit, plan_edits.DropSchema):
+        return replace(
+            subject,
+            versions=tuple(
+                replace(each, is_deleted=each.is_deleted or edit.version in (None, each.number))
+                for each in subject.versions
+            ),
+        )
+    number = 1 + max((each.number for each in subject.versions), default=0)
+    if isinstance(edit, plan_edits.AddSchema):
+        new = subjects.SchemaVersion(number, kind=edit.kind, references=edit.references)
+    else:
+        restored = subject.version(edit.version) or subjects.SchemaVersion(edit.version)
+        new = replace(restored, number=number, is_deleted=False)
+    return replace(subject, versions=(*subject.versions, new))
+
+
+ADDITIONS = Batch(steps=apart(_request), predict=_with)
+DELETIONS = Batch(steps=apart(_request), predict=_with)
+
+
+# -- warnings ----------------------------------------------------------------------------------------------------------
+
+
+def _readers_break(edit: plan_edits.AddSchema, judged: risk_rules.Judged) -> Iterator[str]:
+    """Yield a line for each sort of readers that can't read what the other one's writers write."""
+    new = avro_of(judged.before, source_of(edit))
+    versions = read_versions(judged.before, edit.subject)
+    if new is None or not versions:
+        return
+    number, newest = versions[-1]
+    if found := problems(newest, new):
+        yield f"readers with version {number} can't read new records: {first_few([str(each) for each in found])}"
+    if found := problems(new, newest):
+        yield (
+            f"readers with the new version can't read records of version {number}: "
+            f"{first_few([str(each) for each in found])}"
+        )
+
+
+def _unchecked(edit: plan_edits.AddSchema, judged: risk_rules.Judged) -> Iterator[str]:
+    if _is_new(judged.before, edit.subject):
+        return
+    if subjects.level_of(judged.after.configs, edit.subject) == subjects.NONE:
+        yield f"the compatibility of {edit.subject} is NONE: the registry compares the new version with no other"
+
+
+def _is_new(snapshot: Snapshot, subject: str) -> bool:
+    known = snapshot.schemas.get(subject)
+    return known is None or known.is_deleted
+
+
+def turns_off_checks(edit: plan_edits.ConfigEdit, judged: risk_rules.Judged) -> Iterator[str]:
+    """Yield a line if the versions of a subject, or of all, are no longer checked."""
+    resource = edit.resource
+    if resource.type != SCHEMA or edit.key != subjects.COMPATIBILITY:
+        return
+    was, now = (subjects.level_of(each.configs, resource.name) for each in (judged.before, judged.after))
+    if now == subjects.NONE != was:
+        whose = f"version of {resource.name}" if resource.name else "version of subjects without a level of their own"
+        yield f"the registry accepts any new {whose}, also one that no reader can read"
+
+
+def _missing(edit: plan_edits.AddSchema, judged: risk_rules.Judged) -> Iterator[str]:
+    added = {each.edit.subject for each in judged.staged if isinstance(each.edit, plan_edits.AddSchema)}
+    for each in edit.references:
+        known = judged.before.schemas.get(each.subject)
+        version = None if known is None else known.version(each.version)
+        if (version is None or version.is_deleted) and each.subject not in added:
+            yield f"{each.name} refers to {each.subject} version {each.version}, which the registry does not have"
+
+
+def _in_use(edit: plan_edits.DropSchema, judged: risk_rules.Judged) -> Iterator[str]:
+    known = judged.before.schemas.get(edit.subject)
+    if known is None:
+        return
+    live = [each.number for each in known.versions if not each.is_deleted]
+    users = [
+        f"{name} version {version.number}"
+        for name, version, reference in subjects.users_of(judged.before.schemas, edit.subject)
+        if not version.is_deleted and edit.version in (None, reference.version)
+    ]
+    if users:
+        yield f"{first_few(users)} refers to it: the registry refuses the deletion while that is so"
+    topics = [use.topic for use in subjects.topics_of(known, judged.before.topics)]
+    last = edit.version is None or live == [edit.version]
+    if topics:
+        left = (
+            "the next producer registers its own schema, which is checked against nothing"
+            if last
+            else (f"producers that look for version {edit.version} are refused")
+        )
+        yield f"topic {first_few(topics)} uses it: {left}; records stay readable by their ids"
+
+
+# -- the kinds ---------------------------------------------------------------------------------------------------------
+
+
+def _text(subject: subjects.Subject | None) -> EffectiveValue:
+    newest = None if subject is None else subject.newest
+    if subject is None or newest is None:
+        return NOTHING
+    count = sum(not each.is_deleted for each in subject.versions)
+    return EffectiveValue(f"version {newest.number}" + (f" of {count}" if count > 1 else ""))
+
+
+def _live(subject: subjects.Subject | None) -> tuple[int, ...]:
+    return () if subject is None else tuple(each.number for each in subject.versions if not each.is_deleted)
+
+
+class _SchemaKind(EditKind):
+    state = subjects.Subject
+
+    def current(self, edit: plan_edits.SchemaEdit, seen: plan_staged.Described) -> plan_staged.Was:
+        return seen.found(seen.snapshot.schemas.get(edit.subject), Part.SCHEMAS)
+
+    def moved(self, _edit: plan_edits.Edit, was: subjects.Subject | None, now: subjects.Subject | None) -> bool:
+        return _live(was) != _live(now)
+
+    def before(
+        self, _edit: plan_edits.Edit, there: subjects.Subject | None, _inheritance: Inheritance
+    ) -> EffectiveValue:
+        return _text(there)
+
+    def after(self, edit: plan_edits.Edit, there: subjects.Subject | None, _inheritance: Inheritance) -> EffectiveValue:
+        return _text(_after(edit, there))
+
+
+def _require_writable(subject: str, draft: plan_staged.Draft) -> None:
+    """Raise Refused if the subject's mode refuses a new version."""
+    for name in (subject, ""):
+        configs = draft.snapshot.configs.get(subjects.subject_resource(name))
+        mode = None if configs is None else configs.get(subjects.MODE)
+        if mode is not None:
+            if (mode.value or "").startswith("READONLY"):
+                whose = "<default>" if mode.source == DYNAMIC_DEFAULT_SCHEMA_CONFIG else subject
+                remedy = f"set schema {whose} mode=READWRITE allows it."
+                raise plan_staged.Refused(f"{subject} accepts no version: its mode is {mode.value}", remedy)
+            return
+
+
+class _AddSchemaKind(_SchemaKind):
+    edit = plan_edits.AddSchema
+    verb = "register"
+    batch = ADDITIONS
+    risks = (
+        risk_rules.RiskRule(risk_rules.READERS_BREAK, _readers_break),
+        risk_rules.RiskRule(risk_rules.NOTHING_CHECKED, _unchecked),
+        risk_rules.RiskRule(risk_rules.REFERENCE_MISSING, _missing),
+    )
+
+    def judge(self, edit: plan_edits.AddSchema, draft: plan_staged.Draft) -> plan_staged.Verdict:
+        if not edit.subject:
+            raise plan_staged.Refused("the subject has no name", "Name it: schema SUBJECT @FILE.")
+        if edit.kind == AVRO and not edit.references:
+            try:
+                avro_schema(edit.text)
+            except NotAvro as error:
+                raise plan_staged.Refused(
+                    f"it is no Avro schema: {error}", "Correct it, or name its type or its references."
+                ) from None
+        _require_writable(edit.subject, draft)
+        was = self.current(edit, draft)
+        newest = was.newest if isinstance(was, subjects.Subject) else None
+        known = None if newest is None else draft.snapshot.schema_texts.get((edit.subject, newest.number))
+        if newest is not None and known is not None and same_schema(known, source_of(edit)):
+            return plan_staged.Dropped(edit, f"it is version {newest.number} of {edit.subject} already")
+        return plan_staged.Staged(edit, was)
+
+    def wanted(self, _edit: plan_edits.Edit, _now: plan_staged.Was) -> bool | None:
+        return None  # the sender asks the registry for the very text
+
+    def note(
+        self,
+        edit: plan_edits.AddSchema,
+        _there: plan_staged.Was,
+        _old: EffectiveValue,
+        _inheritance: Inheritance,
+    ) -> str:
+        count = len(edit.references)
+        return f"{edit.kind}, {len(edit.text):,} characters" + (f", refers to {count} others" if count else "")
+
+    def effects(self, edit: plan_edits.AddSchema, draft: plan_staged.Draft) -> tuple[str, ...]:
+        new = avro_of(draft.snapshot, source_of(edit))
+        level = subjects.level_of(draft.snapshot.configs, edit.subject)
+        found = breaks(level, new, read_versions(draft.snapshot, edit.subject)) if new is not None else ()
+        return tuple(f"not {level}: {each}" for each in found[:5])
+
+    def reversal(
+        self, edit: plan_edits.AddSchema, was: subjects.Subject | None, _recorded: Mapping[str, str]
+    ) -> Reversal:
+        left = _after(edit, was)
+        return Reversal((plan_edits.DropSchema(edit.subject, left.versions[-1].number),), left)
+
+    def takes_away(self, _edit: plan_edits.AddSchema) -> bool:
+        return False
+
+
+class _DropSchemaKind(_SchemaKind):
+    edit = plan_edits.DropSchema
+    verb = "delete"
+    batch = DELETIONS
+    risks = (risk_rules.RiskRule(risk_rules.IN_USE, _in_use, subject=lambda edit, _judged: edit.subject),)
+
+    def judge(self, edit: plan_edits.DropSchema, draft: plan_staged.Draft) -> plan_staged.Verdict:
+        _require_writable(edit.subject, draft)
+        was = self.current(edit, draft)
+        if was is plan_staged.UNREAD:
+            return plan_staged.Staged(edit, was)
+        live = _live(was if isinstance(was, subjects.Subject) else None)
+        if not live or (edit.version is not None and edit.version not in live):
+            return plan_staged.Dropped(edit, f"there is no {edit.target.title}")
+        return plan_staged.Staged(edit, was)
+
+    def wanted(self, edit: plan_edits.DropSchema, now: subjects.Subject | None) -> bool | None:
+        return edit.version not in _live(now) if edit.version is not None else not _live(now)
+
+    def recorded(self, edit: plan_edits.DropSchema, snapshot: Snapshot) -> Mapping[str, str]:
+        """Return the text that a revert registers again: of the version, or of the subject's newest one."""
+        number = edit.version or next(reversed(_live(snapshot.schemas.get(edit.subject))), 0)
+        source = snapshot.schema_texts.get((edit.subject, number))
+        if source is None or len(source.text) > MOST_RECORDED:
+            return {}
+        references = ",".join(each.text for each in source.references)
+        return {_KIND: source.kind, _TEXT: source.text, _REFERENCES: references}
+
+    def reversal(
+        self, edit: plan_edits.DropSchema, was: subjects.Subject | None, recorded: Mapping[str, str]
+    ) -> Reversal:
+        live = _live(was)
+        if was is None or not live:
+            return Reversal((), None, "nothing was there")
+        number = edit.version or live[-1]
+        back: plan_edits.Edit = plan_edits.RestoreSchema(edit.subject, number)
+        if _TEXT in recorded:
+            texts = filter(None, recorded.get(_REFERENCES, "").split(","))
+            references = tuple(map(subjects.parsed_reference, texts))
+            back = plan_edits.AddSchema(edit.subject, recorded[_KIND], recorded[_TEXT], references)
+        loss = f"version {number} gets another number"
+        if edit.version is None and len(live) > 1:
+            loss += ", and older ones stay deleted: their ids still decode records"
+        return Reversal((back,), _after(edit, was), loss)
+
+    def takes_away(self, edit: plan_edits.DropSchema) -> bool:
+        return edit.version is None
+
+
+class _RestoreSchemaKind(_SchemaKind):
+    edit = plan_edits.RestoreSchema
+    verb = "undelete"
+    batch = ADDITIONS
+
+    def judge(self, edit: plan_edits.RestoreSchema, draft: plan_staged.Draft) -> plan_staged.Verdict:
+        _require_writable(edit.subject, draft)
+        was = self.current(edit, draft)
+        if not isinstance(was, subjects.Subject):
+            if was is plan_staged.UNREAD:
+                return plan_staged.Staged(edit, was)
+            raise plan_staged.Refused(f"there is no subject {edit.subject}", "list schemas shows what there is.")
+        version = was.version(edit.version)
+        if version is None:
+            raise plan_staged.Refused(
+                f"{edit.subject} has no version {edit.version}", f"describe schema {edit.subject} shows its versions."
+            )
+        if not version.is_deleted:
+            return plan_staged.Dropped(edit, f"version {edit.version} is not deleted")
+        if not version.id:
+            raise plan_staged.Refused(
+                f"the registry does not show version {edit.version} of {edit.subject}",
+                "Register it again from a file: schema SUBJECT @FILE.",
+            )
+        return plan_staged.Staged(edit, was)
+
+    def wanted(self, edit: plan_edits.RestoreSchema, now: subjects.Subject | None) -> bool | None:
+        deleted = None if now is None else now.version(edit.version)
+        if now is None or deleted is None:
+            return None
+        return any(each.id == deleted.id and not each.is_deleted for each in now.versions)
+
+    def phrase(self, _line: DiffLine, old: str, new: str) -> str:
+        return f"undelete: {old} -> {new}"
+
+    def reversal(
+        self, edit: plan_edits.RestoreSchema, was: subjects.Subject | None, _recorded: Mapping[str, str]
+    ) -> Reversal:
+        left = _after(edit, was)
+        return Reversal((plan_edits.DropSchema(edit.subject, left.versions[-1].number),), left)
+
+    def takes_away(self, _edit: plan_edits.RestoreSchema) -> bool:
+        return False
+
+
+KINDS = (_AddSchemaKind(), _DropSchemaKind(), _RestoreSchemaKind())

@@ -1,0 +1,66 @@
+"""Schemas of a snapshot as values that can be compared: by their texts, with those that they refer to. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from console.model import subjects
+from console.model.avro_compatibility import AvroSchema, NotAvro, avro_schema
+from console.model.foreign_json import json_as
+from console.model.schemas import AVRO, JSON_SCHEMA
+from console.model.snapshot import Snapshot
+
+
+def same_schema(one: subjects.SchemaSource, other: subjects.SchemaSource) -> bool:
+    """Return whether two texts are the same schema: JSON is compared without its blanks."""
+    if (one.kind, one.references) != (other.kind, other.references):
+        return False
+    if one.text == other.text:
+        return True
+    try:
+        return one.kind in (AVRO, JSON_SCHEMA) and json_as(one.text, object) == json_as(other.text, object)
+    except ValueError:
+        return False
+
+
+def references_of(snapshot: Snapshot, source: subjects.SchemaSource) -> list[str] | None:
+    """Return the texts of the schemas that a schema refers to, each after its own references; None if one was not
+    read.
+    """
+    found: dict[tuple[str, int], str] = {}
+
+    def enter(references: Sequence[subjects.SchemaReference], depth: int) -> bool:
+        for each in references:
+            place = each.subject, each.version
+            known = snapshot.schema_texts.get(place)
+            if known is None or depth > subjects.DEEPEST_REFERENCE:
+                return False
+            if place not in found:
+                if not enter(known.references, depth + 1):
+                    return False
+                found[place] = known.text
+        return True
+
+    return list(found.values()) if enter(source.references, 0) else None
+
+
+def avro_of(snapshot: Snapshot, source: subjects.SchemaSource | None) -> AvroSchema | None:
+    """Return a schema for comparisons; None if it is no Avro, or its references were not read."""
+    references = None if source is None else references_of(snapshot, source)
+    if source is None or source.kind != AVRO or references is None:
+        return None
+    try:
+        return avro_schema(source.text, references)
+    except NotAvro:
+        return None
+
+
+def read_versions(snapshot: Snapshot, subject: str) -> list[tuple[int, AvroSchema]]:
+    """Return the versions of a subject whose texts were read, the oldest first, without deleted ones."""
+    known = snapshot.schemas.get(subject)
+    found = []
+    for version in () if known is None else known.versions:
+        schema = avro_of(snapshot, snapshot.schema_texts.get((subject, version.number)))
+        if schema is not None and not version.is_deleted:
+            found.append((version.number, schema))
+    return found

@@ -1,0 +1,611 @@
+"""Connectors of Kafka Connect, their tasks, workers and plugins: columns, and the details of a connector."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from console.model import connect
+from console.model.cluster import GroupLag, LogRange
+from console.model.config import ConfigSet
+from console.model.failure import Failure
+from console.model.lag_trend import LagTrend
+from console.model.parts import Part
+from console.model.snapshot import Snapshot
+from console.model.time_lag import UNSEEN, Behind
+from console.plan.amounts import utc_time
+from console.present import columns
+from console.present.failures import failure_text
+from console.present.groups import behind_column, lag_total
+from console.present.text import Cell, Line, clean
+from widgets.row_source import Column as ScreenColumn
+
+NOT_NAMED = "the context names no Connect cluster: add [contexts.NAME.connect.CLUSTER] with url to its file"
+UNKNOWN = "?"
+"""The state of a connector whose Connect cluster did not answer the last read."""
+LONGEST_CAUSE = 300
+"""Characters of the root cause of a failure in a table."""
+
+_MEANINGS = {
+    connect.RUNNING: "",
+    connect.FAILED: "failed",
+    connect.PAUSED: "muted",
+    connect.STOPPED: "muted",
+    connect.UNASSIGNED: "changed",
+    UNKNOWN: "changed",
+}
+_TASK_STATES = (connect.FAILED, connect.UNASSIGNED, connect.PAUSED)
+"""The states of tasks that a row counts next to the running ones, the worst first; other states follow."""
+
+
+def state_meaning(state: str) -> str:
+    """Return the meaning of a state; a state that kac does not know, as RESTARTING, is a transition."""
+    return _MEANINGS.get(state, "changed")
+
+
+def tasks_text(tasks: Sequence[connect.Task]) -> str:
+    """Return ``2/3 running, 1 failed``; ``none`` without tasks."""
+    if not tasks:
+        return "none"
+    counts = Counter(task.state for task in tasks)
+    others = [*_TASK_STATES, *sorted(counts.keys() - {connect.RUNNING, *_TASK_STATES})]
+    words = [f"{counts[connect.RUNNING]}/{len(tasks)} running"]
+    return ", ".join([*words, *(f"{counts[state]} {state.lower()}" for state in others if counts[state])])
+
+
+class ConnectorRow(NamedTuple):
+    """A connector, with what other parts of the snapshot say about it."""
+
+    cluster: connect.ConnectCluster
+    connector: connect.Connector
+    config: ConfigSet | None = None
+    """None if it was not read."""
+    lag: GroupLag | None = None
+    """The lag of a sink's group; None if it was not read."""
+    trend: LagTrend | None = None
+    waiting: int | None = None
+    """Records in the topic of its dead letters; None if that is unknown."""
+    seen: connect.StatesSeen | None = None
+    unanswered: Failure | None = None
+    """Why its cluster did not answer the last read; None if it did."""
+    answered_at: datetime | None = None
+    """When its cluster last answered, UTC."""
+
+    @property
+    def name(self) -> str:
+        """kac's name of the connector."""
+        return connect.full_name(self.cluster.name, self.connector.name)
+
+    @property
+    def state(self) -> str:
+        """The connector's state; ``?`` if its cluster did not answer."""
+        return UNKNOWN if self.unanswered is not None else self.connector.state
+
+    @property
+    def class_name(self) -> str:
+        """The class as the config has it."""
+        return connect.value_of(self.config, connect.CLASS)
+
+    @property
+    def version(self) -> str:
+        """The version of its plugin; ``""`` if the worker does not name it."""
+        return connect.plugin_version(self.cluster.plugins, self.class_name)
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics that its config lists, and those that it used."""
+        return tuple(dict.fromkeys((*connect.listed_topics(self.config), *self.connector.topics)))
+
+    @property
+    def group(self) -> str | None:
+        """The consumer group of a sink; None for others."""
+        return connect.sink_group(self.connector.name, self.config) if self.connector.kind == connect.SINK else None
+
+    @property
+    def dead_letters(self) -> str:
+        """The topic of its dead letters; ``""`` without one."""
+        return connect.dead_letters(self.config)
+
+    @property
+    def behind(self) -> Behind:
+        """How long the next record that its group reads has waited."""
+        return UNSEEN if self.trend is None else self.trend.longest_behind
+
+    @property
+    def cause(self) -> str:
+        """The root cause of its failure, else that of the first failed task; ``""`` without a failure."""
+        traces = (self.connector.trace, *(task.trace for task in self.connector.tasks_in(connect.FAILED)))
+        return next(filter(None, map(connect.cause_line, traces)), "")
+
+    @property
+    def in_trouble(self) -> bool:
+        """Whether it or a task has failed, a task has no worker, or its state is unknown."""
+        unassigned = self.connector.state == connect.UNASSIGNED or self.connector.tasks_in(connect.UNASSIGNED)
+        return self.unanswered is not None or self.connector.failed or bool(unassigned)
+
+
+def connector_rows(snapshot: Snapshot) -> Iterator[ConnectorRow]:
+    """Yield the connectors that were read, by name; those of a cluster that did not answer as they were last seen."""
+    failures = {each.entity: each.failure for each in snapshot.failures if each.part == Part.CONNECT}
+    for cluster in sorted(snapshot.connect.values(), key=lambda each: each.name):
+        for name in sorted(cluster.connectors):
+            connector, resource = cluster.connectors[name], connect.connector_resource(cluster.name, name)
+            config = snapshot.configs.get(resource)
+            row = ConnectorRow(
+                cluster,
+                connector,
+                config,
+                seen=snapshot.connect_seen.get(resource.name),
+                unanswered=failures.get(cluster.name) or failures.get(""),
+                answered_at=snapshot.configs_at.get(resource),
+            )
+            group, dead = row.group, row.dead_letters
+            yield row._replace(
+                lag=snapshot.lags.get(group) if group else None,
+                trend=snapshot.lag_trends.get(group) if group else None,
+                waiting=_records(snapshot, dead) if dead else None,
+            )
+
+
+def _records(snapshot: Snapshot, topic: str) -> int | None:
+    """Return the number of records in a topic; None if the offsets of one of its partitions are unknown."""
+    known = snapshot.topics.get(topic)
+    ranges: list[LogRange | None] = (
+        [] if known is None else [snapshot.log_ranges.get((topic, each.number)) for each in known.partitions]
+    )
+    if not ranges or any(each is None or each.start < 0 or each.end < 0 for each in ranges):
+        return None
+    return sum(each.end - each.start for each in ranges if each is not None)
+
+
+def _short(class_name: str) -> str:
+    return class_name.rsplit(".", 1)[-1]
+
+
+def _class_text(row: ConnectorRow) -> str:
+    return " ".join(filter(None, (_short(row.class_name), row.version)))
+
+
+def _tasks_cell(row: ConnectorRow) -> Cell:
+    text = tasks_text(row.connector.tasks)
+    if row.unanswered is not None:
+        return (UNKNOWN, "changed")
+    if row.connector.tasks_in(connect.FAILED):
+        return (text, "failed")
+    return (text, "changed") if row.connector.tasks_in(connect.UNASSIGNED) else text
+
+
+def _dead_text(row: ConnectorRow) -> str:
+    if not row.dead_letters:
+        return ""
+    return row.dead_letters if row.waiting is None else f"{row.dead_letters}: {row.waiting:,}"
+
+
+def _dead_cell(row: ConnectorRow) -> Cell:
+    text = clean(_dead_text(row), 200)
+    return (text, "danger") if row.waiting else text
+
+
+def since_text(row: ConnectorRow) -> str:
+    """Return the time of day since when its states are known: ``09:41:07``; ``< 09:41:07`` if they are older."""
+    if row.seen is None:
+        return ""
+    return f"{'< ' if row.seen.is_first else ''}{columns.clock(row.seen.since)}"
+
+
+def _names(values: Sequence[str]) -> str:
+    return ", ".join(values)
+
+
+_BEHIND: columns.Column[ConnectorRow] = behind_column(lambda row: row.behind, columns.OVER_POLLS)
+
+CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
+    columns.Column(
+        "name",
+        columns.EVERYWHERE,
+        lambda row: row.name,
+        layout=ScreenColumn("name", "Connector", flex=1, min_width=18, max_width=60, sort_key="N"),
+    ),
+    columns.Column("cluster", columns.DATA, lambda row: row.cluster.name),
+    columns.Column(
+        "kind",
+        columns.EVERYWHERE | columns.DETAIL,
+        lambda row: row.connector.kind,
+        "word",
+        layout=ScreenColumn("kind", "Kind", width=6, priority=60, sort_key="K"),
+    ),
+    columns.Column(
+        "state",
+        columns.EVERYWHERE | columns.DETAIL,
+        lambda row: row.state,
+        "word",
+        cell=lambda row: (clean(row.state, 30), state_meaning(row.state)),
+        layout=ScreenColumn("state", "State", min_width=7, max_width=10, priority=97, sort_key="S"),
+    ),
+    columns.Column(
+        "tasks",
+        columns.EVERYWHERE | columns.DETAIL,
+        lambda row: tasks_text(row.connector.tasks),
+        cell=_tasks_cell,
+        layout=ScreenColumn("tasks", "Tasks", min_width=21, max_width=40, priority=96, sort_key="T"),
+        order=lambda row: (-len(row.connector.tasks_in(connect.FAILED)), -len(row.connector.tasks)),
+    ),
+    columns.Column("tasks_total", columns.DATA, lambda row: len(row.connector.tasks), "number"),
+    columns.Column("tasks_running", columns.DATA, lambda row: len(row.connector.tasks_in(connect.RUNNING)), "number"),
+    columns.Column("tasks_failed", columns.DATA, lambda row: len(row.connector.tasks_in(connect.FAILED)), "number"),
+    columns.Column(
+        "since",
+        columns.SCREEN,
+        lambda row: None if row.seen is None else row.seen.since.isoformat(),
+        cell=since_text,
+        order=lambda row: 0.0 if row.seen is None else -row.seen.since.timestamp(),
+        layout=ScreenColumn("since", "Since", min_width=8, max_width=10, priority=45, sort_key="I"),
+    ),
+    columns.Column(
+        "lag",
+        columns.EVERYWHERE | columns.DETAIL,
+        lambda row: columns.ABSENT if row.group is None else None if row.lag is None else row.lag.known_total,
+        "number",
+        part=lambda row: row.lag is not None and row.lag.is_part,
+        unknown=True,
+        cell=lambda row: "" if row.group is None else "·" if row.lag is None else lag_total(row.lag),
+        text=lambda row: "" if row.group is None else lag_total(row.lag),
+        layout=ScreenColumn("lag", "Lag", min_width=6, max_width=14, align="right", priority=85, sort_key="L"),
+    ),
+    _BEHIND._replace(
+        get=lambda row: columns.ABSENT if row.group is None else _BEHIND.value(row),
+        cell=lambda row: "" if row.group is None else _BEHIND.drawn(row),
+    ),
+    columns.Column(
+        "worker",
+        columns.EVERYWHERE | columns.DETAIL,
+        lambda row: row.connector.worker,
+        layout=ScreenColumn("worker", "Worker", min_width=14, max_width=32, priority=50, sort_key="W"),
+    ),
+    columns.Column("class", columns.DATA | columns.DETAIL, lambda row: row.class_name),
+    columns.Column("version", columns.DATA | columns.DETAIL, lambda row: row.version or None),
+    columns.Column(
+        "plugin",
+        columns.SHOWN,
+        _class_text,
+        title="Class",
+        layout=ScreenColumn("plugin", "Class", min_width=22, max_width=44, priority=55, sort_key="P"),
+    ),
+    columns.Column(
+        "topics",
+        columns.DATA | columns.SCREEN | columns.DETAIL,
+        lambda row: [*row.topics],
+        "names",
+        cell=lambda row: clean(_names(row.topics), 200),
+        order=lambda row: row.topics,
+        layout=ScreenColumn("topics", "Topics", min_width=10, max_width=40, priority=40),
+    ),
+    columns.Column(
+        "group", columns.DATA | columns.DETAIL, lambda row: columns.ABSENT if row.group is None else row.group
+    ),
+    columns.Column(
+        "dead_letters",
+        columns.DATA | columns.SCREEN | columns.DETAIL,
+        lambda row: row.dead_letters or None,
+        cell=_dead_cell,
+        layout=ScreenColumn("dead_letters", "Dead letters", min_width=12, max_width=40, priority=35),
+    ),
+    columns.Column(
+        "dead_letter_records", columns.DATA | columns.DETAIL, lambda row: row.waiting, "number", unknown=True
+    ),
+    columns.Column(
+        "cause",
+        columns.EVERYWHERE | columns.DETAIL,
+        lambda row: row.cause or None,
+        cell=lambda row: (clean(row.cause, LONGEST_CAUSE), "failed"),
+        layout=ScreenColumn("cause", "Cause", flex=2, min_width=16, max_width=200, priority=92),
+    ),
+    tie=lambda row: row.name,
+)
+"""The connectors. since: when kac first saw these states, with ``<`` before it if they may be older."""
+
+
+# -- tasks -------------------------------------------------------------------------------------------------------------
+
+TASKS: columns.Columns[connect.Task] = columns.Columns(
+    columns.Column(
+        "task",
+        columns.EVERYWHERE,
+        lambda row: row.number,
+        "number",
+        title="Task",
+        cell=lambda row: "itself" if row.number == ITSELF else str(row.number),
+        order=lambda row: row.number,
+        layout=ScreenColumn("task", "Task", width=6, align="right", sort_key="N"),
+    ),
+    columns.Column(
+        "state",
+        columns.EVERYWHERE,
+        type="word",
+        cell=lambda row: (clean(row.state, 30), state_meaning(row.state)),
+        layout=ScreenColumn("state", "State", min_width=8, max_width=12, priority=97, sort_key="S"),
+    ),
+    columns.Column(
+        "worker",
+        columns.EVERYWHERE,
+        layout=ScreenColumn("worker", "Worker", min_width=14, max_width=40, priority=90, sort_key="W"),
+    ),
+    columns.Column(
+        "cause",
+        columns.EVERYWHERE,
+        lambda row: connect.cause_line(row.trace) or None,
+        cell=lambda row: (clean(connect.cause_line(row.trace), LONGEST_CAUSE), "failed"),
+        layout=ScreenColumn("cause", "Cause", flex=1, min_width=20, max_width=250, priority=80),
+    ),
+    columns.Column("trace", columns.OBJECT, lambda row: row.trace or None),
+)
+
+
+ITSELF = -1
+"""The number of a row that is the connector itself, not one of its tasks."""
+
+
+def task_title(task: connect.Task) -> str:
+    """Return ``task 2``, or ``the connector itself``."""
+    return "the connector itself" if task.number == ITSELF else f"task {task.number}"
+
+
+def trace_lines(trace: str) -> list[Line]:
+    """Return a stack trace, each line cleaned, with its root cause on top; a line without a trace."""
+    if not trace.strip():
+        return [[("no trace: it has not failed", "muted")]]
+    lines: list[Line] = [[(clean(line.rstrip().expandtabs(4), 400), "")] for line in trace.splitlines()]
+    return [[(clean(connect.cause_line(trace), 400), "failed")], [], *lines]
+
+
+# -- a connector in detail ---------------------------------------------------------------------------------------------
+
+
+def unanswered_line(row: ConnectorRow) -> Line:
+    """Return why the state of a connector is unknown, and since when; empty if its cluster answered."""
+    if row.unanswered is None:
+        return []
+    since = f"its last answer was at {columns.clock(row.answered_at)}" if row.answered_at else "it never answered"
+    was = f"then it was {row.connector.state}, {tasks_text(row.connector.tasks)}"
+    text = f"Connect {row.cluster.name} does not answer; {since}, {was}. {failure_text(row.unanswered)}"
+    return [(clean(text, 800), "changed")]
+
+
+def silent_line(snapshot: Snapshot, cluster: str = "") -> Line:
+    """Return why a Connect cluster did not answer the last read, and since when; empty if it answered.
+
+    Args:
+        cluster: this one; ``""`` for the first of all that did not answer.
+    """
+    silent = [
+        each for each in snapshot.failures if each.part == Part.CONNECT and each.entity and cluster in ("", each.entity)
+    ]
+    if not silent:
+        return []
+    first = silent[0]
+    known = snapshot.connect.get(first.entity)
+    names = () if known is None else known.connectors
+    places = (connect.connector_resource(first.entity, name) for name in names)
+    times = [at for each in places if (at := snapshot.configs_at.get(each)) is not None]
+    since = f" since {columns.clock(max(times))}" if times else ""
+    more = f" (and {len(silent) - 1} more)" if len(silent) > 1 else ""
+    what = f"Connect {clean(first.entity, 60)} does not answer{since}{more}: "
+    return [(what, "failed"), (failure_text(first.failure), "")]
+
+
+def connector_lines(row: ConnectorRow) -> list[Line]:
+    """Return the details of a connector."""
+    seen = ""
+    if row.seen is not None:
+        seen = f", since {'before ' if row.seen.is_first else ''}{columns.clock(row.seen.since)}"
+    lines = [line for line in [unanswered_line(row)] if line]
+    told = [
+        ("state", f"{row.state}{seen}", state_meaning(row.state)),
+        ("kind", row.connector.kind, ""),
+        ("class", " ".join(filter(None, (row.class_name, row.version))), ""),
+        ("worker", row.connector.worker, ""),
+        ("tasks", tasks_text(row.connector.tasks), ""),
+        ("topics", _names(row.topics) or connect.value_of(row.config, connect.PATTERN), ""),
+    ]
+    if row.group is not None:
+        behind = columns.behind_text(row.behind)
+        lag = "its lag is not known" if row.lag is None else f"{lag_total(row.lag)} records behind, {behind}"
+        told.append(("group", f"{row.group}: {lag}", ""))
+    if row.dead_letters:
+        waits = "" if row.waiting is None else f": {row.waiting:,} records"
+        told.append(("dead letters", f"{row.dead_letters}{waits}", "danger" if row.waiting else ""))
+    lines += [[(f"{name:<14}", "muted"), (clean(value, 400), meaning)] for name, value, meaning in told if value]
+    if cause := connect.cause_line(row.connector.trace):
+        lines += [[], [("connector: ", "muted"), (clean(cause, 400), "failed")]]
+    failed = row.connector.tasks_in(connect.FAILED)
+    lines += [[]] if failed else []
+    for task in failed:
+        where = f"task {task.number} on {clean(task.worker, 80)}: "
+        lines.append([(where, "muted"), (clean(connect.cause_line(task.trace), 400), "failed")])
+    return lines
+
+
+# -- workers and plugins -----------------------------------------------------------------------------------------------
+
+
+NO_ADDRESSES: Mapping[str, Sequence[str]] = MappingProxyType({})
+
+
+class WorkerRow(NamedTuple):
+    """A worker at an address of the settings."""
+
+    cluster: str
+    worker: connect.Worker
+
+    @property
+    def problem(self) -> str:
+        """Why it did not answer; ``""`` if it did."""
+        return "" if self.worker.failure is None else failure_text(self.worker.failure)
+
+
+def worker_rows(snapshot: Snapshot, named: Mapping[str, Sequence[str]] = NO_ADDRESSES) -> Iterator[WorkerRow]:
+    """Yield the workers of the settings, by cluster and address. All workers of a silent cluster have its failure.
+
+    Args:
+        named: Connect cluster -> the addresses of its workers, for clusters that never answered.
+    """
+    silent = {each.entity: each.failure for each in snapshot.failures if each.part == Part.CONNECT}
+    for name in sorted({*snapshot.connect, *(named.keys() & silent.keys())}):
+        known = snapshot.connect.get(name)
+        workers = known.workers if known is not None else [connect.Worker(each) for each in sorted(named[name])]
+        for each in workers:
+            yield WorkerRow(name, replace(each, failure=silent[name]) if name in silent else each)
+
+
+_CLUSTER_LAYOUT = ScreenColumn("cluster", "Connect", min_width=8, max_width=24, priority=80, sort_key="C")
+
+WORKERS: columns.Columns[WorkerRow] = columns.Columns(
+    columns.Column("cluster", columns.EVERYWHERE, title="Connect", layout=_CLUSTER_LAYOUT),
+    columns.Column(
+        "address",
+        columns.EVERYWHERE,
+        lambda row: row.worker.address,
+        layout=ScreenColumn("address", "Worker", min_width=26, max_width=60, sort_key="N"),
+    ),
+    columns.Column(
+        "version",
+        columns.EVERYWHERE,
+        lambda row: row.worker.version or None,
+        layout=ScreenColumn("version", "Kafka", min_width=6, max_width=16, priority=70, sort_key="V"),
+    ),
+    columns.Column("commit", columns.DATA, lambda row: row.worker.commit or None),
+    columns.Column(
+        "kafka_cluster",
+        columns.EVERYWHERE,
+        lambda row: row.worker.kafka_cluster_id or None,
+        title="Kafka cluster",
+        layout=ScreenColumn("kafka_cluster", "Kafka cluster", min_width=22, max_width=24, priority=50),
+    ),
+    columns.Column(
+        "problem",
+        columns.EVERYWHERE,
+        lambda row: row.problem or None,
+        cell=lambda row: (clean(row.problem, 400), "failed"),
+        layout=ScreenColumn("problem", "Problem", flex=1, min_width=10, max_width=200, priority=90),
+    ),
+)
+
+
+class PluginRow(NamedTuple):
+    """An installed plugin. used: the number of connectors with its class."""
+
+    cluster: str
+    plugin: connect.Plugin
+    used: int
+
+
+def plugin_rows(snapshot: Snapshot) -> Iterator[PluginRow]:
+    """Yield the installed plugins, connectors first, by cluster, kind and class."""
+    for name in sorted(snapshot.connect):
+        cluster = snapshot.connect[name]
+        configs = (snapshot.configs.get(connect.connector_resource(name, each)) for each in cluster.connectors)
+        used = [connect.value_of(config, connect.CLASS) for config in configs]
+        for each in sorted(cluster.plugins, key=lambda one: (one.kind not in _FIRST, one.kind, one.class_name)):
+            yield PluginRow(name, each, sum(connect.is_class(each.class_name, its) for its in used))
+
+
+_FIRST = (connect.SOURCE, connect.SINK)
+
+PLUGINS: columns.Columns[PluginRow] = columns.Columns(
+    columns.Column("cluster", columns.EVERYWHERE, title="Connect", layout=_CLUSTER_LAYOUT),
+    columns.Column(
+        "class",
+        columns.EVERYWHERE,
+        lambda row: row.plugin.class_name,
+        layout=ScreenColumn("class", "Class", flex=1, min_width=20, max_width=90, sort_key="N"),
+    ),
+    columns.Column(
+        "kind",
+        columns.EVERYWHERE,
+        lambda row: row.plugin.kind,
+        "word",
+        layout=ScreenColumn("kind", "Kind", min_width=6, max_width=18, priority=90, sort_key="K"),
+    ),
+    columns.Column(
+        "version",
+        columns.EVERYWHERE,
+        lambda row: row.plugin.version or None,
+        layout=ScreenColumn("version", "Version", min_width=8, max_width=24, priority=85, sort_key="V"),
+    ),
+    columns.Column(
+        "connectors",
+        columns.EVERYWHERE,
+        lambda row: row.used,
+        "number",
+        cell=lambda row: str(row.used or ""),
+        layout=ScreenColumn(
+            "connectors", "Used by", min_width=7, max_width=8, align="right", priority=60, sort_key="U"
+        ),
+    ),
+)
+
+
+# -- loggers and offsets, which a pane reads for itself ----------------------------------------------------------------
+
+
+class LoggerRow(NamedTuple):
+    """A logger of the worker that answered."""
+
+    cluster: str
+    logger: connect.Logger
+
+
+LOGGERS: columns.Columns[LoggerRow] = columns.Columns(
+    columns.Column("cluster", columns.EVERYWHERE, title="Connect", layout=_CLUSTER_LAYOUT),
+    columns.Column(
+        "logger",
+        columns.EVERYWHERE,
+        lambda row: row.logger.name,
+        layout=ScreenColumn("logger", "Logger", flex=1, min_width=20, max_width=100, sort_key="N"),
+    ),
+    columns.Column(
+        "level",
+        columns.EVERYWHERE,
+        lambda row: row.logger.level,
+        "word",
+        layout=ScreenColumn("level", "Level", min_width=6, max_width=10, priority=90, sort_key="V"),
+    ),
+    columns.Column(
+        "changed",
+        columns.EVERYWHERE,
+        lambda row: row.logger.changed_ms,
+        "number",
+        cell=lambda row: _utc(row.logger.changed_ms),
+        layout=ScreenColumn("changed", "Changed", min_width=8, max_width=20, priority=60),
+    ),
+)
+
+
+def _utc(at_ms: int | None) -> str:
+    return "" if at_ms is None else utc_time(at_ms)
+
+
+class OffsetRow(NamedTuple):
+    """An offset of a connector in its own form, as JSON."""
+
+    partition: str
+    offset: str
+
+
+OFFSETS: columns.Columns[OffsetRow] = columns.Columns(
+    columns.Column(
+        "partition",
+        columns.EVERYWHERE,
+        layout=ScreenColumn("partition", "Partition", flex=1, min_width=20, max_width=120, sort_key="N"),
+    ),
+    columns.Column(
+        "offset",
+        columns.EVERYWHERE,
+        layout=ScreenColumn("offset", "Offset", flex=1, min_width=10, max_width=120, priority=90),
+    ),
+)

@@ -1,0 +1,375 @@
+"""The subjects of the schema registry: rows of the list and the pane, and the details of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from console.model import subjects
+from console.model.avro_compatibility import SAME, Difference, compare
+from console.model.config import ConfigSet, own_value
+from console.model.numbers import first_few
+from console.model.schemas import AVRO
+from console.model.snapshot import Snapshot
+from console.model.topic_readers import TopicLags
+from console.plan.schema_texts import avro_of
+from console.present import columns
+from console.present.names import NOTHING, plural
+from console.present.text import Cell, Line, clean, in_columns
+from widgets.row_source import Column as ScreenColumn
+
+NOT_NAMED = "the context names no schema registry: add [contexts.NAME.schemas] with url to its file"
+MOST_NAMED = 20
+"""Most topics, groups and schemas that a line of details names."""
+
+
+class SchemaRow(NamedTuple):
+    """A subject with its configs, None if they were not read; the topics that use it, and the number of subjects that
+    refer to it."""
+
+    subject: subjects.Subject
+    configs: ConfigSet | None
+    topics: tuple[subjects.TopicUse, ...]
+    users: int
+
+    @property
+    def name(self) -> str:
+        """The subject."""
+        return self.subject.name
+
+    @property
+    def version(self) -> int | None:
+        """The number of the newest version; None if all are deleted."""
+        newest = self.subject.newest
+        return None if newest is None else newest.number
+
+    @property
+    def id(self) -> int | None:
+        """The id of the newest schema; None if it was not read, or all are deleted."""
+        newest = self.subject.newest
+        return (newest.id or None) if newest is not None else None
+
+    def value(self, key: str) -> str | None:
+        """Return the effective value of a config; None if the registry has none."""
+        entry = None if self.configs is None else self.configs.get(key)
+        return None if entry is None else entry.value
+
+    def is_own(self, key: str) -> bool:
+        """Return whether the subject itself sets a config."""
+        entry = None if self.configs is None else self.configs.get(key)
+        return own_value(entry, subjects.subject_resource(self.name)) is not None
+
+    @property
+    def nothing_checked(self) -> bool:
+        """Whether the registry accepts any new version."""
+        return not self.subject.is_deleted and self.value(subjects.COMPATIBILITY) == subjects.NONE
+
+
+def schema_rows(snapshot: Snapshot) -> Iterator[SchemaRow]:
+    """Yield the subjects that were read, by name."""
+    users: dict[str, set[str]] = {}
+    for subject in snapshot.schemas.values():
+        for version in subject.versions:
+            for each in version.references:
+                users.setdefault(each.subject, set()).add(subject.name)
+    for name in sorted(snapshot.schemas):
+        subject = snapshot.schemas[name]
+        yield SchemaRow(
+            subject,
+            snapshot.configs.get(subjects.subject_resource(name)),
+            tuple(subjects.topics_of(subject, snapshot.topics)),
+            len(users.get(name, ())),
+        )
+
+
+def row_of(snapshot: Snapshot, subject: str) -> SchemaRow | None:
+    """Return the row of a subject; None if there is no such subject, or it was not read."""
+    return next((row for row in schema_rows(snapshot) if row.name == subject), None)
+
+
+def _of_config(row: SchemaRow, key: str) -> str:
+    """Return an effective value; an inherited one in parentheses."""
+    value = row.value(key)
+    if value is None:
+        return NOTHING
+    return value if row.is_own(key) else f"({value})"
+
+
+def _level_cell(row: SchemaRow) -> Cell:
+    text = clean(_of_config(row, subjects.COMPATIBILITY), 30)
+    return (text, "changed") if row.nothing_checked else text
+
+
+def _topics_text(row: SchemaRow) -> str:
+    names = (each.topic if each.is_sure else f"{each.topic}?" for each in row.topics)
+    return ",".join(names) or ("by record" if subjects.is_by_record(row.subject) else NOTHING)
+
+
+SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
+    columns.Column(
+        "subject",
+        columns.EVERYWHERE | columns.DETAIL,
+        lambda row: row.name,
+        cell=lambda row: (clean(row.name, 200), "muted") if row.subject.is_deleted else clean(row.name, 200),
+        layout=ScreenColumn("subject", "Subject", flex=2, min_width=20, priority=99, sort_key="N"),
+    ),
+    columns.Column(
+        "type",
+        columns.EVERYWHERE | columns.DETAIL,
+        lambda row: row.subject.kind or None,
+        "word",
+        cell=lambda row: clean(row.subject.kind, 12) or NOTHING,
+        layout=ScreenColumn("type", "Type", width=8, priority=80, sort_key="T"),
+    ),
+    columns.Column(
+        "version",
+        columns.EVERYWHERE | columns.DETAIL,
+        type="number",
+        cell=lambda row: "deleted" if row.version is None else str(row.version),
+        layout=ScreenColumn("version", "Version", width=7, align="right", priority=90, sort_key="V"),
+    ),
+    columns.Column(
+        "live_versions",
+        columns.DATA | columns.DETAIL,
+        lambda row: sum(not each.is_deleted for each in row.subject.versions),
+        "number",
+    ),
+    columns.Column(
+        "deleted_versions",
+        columns.DATA | columns.DETAIL,
+        lambda row: sum(each.is_deleted for each in row.subject.versions),
+        "number",
+    ),
+    columns.Column(
+        "id",
+        columns.EVERYWHERE | columns.DETAIL,
+        type="number",
+        title="Id",
+        cell=lambda row: NOTHING if row.id is None else str(row.id),
+        layout=ScreenColumn("id", "Id", width=6, align="right", priority=70, sort_key="I"),
+    ),
+    columns.Column(
+        subjects.COMPATIBILITY,
+        columns.EVERYWHERE | columns.DETAIL,
+        lambda row: row.value(subjects.COMPATIBILITY),
+        "word",
+        cell=_level_cell,
+        layout=ScreenColumn("compatibility", "Compatibility", width=21, priority=95, sort_key="C"),
+    ),
+    columns.Column(
+        subjects.MODE,
+        columns.EVERYWHERE | columns.DETAIL,
+        lambda row: row.value(subjects.MODE),
+        "word",
+        cell=lambda row: clean(_of_config(row, subjects.MODE), 30),
+        layout=ScreenColumn("mode", "Mode", width=11, priority=50, sort_key="M"),
+    ),
+    columns.Column(
+        "references",
+        columns.EVERYWHERE | columns.DETAIL,
+        lambda row: sum(len(each.references) for each in [row.subject.newest] if each is not None),
+        "number",
+        title="Refers to",
+        cell=lambda row: str(len(row.subject.newest.references) if row.subject.newest is not None else 0),
+        layout=ScreenColumn("references", "Refs", width=5, align="right", priority=40, sort_key="R"),
+    ),
+    columns.Column(
+        "referenced_by",
+        columns.EVERYWHERE | columns.DETAIL,
+        lambda row: row.users,
+        "number",
+        title="Referred to by",
+        layout=ScreenColumn("referenced_by", "Used by", width=7, align="right", priority=45, sort_key="U"),
+    ),
+    columns.Column(
+        "topics",
+        columns.EVERYWHERE | columns.DETAIL,
+        lambda row: [each.topic for each in row.topics],
+        "names",
+        cell=lambda row: clean(_topics_text(row), 200),
+        text=_topics_text,
+        layout=ScreenColumn("topics", "Topics", flex=1, min_width=12, priority=85, sort_key="O"),
+    ),
+)
+"""Subjects. A level or mode in parentheses is the default's; a topic with a question mark is likely, not sure."""
+
+
+VERSIONS: columns.Columns[subjects.SchemaVersion] = columns.Columns(
+    columns.Column("version", columns.TOLD, lambda row: row.number, "number"),
+    columns.Column("id", columns.TOLD, lambda row: row.id or None, "number", title="Id"),
+    columns.Column("type", columns.TOLD, lambda row: row.kind or None, text=lambda row: row.kind or NOTHING),
+    columns.Column("record", columns.TOLD, lambda row: row.record or None, text=lambda row: row.record or NOTHING),
+    columns.Column(
+        "references",
+        columns.TOLD,
+        lambda row: [f"{each.subject} version {each.version} as {each.name}" for each in row.references],
+        title="Refers to",
+        text=lambda row: first_few([f"{each.subject} v{each.version}" for each in row.references], 5) or NOTHING,
+    ),
+    columns.Column(
+        "deleted",
+        columns.TOLD,
+        lambda row: row.is_deleted,
+        "boolean",
+        text=lambda row: "deleted" if row.is_deleted else "",
+    ),
+)
+"""The versions of a subject."""
+
+
+class VersionDiff(NamedTuple):
+    """Two versions of a subject. why: why their places are not compared; ``""`` if they are."""
+
+    old: int
+    new: int
+    places: tuple[Difference, ...] = ()
+    why: str = ""
+
+
+def version_diff(
+    snapshot: Snapshot, subject: str, old: int | None = None, new: int | None = None, *, whole: bool = False
+) -> VersionDiff | None:
+    """Return the differences of two versions of a subject.
+
+    Args:
+        old, new: their numbers; None for the one before the newest, and for the newest.
+        whole: whether to return also the places that do not differ.
+
+    Returns:
+        None if the subject has fewer than two versions.
+    """
+    known = snapshot.schemas.get(subject)
+    live = [each.number for each in known.versions if not each.is_deleted] if known is not None else []
+    new = new or next(reversed(live), None)
+    before = [each for each in live if new is not None and each < new]
+    old = old or next(reversed(before), None)
+    if old is None or new is None:
+        return None
+    texts = [snapshot.schema_texts.get((subject, number)) for number in (old, new)]
+    if None in texts:
+        return VersionDiff(old, new, why="their texts were not read")
+    was, now = (avro_of(snapshot, text) for text in texts)
+    if was is None or now is None:
+        is_avro = all(text is not None and text.kind == AVRO for text in texts)
+        why = "a schema that they refer to is not known" if is_avro else "only Avro is compared field by field"
+        return VersionDiff(old, new, why=why)
+    return VersionDiff(old, new, compare(was, now, whole=whole))
+
+
+NEW_READERS, OLD_READERS = "New readers, old records", "Old readers, new records"
+
+DIFFERENCES: columns.Columns[Difference] = columns.Columns(
+    columns.Column("place", columns.TOLD, lambda row: row.path),
+    columns.Column("old", columns.TOLD, lambda row: row.old or None, text=lambda row: row.old or NOTHING),
+    columns.Column("new", columns.TOLD, lambda row: row.new or None, text=lambda row: row.new or NOTHING),
+    columns.Column(
+        "new_readers",
+        columns.TOLD,
+        title=NEW_READERS,
+        text=lambda row: f"✗ {row.new_readers}" if row.breaks_new else row.new_readers,
+    ),
+    columns.Column("new_readers_break", columns.OBJECT, lambda row: row.breaks_new, "boolean"),
+    columns.Column(
+        "old_readers",
+        columns.TOLD,
+        title=OLD_READERS,
+        text=lambda row: f"✗ {row.old_readers}" if row.breaks_old else row.old_readers,
+    ),
+    columns.Column("old_readers_break", columns.OBJECT, lambda row: row.breaks_old, "boolean"),
+)
+"""The differences of two versions."""
+
+
+def schema_lines(snapshot: Snapshot, row: SchemaRow) -> list[Line]:
+    """Return what is known of a subject besides its versions and configs: topics, readers, references both ways."""
+    subject = row.subject
+    told: list[tuple[str, str]] = []
+    if subject.is_deleted:
+        told.append(("deleted", "softly: records are still decoded by its ids; undelete schema registers it again"))
+    for use in row.topics:
+        how = use.why if use.is_sure else f"likely: {use.why}"
+        told.append(("used by", f"topic {use.topic}, {use.part} ({how})"))
+    if not row.topics:
+        by_record = "any topic may use it: its name is its record's (RecordNameStrategy)"
+        topic = subjects.named_topic(subject.name)
+        missing = f"no topic: there is none named {topic}" if topic else "no topic has its name"
+        told.append(("used by", by_record if subjects.is_by_record(subject) else missing))
+    lags = TopicLags().after(snapshot)
+    readers = sorted({group for use in row.topics for group, _ in lags.readers(use.topic)})
+    if readers:
+        told.append(("read by", f"{plural(len(readers), 'group')}: {first_few(readers, MOST_NAMED)}"))
+    users = [
+        f"{name} version {version.number}{' (deleted)' if version.is_deleted else ''}"
+        for name, version, _ in subjects.users_of(snapshot.schemas, subject.name)
+    ]
+    if users:
+        told.append(("referred to by", first_few(users, MOST_NAMED)))
+    if row.nothing_checked:
+        told.append(("not checked", "compatibility is NONE: the registry accepts a version that no reader can read"))
+    return [[(f"{name:<15}", "muted"), (clean(value, 600), "")] for name, value in told]
+
+
+def version_lines(subject: subjects.Subject) -> list[Line]:
+    """Return the versions of a subject, the newest first, a line each."""
+    lines: list[Line] = []
+    for version in reversed(subject.versions):
+        refers = ", ".join(f"{each.subject} version {each.version}" for each in version.references[:10])
+        words = (f"id {version.id}" if version.id else "", version.kind, version.record, f"refers to {refers}")
+        told = ", ".join(filter(None, words if refers else words[:-1]))
+        name = f"version {version.number}"
+        deleted: Line = [("  deleted", "changed")] if version.is_deleted else []
+        lines.append([(f"{name:<15}", "muted"), (clean(told, 300), ""), *deleted])
+    return lines
+
+
+SIDE_BY_SIDE = 110
+"""Cells from which two versions are shown next to each other."""
+
+
+def diff_lines(snapshot: Snapshot, subject: subjects.Subject, diff: VersionDiff | None, width: int) -> list[Line]:
+    """Return two versions field by field, with what each difference means for old and new readers.
+
+    Args:
+        diff: of all their places; None if the subject has fewer than two versions.
+        width: in cells.
+    """
+    if diff is None:
+        newest = subject.newest
+        text = None if newest is None else snapshot.schema_texts.get((subject.name, newest.number))
+        return [] if text is None else [[(clean(line, 400), "")] for line in text.text.splitlines()[:2_000]]
+    lines: list[Line] = [[(f"version {diff.old} and version {diff.new}", "strong")]]
+    if diff.why:
+        return [*lines, [(diff.why, "muted")]]
+    if width >= SIDE_BY_SIDE:
+        titles = ("Place", f"Version {diff.old}", f"Version {diff.new}", NEW_READERS, OLD_READERS)
+        head: list[Cell] = [(title, "muted") for title in titles]
+        return [*lines, *in_columns([head, *map(_diff_row, diff.places)])]
+    for each in diff.places:
+        same = each.new_readers == SAME == each.old_readers
+        lines.append([(clean(each.path, 120), "muted" if same else "strong")])
+        if same:
+            lines[-1].append((f"  {clean(each.new, 200)}", "muted"))
+            continue
+        told = (
+            (f"Version {diff.old}", each.old, False),
+            (f"Version {diff.new}", each.new, False),
+            (NEW_READERS, each.new_readers, each.breaks_new),
+            (OLD_READERS, each.old_readers, each.breaks_old),
+        )
+        lines += [
+            [(f"  {name:<25}", "muted"), (clean(text, 200) or NOTHING, "failed" if breaks else "")]
+            for name, text, breaks in told
+        ]
+    return lines
+
+
+def _diff_row(each: Difference) -> list[Cell]:
+    same = each.new_readers == SAME == each.old_readers
+    style = "muted" if same else ""
+    return [
+        (clean(each.path, 60), "muted" if same else "strong"),
+        (clean(each.old, 60) or NOTHING, style),
+        (clean(each.new, 60) or NOTHING, style),
+        (clean(each.new_readers, 80), "failed" if each.breaks_new else style),
+        (clean(each.old_readers, 80), "failed" if each.breaks_old else style),
+    ]

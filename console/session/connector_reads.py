@@ -1,0 +1,34 @@
+"""Reads around connectors and topics: the groups of sinks, the records in topics of dead letters, users of topics."""
+
+from __future__ import annotations
+
+from console.model.snapshot import Snapshot, with_topics
+from console.present.connectors import connector_rows
+from console.session.snapshot_reader import Client, Learned, read_log_ranges
+
+FEW_GROUPS = 100
+"""Most groups that are all asked for the topics that they read, to tell whose a topic is."""
+
+
+def sink_groups(snapshot: Snapshot) -> list[str]:
+    """Return the groups of sinks, of those that were listed, by name."""
+    groups = {row.group for row in connector_rows(snapshot) if row.group is not None}
+    return sorted(groups & snapshot.groups.keys())
+
+
+def asked_for_users(snapshot: Snapshot) -> list[str]:
+    """Return the groups to ask for the topics that they read: all listed ones if they are few, else those of sinks."""
+    return sorted(snapshot.groups) if len(snapshot.groups) <= FEW_GROUPS else sink_groups(snapshot)
+
+
+async def read_dead_letters(client: Client, snapshot: Snapshot) -> Learned:
+    """Read the first and last offsets of the topics of dead letters. Raises AdminError."""
+    from console.admin import topics
+
+    names = sorted({row.dead_letters for row in connector_rows(snapshot) if row.dead_letters})
+    if not names:
+        return lambda known, _at: known
+    listing = await client.run(topics.describe_topics, names)
+    places = [(name, each.number) for name, topic in listing.topics.items() for each in topic.partitions]
+    ranges = await read_log_ranges(client, places)
+    return lambda known, at: ranges(with_topics(known, listing, whole=False, at=at), at)

@@ -1,0 +1,151 @@
+"""Groups that read what they write: a service puts what it can't work on into a topic of dead letters, and reads that
+topic too, so that the same records go round and round. Offsets show it, no symptom does: such a group does not lag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from console.model.lag_trend import LagTrend
+from console.model.severity import Certainty, Severity
+from console.triage import cause
+from console.triage.observations import Observations
+from console.triage.remembered import RememberedEach
+from console.triage.symptoms import Subject, readings
+
+NAME = "dead-letters-reread"
+_WORDS = tuple(
+    f"{word}{more}"
+    for word in ("dlt", "dlq", "dead-letter", "dead_letter", "dead.letter", "deadletter")
+    for more in ("", "s", "-queue", "_queue", ".queue", "queue", "-topic", "_topic", ".topic")
+)
+"""Usual words in the names of dead letter topics: Spring's ``orders-dlt`` and ``orders.DLT``, ``dlq.orders``."""
+LONG = 12.0
+"""Seconds over which records are counted: shorter, a single batch decides."""
+FEW = 20
+"""Records below which the same may be chance."""
+
+
+def original_of(topic: str) -> str | None:
+    """Return the topic whose dead letters a topic has, by its name; None if the name is of another kind."""
+    lower = topic.lower()
+    for word in _WORDS:
+        for apart in (".", "-", "_"):
+            if lower.endswith(f"{apart}{word}") and len(topic) > len(word) + 1:
+                return topic[: -len(word) - 1]
+            if lower.startswith(f"{word}{apart}") and len(topic) > len(word) + 1:
+                return topic[len(word) + 1 :]
+    return None
+
+
+class _Round(NamedTuple):
+    """Dead letters that a group reads, over the window of its trend.
+
+    Attributes:
+        dead: their topic.
+        came: records that were written to it.
+        read: records of it that the group read.
+        others: records of other topics that the group read.
+    """
+
+    group: str
+    dead: str
+    seconds: float
+    since: float
+    came: int
+    read: int
+    others: int
+
+
+def _loops(observations: Observations) -> Iterator[cause.Claim]:
+    known = [each for each in readings(observations.last.snapshot) if each.trend is not None]
+    rounds = _each_round.of((each.group.name, (each.group.name, each.trend)) for each in known)
+    for found in rounds:
+        if found is None:
+            continue
+        # Another group may have read more of the original records, and may be the one that writes the letters.
+        others = (_read(each.trend, original_of(found.dead)) for each in known if each.trend is not None)
+        if found.came > max(others, default=0.0) * found.seconds:
+            yield _claim(found)
+
+
+def _read(trend: LagTrend, topic: str | None) -> float:
+    """Return the records of a topic that a group read per second."""
+    _, read = _moved(trend)
+    return read.get(topic or "", 0) / max(1.0, trend.last.at - trend.base.at)
+
+
+def _round(group: str, trend: LagTrend) -> _Round | None:
+    """Return the dead letters that a group reads; None if more of them are not surely its own.
+
+    More dead letters than other records that the group read can't all come from these.
+    """
+    seconds = trend.last.at - trend.base.at
+    topics = {each.topic for each in trend.last.lag.partitions}
+    dead = next((topic for topic in sorted(topics) if original_of(topic) in topics), None)
+    if dead is None or seconds < LONG:
+        return None
+    written, read = _moved(trend)
+    others = sum(count for topic, count in read.items() if topic != dead)
+    came, taken = written.get(dead, 0), read.get(dead, 0)
+    if min(came, taken) < FEW or came <= others:
+        return None
+    return _Round(group, dead, seconds, trend.base.at, came, taken, others)
+
+
+def _claim(found: _Round) -> cause.Claim:
+    dead, rate = found.dead, found.came / found.seconds
+    return cause.Claim(
+        cause=NAME,
+        subject=Subject(group=found.group, topic=dead),
+        severity=Severity.HIGH,
+        certainty=Certainty.LIKELY,
+        title=f"group {found.group} reads its own dead letters: {rate:,.0f} records/s go round in {dead}",
+        since=datetime.fromtimestamp(found.since, UTC),
+        evidence=(
+            cause.Evidence(
+                f"{found.came:,} records came into {dead} in {found.seconds:.0f} s, and the group read only "
+                f"{found.others:,} others: they can't all be letters of these",
+                "ListOffsets, OffsetFetch",
+            ),
+            cause.Evidence(f"the group read {found.read:,} records of {dead} meanwhile", "OffsetFetch"),
+        ),
+        next=(
+            cause.Next(
+                f"leave {dead} out of its subscription: a pattern such as {original_of(dead)}.* fits it too; stop the "
+                "service until then, its offsets stay"
+            ),
+        ),
+    )
+
+
+def _moved(trend: LagTrend) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    """Return topic -> the records that came, and topic -> those that the group read, over the window of its trend."""
+    before = {(each.topic, each.partition): each for each in trend.base.lag.partitions}
+    written: dict[str, int] = {}
+    read: dict[str, int] = {}
+    for each in trend.last.lag.partitions:
+        was = before.get((each.topic, each.partition))
+        if was is not None:
+            written[each.topic] = written.get(each.topic, 0) + _came(was.end, each.end)
+            read[each.topic] = read.get(each.topic, 0) + _came(was.committed, each.committed)
+    return written, read
+
+
+def _came(before: int, now: int) -> int:
+    """Return by how much an offset moved on; 0 if one is unknown, or it was set back."""
+    return max(0, now - before) if min(before, now) >= 0 else 0
+
+
+_each_round: RememberedEach[str, _Round | None] = RememberedEach(_round)
+
+CAUSES = (
+    cause.CauseRule(
+        NAME,
+        _loops,
+        reads="ListOffsets, OffsetFetch",
+        takes="likely: a group reads a topic and its dead letters, and more of these come than other records are read",
+    ),
+)

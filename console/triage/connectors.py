@@ -1,0 +1,170 @@
+"""What Connect's clusters show: failed instances by their reason, sinks by their group, the use of topics, and workers.
+Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from console.model import connect
+from console.model.config import ConfigResource, ConfigSet
+from console.model.connect import FAILED, UNASSIGNED, ConnectCluster, Connector, Worker
+from console.triage.remembered import remembered
+
+UNREACHABLE = "UNREACHABLE"
+"""The failure of a worker that no connection reaches, or that does not answer in time."""
+LONGEST_REASON = 300
+_VARIES = re.compile(r"\d+|@[0-9a-f]{6,}")
+"""The parts of a reason that differ between tasks of one trouble: numbers, and addresses of objects."""
+
+
+AUTHENTICATION, AUTHORIZATION = "AuthenticationException", "Authoriz"
+"""Parts of traces: a refused login (SaslAuthenticationException), and a missing right (TopicAuthorizationException)."""
+
+
+class Failed(NamedTuple):
+    """A failed instance. connector: kac's name. task: its number; None for the connector itself. reason: the line of
+    its trace that names the cause, ``""`` without a trace.
+    """
+
+    connector: str
+    task: int | None
+    worker: str
+    reason: str
+
+    @property
+    def cluster(self) -> str:
+        """The name of its Connect cluster."""
+        return connect.split_name(self.connector)[0]
+
+
+class Placed(NamedTuple):
+    """A connector with its cluster's name, kac's name and its config; None if that is unknown."""
+
+    cluster: str
+    name: str
+    connector: Connector
+    config: ConfigSet | None
+
+
+@remembered
+def placed(clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet]) -> Sequence[Placed]:
+    """Return all connectors."""
+    return [
+        Placed(
+            cluster.name,
+            connect.full_name(cluster.name, each.name),
+            each,
+            configs.get(connect.connector_resource(cluster.name, each.name)),
+        )
+        for cluster in clusters.values()
+        for each in cluster.connectors.values()
+    ]
+
+
+@remembered
+def sinks(clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet]) -> Mapping[str, Placed]:
+    """Return group -> the sink that reads with it. Two sinks of one name in two clusters share a group: the first
+    counts.
+    """
+    found: dict[str, Placed] = {}
+    for each in placed(clusters, configs):
+        if each.connector.kind == connect.SINK:
+            found.setdefault(connect.sink_group(each.connector.name, each.config), each)
+    return found
+
+
+@remembered
+def failed(clusters: Mapping[str, ConnectCluster]) -> Sequence[Failed]:
+    """Return the failed connectors and tasks."""
+    return [each for cluster in clusters.values() for each in _failed_in(cluster)]
+
+
+def _failed_in(cluster: ConnectCluster) -> Iterator[Failed]:
+    for each in cluster.connectors.values():
+        name = connect.full_name(cluster.name, each.name)
+        if each.state == FAILED:
+            yield Failed(name, None, each.worker, _reason(each.trace))
+        for task in each.tasks_in(FAILED):
+            yield Failed(name, task.number, task.worker, _reason(task.trace))
+
+
+def _reason(trace: str) -> str:
+    return connect.cause_line(trace)[:LONGEST_REASON]
+
+
+def trace_of(clusters: Mapping[str, ConnectCluster], name: str, task: int | None) -> str:
+    """Return the trace of a connector, or of one of its tasks; ``""`` if it is unknown. name: kac's."""
+    known = connect.connector_in(clusters, name)
+    if known is None or task is None:
+        return "" if known is None else known.trace
+    return next((each.trace for each in known.tasks if each.number == task), "")
+
+
+def names(trace: str, topic: str) -> bool:
+    """Return whether a trace names a topic, as a word of its own."""
+    return re.search(rf"(?<![\w.-]){re.escape(topic)}(?![\w-]|\.\w)", trace) is not None
+
+
+def likeness(reason: str) -> str:
+    """Return a reason without the parts that differ between instances with the same trouble."""
+    return _VARIES.sub("#", reason)
+
+
+def topics_of(connector: Connector, config: ConfigSet | None) -> frozenset[str]:
+    """Return the topics that a connector uses: those that its config names, those that its worker saw it use, and its
+    dead letters.
+    """
+    named = connect.listed_topics(config) if connector.kind == connect.SINK else ()
+    return frozenset({*named, *connector.topics, connect.dead_letters(config)} - {""})
+
+
+@remembered
+def quiet_topics(clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet]) -> frozenset[str]:
+    """Return the topics in which silence is no trouble of its own: dead letters, and those of sources that do not
+    run.
+    """
+    found: set[str] = set()
+    for each in placed(clusters, configs):
+        if each.connector.kind == connect.SINK:
+            found.add(connect.dead_letters(each.config))
+        elif each.connector.failed or each.connector.state in (connect.PAUSED, connect.STOPPED):
+            found.update(each.connector.topics)
+    return frozenset(found)
+
+
+def gone_workers(cluster: ConnectCluster) -> Sequence[Worker]:
+    """Return the workers of the settings that do not answer, while another one does."""
+    silent = [each for each in cluster.workers if each.failure is not None and each.failure.name == UNREACHABLE]
+    return silent if len(silent) < len(cluster.workers) else []
+
+
+def worker_id(worker: Worker) -> str:
+    """Return the name by which states of tasks know a worker, unless it advertises another one: ``host:port``."""
+    return worker.address.partition("//")[2].partition("/")[0]
+
+
+def runs_on(cluster: ConnectCluster, worker: str) -> tuple[int, int]:
+    """Return how many connectors and how many tasks have this worker in their state. worker: ``host:port``."""
+    connectors = cluster.connectors.values()
+    return sum(each.worker == worker for each in connectors), sum(
+        task.worker == worker for each in connectors for task in each.tasks
+    )
+
+
+def unassigned(connector: Connector) -> int:
+    """Return the number of instances of a connector, itself included, that no worker has."""
+    return (connector.state == UNASSIGNED) + len(connector.tasks_in(UNASSIGNED))
+
+
+def left_workers(cluster: ConnectCluster) -> frozenset[str]:
+    """Return the workers that had instances without a worker, and have none with one: they left."""
+    had: set[str] = set()
+    have: set[str] = set()
+    for each in cluster.connectors.values():
+        (had if each.state == UNASSIGNED else have).add(each.worker)
+        for task in each.tasks:
+            (had if task.state == UNASSIGNED else have).add(task.worker)
+    return frozenset(had - have - {""})

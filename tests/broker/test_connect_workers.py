@@ -1,0 +1,75 @@
+"""Real workers of Connect, on the embedded cluster's brokers: what the tests' own connector is for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from console.embedded.brokers import run_in_thread
+from console.embedded.spec import ClusterSpec
+from tests.support.connect_cluster import ConnectCluster, ask, throw_away_connector, until
+from tests.support.kafka_jars import KAFKA_4_3
+from tests.support.real_clusters import or_skip
+
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
+STOP_MS = 1500
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[ConnectCluster]:
+    """Two workers of one cluster on embedded brokers."""
+    with run_in_thread(ClusterSpec(brokers=1, versions="4.0")) as brokers:
+        with or_skip():
+            classes = throw_away_connector(KAFKA_4_3)
+            made = ConnectCluster(KAFKA_4_3, brokers.bootstrap, workers=2, classes=classes)
+        with made:
+            yield made
+
+
+def config(**more: Any) -> dict[str, Any]:
+    return {"connector.class": "ThrowAwaySource", "tasks.max": "2", "password": "hunter2", **more}
+
+
+def status(url: str, name: str) -> dict[int, tuple[str, str]]:
+    """State and worker of each task."""
+    tasks = ask(url, "GET", f"/connectors/{name}/status").body.get("tasks", ())
+    return {each["id"]: (each["state"], each["worker_id"]) for each in tasks}
+
+
+def test_its_password_is_hidden_where_it_is_validated_and_its_validator_refuses(workers: ConnectCluster) -> None:
+    asked = config(name="a", mode="forbidden")
+    shown = ask(workers.urls[0], "PUT", "/connector-plugins/ThrowAwaySource/config/validate", asked).body
+    values = {each["value"]["name"]: each["value"] for each in shown["configs"]}
+    assert values["password"]["value"] == "[hidden]"
+    assert values["mode"]["errors"] == ["Invalid value forbidden for configuration mode: It is forbidden."]
+    refused = ask(workers.urls[0], "POST", "/connectors", {"name": "a", "config": asked})
+    assert (refused.status, "It is forbidden." in refused.body["message"]) == (400, True)
+
+
+def test_its_task_fails_with_a_mode_of_its_own(workers: ConnectCluster) -> None:
+    ask(workers.urls[1], "POST", "/connectors", {"name": "broken", "config": config(mode="broken")})
+    until(lambda: {state for state, _ in status(workers.urls[0], "broken").values()} == {"FAILED"}, "both tasks fail")
+    ask(workers.urls[0], "DELETE", "/connectors/broken")
+
+
+def test_tasks_spread_over_both_workers_and_stop_slowly(workers: ConnectCluster) -> None:
+    first, second = workers.urls
+    ask(first, "POST", "/connectors", {"name": "slow", "config": config(**{"stop.ms": str(STOP_MS)})})
+
+    def spread() -> bool:
+        found = status(second, "slow")
+        return {state for state, _ in found.values()} == {"RUNNING"} and len({each for _, each in found.values()}) == 2
+
+    until(spread, "both workers have a task")
+    began = time.monotonic()
+    ask(first, "PUT", "/connectors/slow/stop")
+    until(lambda: not status(second, "slow"), "the tasks have stopped")
+    assert time.monotonic() - began >= STOP_MS / 1000
+    ask(first, "PUT", "/connectors/slow/resume")
+    until(spread, "both workers have a task again")
+    workers.stop(1)
+    left = first.removeprefix("http://")
+    until(lambda: {*status(first, "slow").values()} == {("RUNNING", left)}, "the other worker has taken over")

@@ -1,0 +1,174 @@
+"""Connect's REST API: embedded workers answer what real ones answered, and answer now where they can run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from console.embedded.brokers import run_in_thread
+from console.embedded.connect.api import REBALANCE_EXPECTED
+from console.embedded.scenarios.seed import add_topic
+from console.embedded.spec import ClusterSpec, ConnectSpec
+from tests.contract import recorded
+from tests.contract.answers import differences
+from tests.contract.conftest import RECORDING
+from tests.contract.connect_exchanges import SCRIPTS, TOPIC, Exchange
+from tests.contract.target import MOST_SHOWN
+from tests.support.connect_cluster import ConnectCluster, Reply, ask, with_broker
+from tests.support.kafka_jars import RELEASES
+from tests.support.patience import PATIENCE
+from tests.support.real_clusters import or_skip
+
+COMPARED = ("3.9", "4.0", "4.3", "4.4")
+_POLL = 0.02
+_MISSING = {1: ("/no/such",)}
+
+
+def parameters() -> Iterator[Any]:
+    """Each release by its recorded answers, and the real worker: rarely where it is recorded."""
+    for release in COMPARED:
+        is_recorded = "test_connect::test_exchanges" in recorded.recorded_functions(f"connect-{release}")
+        if is_recorded:
+            yield pytest.param(("worker", "recorded", release), id=f"recorded-connect-{release}")
+        marks = [pytest.mark.broker, pytest.mark.slow, *([pytest.mark.long] if is_recorded else [])]
+        yield pytest.param(("worker", "real", release), id=f"real-connect-{release}", marks=marks)
+
+
+@pytest.fixture(scope="module")
+def real_worker() -> Iterator[Callable[[str], ConnectCluster]]:
+    """The real worker of a release, started when it is first asked for; the one before ends then."""
+    running: list[tuple[str, Any, ConnectCluster]] = []
+
+    def of(release: str) -> ConnectCluster:
+        if not running or running[-1][0] != release:
+            while running:
+                running.pop()[1].__exit__(None, None, None)
+            context = with_broker(RELEASES[release])
+            running.append((release, context, context.__enter__()))
+            admin = AdminClient({"bootstrap.servers": running[-1][2].bootstrap})
+            admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(PATIENCE)
+        return running[-1][2]
+
+    yield of
+    while running:
+        running.pop()[1].__exit__(None, None, None)
+
+
+@pytest.fixture(scope="module")
+def embedded_worker() -> Iterator[Callable[[str], str]]:
+    """The URL of an embedded worker of a release."""
+    running = []
+
+    @cache
+    def of(release: str) -> str:
+        context = run_in_thread(
+            ClusterSpec(brokers=1, connect=ConnectSpec(workers=1, release=release, missing=_MISSING))
+        )
+        cluster = context.__enter__()
+        running.append(context)
+        cluster.call(lambda each: add_topic(each.state, TOPIC, 1, 1))
+        return cluster.connect_urls[0]
+
+    yield of
+    for context in running:
+        context.__exit__(None, None, None)
+
+
+def settled(url: str, exchange: Exchange) -> Reply:
+    """What a worker answers once it has done what was asked before. Fails where it is never done."""
+    ends = time.monotonic() + PATIENCE
+    while True:
+        reply = ask(url, exchange.method, exchange.path, exchange.body)
+        is_done = exchange.until is None or exchange.until(reply)
+        if is_done and not (isinstance(reply.body, dict) and reply.body.get("message") == REBALANCE_EXPECTED):
+            return reply
+        assert time.monotonic() < ends, f"{exchange.method} {exchange.path}: {reply}"
+        time.sleep(_POLL)
+
+
+def plain(reply: Reply, exchange: Exchange, version: str) -> Any:
+    """A reply without what is a worker's own."""
+    body = json.loads(json.dumps(reply.body).replace(version, "VERSION"))
+    if exchange.own_words and isinstance(body, dict):
+        body = {**body, "message": "its own words"}
+    return {"status": reply.status, "body": _plain(body)}
+
+
+_OWN = {"worker_id": "its worker", "commit": "its commit", "kafka_cluster_id": "its cluster"}
+
+
+def _plain(value: Any, name: str = "") -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(each, key) for key, each in value.items()}
+    if isinstance(value, list):
+        items = [_plain(each) for each in value]
+        if name == "tasks":
+            # A restart answers with the tasks in no order.
+            return sorted(items, key=json.dumps)
+        return sorted(items) if all(isinstance(each, str) for each in items) else items
+    if name == "trace":
+        # The places in the code are the release's own.
+        return [line for line in value.splitlines() if not line.startswith("\t")]
+    if name == "last_modified" and value is not None:
+        return "a time"
+    return _OWN.get(name, value)
+
+
+def asked(exchange: Exchange) -> str:
+    """An exchange in a word, as a tape has it."""
+    body = exchange.body if isinstance(exchange.body, bytes) else json.dumps(exchange.body).encode()
+    return f"{exchange.method} {exchange.path} {hashlib.sha256(body).hexdigest()[:12]}"
+
+
+def version_of(url: str) -> str:
+    """The version of a worker."""
+    return str(ask(url, "GET", "/").body["version"])
+
+
+def real_answers(worker: ConnectCluster, exchanges: tuple[Exchange, ...]) -> list[tuple[str, str]]:
+    """What a real worker answers, as a tape."""
+    (url,) = worker.urls
+    version = version_of(url)
+    return [(asked(each), json.dumps(plain(settled(url, each), each, version))) for each in exchanges]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("worker", [*parameters()])
+def test_exchanges(
+    worker: tuple[str, str, str],
+    script: str,
+    embedded_worker: Callable[[str], str],
+    real_worker: Callable[[str], ConnectCluster],
+    request: pytest.FixtureRequest,
+) -> None:
+    _, kind, release = worker
+    exchanges = SCRIPTS[script]
+    name = recorded.case(request.node, f"connect-{release}")
+    if kind == "real":
+        with or_skip():
+            tape = real_answers(real_worker(release), exchanges)
+        if RECORDING:
+            recorded.keep(RECORDING, f"connect-{release}", name, tape)
+    else:
+        tape = [(then, json.dumps(answer)) for then, answer in recorded.tape_of(f"connect-{release}", name)]
+    url = embedded_worker(release)
+    version = version_of(url)
+    found = []
+    for place, exchange in enumerate(exchanges):
+        then, answer = tape[place] if place < len(tape) else ("the end", "null")
+        if then != asked(exchange):
+            command = f"python -m tests.contract.recorded connect-{release}"
+            pytest.fail(f"asks {asked(exchange)}, recorded was {then}: run {command}", pytrace=False)
+        mine = plain(settled(url, exchange), exchange, version)
+        what = f"{exchange.method} {exchange.path} {exchange.body}"
+        found += [f"{what}: {line}" for line in differences(json.loads(answer), mine)]
+    shown = "\n  ".join(found[:MOST_SHOWN])
+    assert not found, f"Connect {release} and the embedded one differ in {len(found)} places:\n  {shown}"

@@ -1,0 +1,383 @@
+"""Connect next to the embedded cluster: its workers, what it keeps in the cluster, and what a client may not do."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from msgspec.structs import replace
+
+from console.admin.connect import describe_connect
+from console.admin.link import Link
+from console.cli.demo import CONNECT_NAME, context_of
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.connect import http_server
+from console.embedded.connect.groups import INTERNAL_TOPICS
+from console.embedded.connect.listening import REBALANCE_SECONDS
+from console.embedded.scenarios import connectors
+from console.embedded.scenarios.seed import add_topic
+from console.embedded.spec import LOST_FOLDER, ClusterSpec, ConnectSpec, clusters_of
+from console.model.config import topic_resource
+from console.wire import record_batches
+from tests.support import internal_topics
+from tests.support.children import Child
+from tests.support.connect_cluster import Reply, ask, until
+from tests.support.manual_clock import ManualClock
+from tests.support.patience import PATIENCE
+
+FILES = "org.apache.kafka.connect.file.FileStream"
+SINK = {"connector.class": "FileStreamSink", "topics": "orders", "tasks.max": "4", "file": "/tmp/orders"}
+DAY = clusters_of("incident", ClusterSpec())["incident"]
+
+
+def states(reply: Reply) -> dict[int, str]:
+    return {each["id"]: each["state"] for each in reply.body["tasks"]}
+
+
+def workers_of(reply: Reply) -> set[str]:
+    return {each["worker_id"] for each in reply.body["tasks"]}
+
+
+# -- workers -----------------------------------------------------------------------------------------------------------
+
+
+async def asked(url: str, method: str, path: str, body: Any = None) -> Reply:
+    return await asyncio.to_thread(ask, url, method, path, body)
+
+
+async def test_what_a_stopped_worker_ran_is_unassigned_and_then_moves() -> None:
+    clock = ManualClock()
+    async with EmbeddedCluster(ClusterSpec(brokers=1, connect=ConnectSpec(take_over_seconds=60.0)), clock) as cluster:
+        assert cluster.connect is not None
+        first, second = cluster.connect_urls
+        await asked(second, "POST", "/connectors", {"name": "out", "config": SINK})
+        addresses = {urlsplit(url).netloc for url in (first, second)}
+        before = await asked(first, "GET", "/connectors/out/status")
+        assert (set(states(before).values()), workers_of(before)) == ({"RUNNING"}, addresses)
+        await cluster.connect.worker_down(2)
+        with pytest.raises(OSError, match="refused"):
+            await asked(second, "GET", "/")
+        left = await asked(first, "GET", "/connectors/out/status")
+        gone = {each["id"] for each in left.body["tasks"] if each["worker_id"] == urlsplit(second).netloc}
+        assert {number for number, state in states(left).items() if state == "UNASSIGNED"} == gone != set()
+        # While the workers join their group again, requests that depend on the assignment are refused.
+        refused = [await asked(first, *words) for words in REFUSED]
+        assert [each.status for each in refused] == [500, 500, 409, 409, 409, 409]
+        assert (await asked(first, "GET", "/connectors")).status == 200
+        clock.advance(REBALANCE_SECONDS)
+        assert (await asked(first, "GET", "/connectors/out")).status == 200
+        assert "UNASSIGNED" in states(await asked(first, "GET", "/connectors/out/status")).values()
+        clock.advance(60.0)
+        moved = await asked(first, "GET", "/connectors/out/status")
+        assert (set(states(moved).values()), workers_of(moved)) == ({"RUNNING"}, {urlsplit(first).netloc})
+        await cluster.connect.worker_up(2)
+        assert (await asked(second, "GET", "/connectors")).body == ["out"]
+
+
+REFUSED = (
+    ("GET", "/connectors/out"),
+    ("GET", "/connectors/out/tasks"),
+    ("POST", "/connectors/out/restart"),
+    ("POST", "/connectors/out/tasks/0/restart"),
+    ("DELETE", "/connectors/out"),
+    ("PUT", "/connectors/out/stop"),
+)
+
+
+def test_a_task_fails_where_its_folder_is_missing_and_runs_elsewhere() -> None:
+    spec = ConnectSpec(missing={2: ("/mnt",)}, take_over_seconds=0.0)
+    with run_in_thread(ClusterSpec(brokers=1, connect=spec)) as cluster:
+        first, _ = cluster.connect_urls
+        ask(
+            first, "POST", "/connectors", {"name": "out", "config": {**SINK, "file": "/mnt/a/orders", "tasks.max": "2"}}
+        )
+        reply = ask(first, "GET", "/connectors/out/status")
+        assert sorted(states(reply).values()) == ["FAILED", "RUNNING"]
+        (trace,) = (each["trace"] for each in reply.body["tasks"] if "trace" in each)
+        assert "Couldn't find or create file '/mnt/a/orders'" in trace
+        assert "\nCaused by: java.nio.file.NoSuchFileException: /mnt/a/orders\n" in trace
+        cluster.run(lambda each: each.connect.worker_down(2))
+        until(lambda: set(states(ask(first, "GET", "/connectors/out/status")).values()) == {"RUNNING"}, "it has moved")
+
+
+@pytest.mark.parametrize(("release", "patched", "health"), [("3.7", 405, 404), ("3.9", 404, 200), ("4.4", 404, 200)])
+def test_releases_differ_in_what_they_have(release: str, patched: int, health: int) -> None:
+    with run_in_thread(ClusterSpec(brokers=1, connect=ConnectSpec(workers=1, release=release))) as cluster:
+        (url,) = cluster.connect_urls
+        assert ask(url, "PATCH", "/connectors/none/config", {"a": "b"}).status == patched
+        assert ask(url, "GET", "/health").status == health
+        assert ask(url, "GET", "/").body["version"].startswith(release)
+
+
+def test_the_level_of_a_logger_is_a_workers_own_or_the_clusters() -> None:
+    with run_in_thread(ClusterSpec(brokers=1, connect=ConnectSpec())) as cluster:
+        first, second = cluster.connect_urls
+        ask(first, "PUT", "/admin/loggers/a.b", {"level": "DEBUG"})
+        assert [ask(url, "GET", "/admin/loggers/a.b").status for url in (first, second)] == [200, 404]
+        ask(first, "PUT", "/admin/loggers/a?scope=cluster", {"level": "WARN"})
+        assert [ask(url, "GET", "/admin/loggers/a").body["level"] for url in (first, second)] == ["WARN", "WARN"]
+        assert ask(first, "GET", "/admin/loggers/a.b").body["level"] == "WARN"
+
+
+def test_a_number_of_workers_that_can_not_be() -> None:
+    with pytest.raises(ValueError, match="1 to 9 workers, not 0"):
+        ConnectSpec(workers=0)
+
+
+# -- what it keeps in the cluster --------------------------------------------------------------------------------------
+
+
+def used(topic: str, cluster: EmbeddedCluster) -> None:
+    """Have the source use a topic, as it does once it has read its file."""
+    workers = cluster.connect
+    assert workers is not None
+    connector = workers.state.connectors[internal_topics.CONNECTOR]
+    workers.change(workers.state.with_connector(replace(connector, topics=(topic,))))
+
+
+def records_of(cluster: ThreadedCluster) -> tuple[internal_topics.Sent, ...]:
+    """The records of the internal topics."""
+
+    def read(each: EmbeddedCluster) -> list[internal_topics.Sent]:
+        return [
+            internal_topics.Sent(topic, record.key, record.value)
+            for (topic, _), log in sorted(each.state.logs.items())
+            if topic in INTERNAL_TOPICS
+            for batch in log.batches
+            for (decoded,) in [record_batches.batches(batch.data)]
+            for record in record_batches.records(decoded, topic, 0)
+        ]
+
+    return tuple(cluster.call(read))
+
+
+def groups_of(cluster: ThreadedCluster) -> dict[str, tuple[str | None, list[str]]]:
+    return cluster.call(
+        lambda each: {
+            name: (group.protocol_type, [member.client_id for member in group.members.values()])
+            for name, group in each.state.groups.items()
+        }
+    )
+
+
+def test_a_sink_has_a_group_whose_members_are_its_tasks() -> None:
+    with run_in_thread(ClusterSpec(brokers=1, connect=ConnectSpec())) as cluster:
+        url = cluster.connect_urls[0]
+        cluster.call(lambda each: add_topic(each.state, "orders", 2, 1))
+        ask(url, "POST", "/connectors", {"name": "out", "config": {**SINK, "tasks.max": "2"}})
+        clients = ["connector-consumer-out-0", "connector-consumer-out-1"]
+        assert groups_of(cluster)["connect-out"] == ("consumer", clients)
+        # A task that pauses stays in the group, and keeps its partitions.
+        ask(url, "PUT", "/connectors/out/pause")
+        assert groups_of(cluster)["connect-out"][1] == clients
+        ask(url, "PUT", "/connectors/out/stop")
+        assert groups_of(cluster)["connect-out"][1] == []
+        partition = {"kafka_topic": "orders", "kafka_partition": 1}
+        body = {"offsets": [{"partition": partition, "offset": {"kafka_offset": 7}}]}
+        assert ask(url, "PATCH", "/connectors/out/offsets", body).status == 200
+        ask(url, "PUT", "/connectors/out/resume")
+        offsets = cluster.call(lambda each: each.state.groups["connect-out"].offsets["orders", 1].offset)
+        assert (offsets, groups_of(cluster)["connect-out"][1]) == (7, clients)
+        ask(url, "DELETE", "/connectors/out")
+        assert groups_of(cluster)["connect-out"][1] == []
+
+
+def test_its_topics_are_compacted_and_only_there_with_it() -> None:
+    with run_in_thread(ClusterSpec(brokers=3, connect=ConnectSpec())) as cluster:
+        for name, partitions in INTERNAL_TOPICS.items():
+            topic, config = cluster.call(
+                lambda each, name=name: (each.state.topics[name], each.state.configs[topic_resource(name)])
+            )
+            assert (len(topic.partitions), config) == (partitions, {"cleanup.policy": "compact"})
+        kind, members = groups_of(cluster)["connect-cluster"]
+        assert (kind, len(members)) == ("connect", 2)
+    with run_in_thread(clusters_of("quiet", ClusterSpec())["quiet"]) as quiet:
+        assert quiet.connect_urls == ()
+        assert not quiet.call(lambda each: {*INTERNAL_TOPICS} & {*each.state.topics})
+
+
+@pytest.mark.parametrize("release", ["3.9", "4.4"])
+def test_the_records_of_its_topics_are_what_its_rest_api_answers(release: str) -> None:
+    """By the comparison that the records of real workers pass."""
+    with run_in_thread(ClusterSpec(brokers=1, connect=ConnectSpec(workers=1, release=release))) as cluster:
+        (url,) = cluster.connect_urls
+        name, path = internal_topics.CONNECTOR, f"/connectors/{internal_topics.CONNECTOR}"
+        own = {"connector.class": f"{FILES}SourceConnector", "topic": "copied", "file": "/tmp/in", "tasks.max": "1"}
+        ask(url, "POST", "/connectors", {"name": name, "config": {**own, **internal_topics.SECRETS}})
+        ask(url, "PUT", f"{path}/stop")
+        offset = {"partition": {"filename": "/tmp/in"}, "offset": {"position": 4}}
+        ask(url, "PATCH", f"{path}/offsets", {"offsets": [offset]})
+        ask(url, "PUT", f"{path}/resume")
+        cluster.call(lambda each: used("copied", each))
+        ask(url, "PUT", f"{path}/pause")
+        asked_for = [f"{path}/{part}" for part in ("config", "status", "offsets", "tasks", "topics")]
+        answers = {each: ask(url, "GET", each).body for each in asked_for}
+        kinds = internal_topics.compare_connect(internal_topics.Recording("", records_of(cluster), rest=answers))
+        assert kinds.keys() >= {"Connect's session key", "Connect's source offset"}
+        assert {each.key: each.value for each in records_of(cluster)}[b"commit-from-file"] == b'{"tasks":1}'
+        ask(url, "DELETE", path)
+        newest = {each.key: each.value for each in records_of(cluster)}
+        assert [newest[key] for key in (b"connector-from-file", b"status-connector-from-file")] == [None, None]
+
+
+def test_a_bad_day_has_a_failing_sink_that_lags_and_a_paused_source() -> None:
+    with run_in_thread(DAY) as cluster:
+        found = ask(cluster.connect_urls[1], "GET", "/connectors?expand=status&expand=info").body
+        shown = {name: each["status"]["connector"]["state"] for name, each in found.items()}
+        assert shown == {connectors.FAILING: "RUNNING", connectors.PAUSED_SOURCE: "PAUSED", connectors.WELL: "RUNNING"}
+        tasks = found[connectors.FAILING]["status"]["tasks"]
+        assert sorted(each["state"] for each in tasks) == ["FAILED", "RUNNING"]
+        (trace,) = (each["trace"] for each in tasks if each["state"] == "FAILED")
+        assert f"Caused by: java.nio.file.NoSuchFileException: {LOST_FOLDER}/" in trace
+
+        def lag(each: EmbeddedCluster) -> int:
+            group = each.state.groups[f"connect-{connectors.FAILING}"]
+            assert len(group.members) == 1
+            return min(each.state.logs[place].end - committed.offset for place, committed in group.offsets.items())
+
+        assert cluster.call(lag) > 10_000
+
+
+def test_a_state_file_keeps_the_connectors(tmp_path: Path) -> None:
+    spec = ClusterSpec(brokers=1, connect=ConnectSpec(workers=3), state_file=tmp_path / "state.json")
+    with run_in_thread(spec) as cluster:
+        url = cluster.connect_urls[0]
+        ask(url, "POST", "/connectors", {"name": "out", "config": SINK})
+        ask(url, "PUT", "/connectors/out/pause")
+        before = ask(url, "GET", "/connectors/out").body
+    fewer = ClusterSpec(brokers=1, connect=ConnectSpec(workers=1), state_file=tmp_path / "state.json")
+    with run_in_thread(fewer) as cluster:
+        (url,) = cluster.connect_urls
+        assert ask(url, "GET", "/connectors/out").body == before
+        reply = ask(url, "GET", "/connectors/out/status")
+        assert (set(states(reply).values()), workers_of(reply)) == ({"PAUSED"}, {urlsplit(url).netloc})
+
+
+# -- its addresses -----------------------------------------------------------------------------------------------------
+
+
+def test_kac_cluster_prints_the_urls_of_the_workers() -> None:
+    command = (sys.executable, "-m", "console", "cluster", "--brokers", "1", "--connect", "--versions", "3.9")
+    with Child(command, stdout=subprocess.PIPE, text=True) as cluster:
+        assert cluster.stdout is not None
+        cluster.stdout.readline()
+        word, _, urls = cluster.stdout.readline().strip().partition(" ")
+        assert word == "connect"
+        assert [ask(url, "GET", "/").body["version"] for url in urls.split(",")] == ["3.9.1", "3.9.1"]
+        cluster.terminate()
+        assert cluster.wait(PATIENCE) == 0
+
+
+async def test_the_context_of_a_demo_has_the_workers_and_kacs_client_reads_them() -> None:
+    async with EmbeddedCluster(DAY) as cluster:
+        settings = context_of("incident", cluster.bootstrap, 1, cluster.connect_urls).settings
+        link = Link(settings)
+        try:
+            listing = await describe_connect(link)
+        finally:
+            await link.close()
+    assert [each.name for each in settings.connect] == [CONNECT_NAME]
+    found = listing.clusters[CONNECT_NAME]
+    assert found.connectors.keys() == {connectors.FAILING, connectors.PAUSED_SOURCE, connectors.WELL}
+
+
+# -- what a client may not do ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def exchanged() -> Any:
+    """Sends bytes to a worker, and returns what it answers until it closes."""
+    with run_in_thread(ClusterSpec(brokers=1, connect=ConnectSpec(workers=1))) as cluster:
+        (url,) = cluster.connect_urls
+        host, _, port = urlsplit(url).netloc.partition(":")
+
+        def exchange(data: bytes) -> bytes:
+            with socket.create_connection((host, int(port)), PATIENCE) as connection:
+                connection.sendall(data)
+                connection.shutdown(socket.SHUT_WR)
+                parts = []
+                with suppress(ConnectionResetError):
+                    while part := connection.recv(65536):
+                        parts.append(part)
+                return b"".join(parts)
+
+        yield exchange
+
+
+def request(method: str, path: str, *headers: str, body: bytes = b"") -> bytes:
+    return "\r\n".join((f"{method} {path} HTTP/1.1", "Host: a", *headers, "", "")).encode() + body
+
+
+JSON = "Content-Type: application/json"
+LONG = http_server.LARGEST_BODY + 1
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (request("POST", "/connectors", f"Content-Length: {LONG}"), b"413"),
+        (request("POST", "/connectors", "Content-Length: -1"), b"400"),
+        (request("POST", "/connectors", "Content-Length: 1_0"), b"400"),
+        (request("POST", "/connectors", "Transfer-Encoding: chunked", body=b"0\r\n\r\n"), b"400"),
+        (request("POST", "/connectors", "Content-Length: 2", "Content-Type: text/plain", body=b"{}"), b"415"),
+        (request("POST", "/connectors", "Content-Length: 2", body=b"{}"), b"415"),
+        (request("POST", "/connectors", "Content-Length: 200", JSON, body=b"[" * 200), b"500"),
+        (request("GET", "/%ff"), b"400"),
+        (request("GET", "http://[/"), b"400"),
+        (request("BREW", "/"), b"405"),
+        (request("GET", "/connectors/" + "a" * 8000), b"404"),
+    ],
+)
+def test_what_is_refused(exchanged: Callable[[bytes], bytes], data: bytes, status: bytes) -> None:
+    assert exchanged(data).split(b" ", 2)[1] == status
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
+        b"GET /\r\n\r\n",
+        b"GET / HTTP/1.1",
+        request("GET", "/", "X: " + "a" * http_server.LONGEST_HEAD),
+        request("POST", "/connectors", "Content-Length: 10", body=b"{}"),
+    ],
+)
+def test_what_gets_no_answer(exchanged: Callable[[bytes], bytes], data: bytes) -> None:
+    assert exchanged(data) == b""
+    assert exchanged(request("GET", "/")).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def test_requests_follow_each_other_on_a_connection(exchanged: Callable[[bytes], bytes]) -> None:
+    assert exchanged(request("GET", "/connectors") * 3).count(b"HTTP/1.1 200 OK") == 3
+    assert exchanged(request("GET", "/connectors", "Connection: close") * 3).count(b"HTTP/1.1 200 OK") == 1
+
+
+def test_connections_beyond_the_limit_are_closed() -> None:
+    with run_in_thread(ClusterSpec(brokers=1, connect=ConnectSpec(workers=1))) as cluster:
+        host, _, port = urlsplit(cluster.connect_urls[0]).netloc.partition(":")
+        open_ones = [socket.create_connection((host, int(port)), PATIENCE) for _ in range(http_server.MOST_CONNECTIONS)]
+        try:
+            # The last of them is served once it is accepted.
+            open_ones[-1].sendall(request("GET", "/"))
+            assert open_ones[-1].recv(8).startswith(b"HTTP")
+            with socket.create_connection((host, int(port)), PATIENCE) as more, suppress(ConnectionError):
+                more.sendall(request("GET", "/"))
+                assert more.recv(8) == b""
+        finally:
+            for each in open_ones:
+                each.close()
+
+
+def test_a_name_can_not_add_a_header(exchanged: Callable[[bytes], bytes]) -> None:
+    body = b'{"name": "a\\r\\nX-Own: 1", "config": {"connector.class": "FileStreamSource", "topic": "t"}}'
+    answer = exchanged(request("POST", "/connectors", f"Content-Length: {len(body)}", JSON, body=body))
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"X-Own" not in answer.partition(b"\r\n\r\n")[0]

@@ -1,0 +1,257 @@
+"""Workers of Connect that lie, hang, flood, redirect, echo secrets, or work with other brokers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from console.admin import changes, connect, rest
+from console.admin.cluster import describe_cluster
+from console.admin.errors import ReadOnly, WrongCluster
+from console.admin.link import Link
+from console.admin.settings import ConnectSettings, HttpSettings
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.spec import ClusterSpec
+from console.model.changes import ConfigOp, Outcome, Status
+from console.model.codes import SET
+from console.model.connect import (
+    RUNNING,
+    AlterConnectors,
+    ConnectListing,
+    CreateConnector,
+    DeleteConnector,
+    SteerConnector,
+    connector_resource,
+)
+from console.model.secret import Secret
+from tests.support import worlds
+from tests.support.http_server import Answer, Asked, answering
+
+ORDERS = connector_resource("main", "orders")
+CONFIG = {"name": "orders", "connector.class": "C", "db.password": "sesame-open", "topics": "orders"}
+INFO = {"name": "orders", "config": CONFIG, "type": "sink"}
+STATUS = {"connector": {"state": "RUNNING", "worker_id": "w:1"}, "tasks": [], "type": "sink"}
+Reply = Callable[[Asked], Answer | None]
+
+
+class Worker:
+    """A worker that answers as a real one, except where a test says so."""
+
+    def __init__(self, cluster_id: str) -> None:
+        self.asked: list[Asked] = []
+        self.own: Reply = lambda _asked: None
+        self.root = {"version": "4.3.0", "commit": "c", "kafka_cluster_id": cluster_id}
+
+    def answer(self, asked: Asked) -> Answer:
+        """Answer a request."""
+        self.asked.append(asked)
+        own = self.own(asked)
+        if own is not None:
+            return own
+        known: Mapping[str, Any] = {
+            "/": self.root,
+            "/connectors?expand=info&expand=status": {"orders": {"info": INFO, "status": STATUS}},
+            "/connectors/orders/config": CONFIG,
+            "/connectors/orders/status": STATUS,
+            "/connectors/orders/topics": {"orders": {"topics": ["orders"]}},
+            "/connector-plugins?connectorsOnly=false": [{"class": "C", "type": "sink", "version": "1"}],
+            "/connector-plugins/C/config": [{"name": "db.password", "type": "PASSWORD"}],
+        }
+        if asked.path in known:
+            return Answer(200, json.dumps(known[asked.path]))
+        return Answer(404, json.dumps({"error_code": 404, "message": "not found"}))
+
+    def changes(self) -> list[Asked]:
+        """The requests that change something."""
+        return [each for each in self.asked if each.method != "GET" and not each.path.endswith("/validate")]
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[EmbeddedCluster]:
+    async with EmbeddedCluster(ClusterSpec(brokers=1)) as made:
+        yield made
+
+
+@pytest.fixture
+def worker(cluster: EmbeddedCluster) -> Worker:
+    return Worker(cluster.state.cluster_id)
+
+
+@contextmanager
+def served(*workers: Worker) -> Iterator[ConnectSettings]:
+    """Settings of a Connect cluster with these workers."""
+    if not workers:
+        yield ConnectSettings("main", ())
+        return
+    with answering(workers[0].answer) as url, served(*workers[1:]) as others:
+        port = int(url.rpartition(":")[2])
+        yield ConnectSettings("main", (HttpSettings("127.0.0.1", port), *others.workers))
+
+
+def on(cluster: EmbeddedCluster, *connect_clusters: ConnectSettings, **options: Any) -> Any:
+    """A link to the brokers, with these Connect clusters."""
+    return worlds.linked(replace(worlds.settings(cluster), connect=connect_clusters, **options))
+
+
+async def sent(link: Link, request: Any, *, validate_only: bool = False) -> Outcome:
+    """The outcome of a change of one target."""
+    await describe_cluster(link)
+    (outcome,) = await changes.send(link, request, validate_only=validate_only)
+    return outcome
+
+
+async def listed(cluster: EmbeddedCluster, settings: ConnectSettings) -> ConnectListing:
+    async with on(cluster, settings) as link:
+        return await connect.describe_connect(link)
+
+
+async def test_a_worker_without_faults_is_read(cluster: EmbeddedCluster, worker: Worker) -> None:
+    with served(worker) as settings:
+        found = await listed(cluster, settings)
+    orders = found.clusters["main"].connectors["orders"]
+    assert (orders.kind, orders.state, orders.topics) == ("sink", RUNNING, ("orders",))
+    entry = found.configs[ORDERS].get("db.password")
+    assert entry is not None
+    assert entry.hidden
+    assert "sesame" not in repr(found)
+    assert found.failures == {}
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (Answer(200, b"[" * 100_000), "another form"),
+        (Answer(200, b"<html>"), "another form"),
+        (Answer(200, '{"orders": {"status": {"connector": 7}}}'), "another form"),
+        (Answer(200, json.dumps({str(number): {} for number in range(6_000)})), "at most 5,000"),
+        (Answer(302, b"", {"Location": "http://127.0.0.1:1/"}), "another address is not gone to"),
+        (Answer(401, '{"message": "who are you?"}'), "answers 401: who are you?"),
+        (Answer(500, '{"message": "\\u001b[2Jdown password=sesame"}'), "answers 500: [2Jdown password=······"),
+    ],
+)
+async def test_a_bad_list_is_the_failure_of_its_cluster_alone(
+    cluster: EmbeddedCluster, worker: Worker, answer: Answer, why: str
+) -> None:
+    bad = Worker("other")
+    bad.own = lambda asked: answer if asked.path.startswith("/connectors?") else None
+    with served(worker) as settings, served(bad) as other:
+        async with on(cluster, settings, ConnectSettings("bad", other.workers)) as link:
+            found = await connect.describe_connect(link)
+    assert [*found.clusters] == ["main"]
+    assert [*found.failures] == ["bad"]
+    assert why in found.failures["bad"].message
+
+
+async def test_a_flood_ends_at_its_bound(
+    cluster: EmbeddedCluster, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connect, "LARGEST", 1 << 20)
+    worker.own = lambda asked: Answer(200, b" " * (3 << 20)) if asked.path.startswith("/connectors?") else None
+    with served(worker) as settings:
+        found = await listed(cluster, settings)
+    assert "answers more than 1 MiB" in found.failures["main"].message
+
+
+async def test_a_worker_that_hangs_lets_the_next_answer(
+    cluster: EmbeddedCluster, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rest, "SECONDS", 0.2)
+    released = asyncio.Event()
+
+    async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await released.wait()
+        writer.close()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    hung = HttpSettings("127.0.0.1", server.sockets[0].getsockname()[1])
+    with served(worker) as settings:
+        found = await listed(cluster, ConnectSettings("main", (hung, *settings.workers)))
+    released.set()
+    server.close()
+    first, second = sorted(found.clusters["main"].workers, key=lambda each: each.failure is None)
+    assert first.failure is not None
+    assert "does not answer within 0.2 s" in first.failure.message
+    assert second.failure is None
+    assert [*found.clusters["main"].connectors] == ["orders"]
+
+
+@pytest.mark.parametrize("there", ["another", ""])
+async def test_a_cluster_that_works_with_other_brokers_gets_no_change(
+    cluster: EmbeddedCluster, worker: Worker, there: str
+) -> None:
+    worker.root["kafka_cluster_id"] = there
+    with served(worker) as settings:
+        async with on(cluster, settings) as link:
+            with pytest.raises(WrongCluster, match="works with the Kafka cluster"):
+                await sent(link, DeleteConnector("main/orders"))
+    assert worker.changes() == []
+
+
+async def test_a_read_only_client_changes_nothing(cluster: EmbeddedCluster, worker: Worker) -> None:
+    with served(worker) as settings:
+        async with on(cluster, settings, read_only=True) as link:
+            with pytest.raises(ReadOnly):
+                await sent(link, DeleteConnector("main/orders"))
+    assert worker.changes() == []
+
+
+async def test_a_lost_answer_is_not_sent_again(cluster: EmbeddedCluster, worker: Worker) -> None:
+    worker.own = lambda asked: Answer(302) if asked.method == "PUT" else None  # no usable answer
+    second = Worker(worker.root["kafka_cluster_id"])
+    with served(worker, second) as settings:
+        async with on(cluster, settings, lost_answer_timeout=0.2) as link:
+            outcome = await sent(link, SteerConnector("main/orders", "PAUSED"))
+    assert outcome.status is Status.UNKNOWN
+    assert len(worker.changes()) + len(second.changes()) == 1
+
+
+async def test_only_what_was_edited_is_sent(cluster: EmbeddedCluster, worker: Worker) -> None:
+    worker.own = lambda asked: Answer(200, json.dumps(INFO)) if asked.method == "PATCH" else None
+    with served(worker) as settings:
+        async with on(cluster, settings, visible_timeout=0.1) as link:
+            outcome = await sent(link, AlterConnectors({ORDERS: (ConfigOp("topics", SET, "more"),)}))
+    assert outcome.status is Status.APPLIED
+    (change,) = worker.changes()
+    assert json.loads(change.body) == {"topics": "more"}
+
+
+async def test_an_older_worker_gets_its_own_config_back(cluster: EmbeddedCluster, worker: Worker) -> None:
+    worker.root["version"] = "3.7.2"
+    worker.own = lambda asked: Answer(200, json.dumps(INFO)) if asked.method == "PUT" else None
+    with served(worker) as settings:
+        async with on(cluster, settings, visible_timeout=0.1) as link:
+            await sent(link, AlterConnectors({ORDERS: (ConfigOp("topics", SET, "more"),)}))
+    (change,) = worker.changes()
+    assert json.loads(change.body) == {**CONFIG, "topics": "more"}
+
+
+@pytest.mark.parametrize("validate_only", [True, False])
+async def test_no_outcome_repeats_a_secret(cluster: EmbeddedCluster, worker: Worker, *, validate_only: bool) -> None:
+    def echo(asked: Asked) -> Answer | None:
+        if asked.method == "GET":
+            return None
+        text = f"Invalid value {asked.body.decode()} for sesame-open and sesame-new"
+        errors = {"error_count": 1, "configs": [{"value": {"name": "db.password", "errors": [text]}}]}
+        if "validate" not in asked.path:
+            return Answer(400, json.dumps({"message": text}))
+        return Answer(200, json.dumps(errors))
+
+    worker.own = echo
+    new = Secret("sesame-new")
+    requests = (
+        AlterConnectors({ORDERS: (ConfigOp("db.password", SET, new),)}),
+        CreateConnector("main/fresh", {"connector.class": "C", "db.password": new}),
+    )
+    with served(worker) as settings:
+        async with on(cluster, settings) as link:
+            outcomes = [await sent(link, each, validate_only=validate_only) for each in requests]
+    assert [each.status for each in outcomes] == [Status.FAILED, Status.FAILED]
+    altered, created = map(repr, outcomes)
+    assert "sesame" not in altered
+    assert "sesame-new" not in created

@@ -1,0 +1,497 @@
+"""Connectors changed as all else is: staged, forecast, checked, sent once, journalled and taken back, by statements,
+files and plans. A secret that is not changed is sent back as the worker's own value or not at all, and is kept
+nowhere."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectSettings
+from console.cli import main as cli
+from console.cli.mcp.command import reading_client
+from console.cli.mcp.proposing import NotProposed, Proposals
+from console.cli.mcp.queries import Queries
+from console.contexts.configured import Given
+from console.contexts.context import Context
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.spec import ClusterSpec, ConnectSpec
+from console.session.session import Session
+from console.shell.line import Line
+from console.shell.shell import Shell
+from tests.support import worlds
+from tests.support.applied import apply_plan
+from tests.support.connect_cluster import ConnectCluster, ask
+from tests.support.connect_server import SINK_CLASS, SOURCE_CLASS, ConnectServer, connect_server
+from tests.support.real_clusters import or_skip
+from tests.support.staging import staged
+
+SECRET, OTHER = "corr3ct-horse-b4ttery", "an0ther-one-of-thes3"
+"""What the worker has as its secrets, and what an operator gives."""
+REFERENCE = "${file:/run/secrets/jdbc:door}"
+SINK = {
+    "connector.class": SINK_CLASS, "tasks.max": "2", "topics": "orders,returns", "door": SECRET, "batch.size": "100",
+    "connection.url": f"jdbc:postgresql://db/x?user=kac&password={SECRET}", "store.password": SECRET,
+}  # fmt: skip
+"""A secret by its definition, one by its form and one by its key's name."""
+SECRET_KEYS = ("door", "connection.url", "store.password")
+MASKS = ("******", "•••", "······", "[hidden]", "")
+
+cluster = worlds.cluster(ClusterSpec(brokers=1), scope="module")
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    complaints: str
+
+    @property
+    def said(self) -> str:
+        return self.out + self.complaints
+
+
+class World(NamedTuple):
+    """A context with brokers and one Connect cluster, ``main``, in which ``orders`` runs."""
+
+    server: ConnectServer
+    settings: ConnectSettings
+    home: Path
+    cluster: ThreadedCluster
+    capsys: pytest.CaptureFixture[str]
+    heard: list[str]
+
+    def kac(self, *words: str) -> Ran:
+        """Run a command in this context."""
+        code = cli.run([words[0], "--context", "w", *words[1:]])
+        ran = Ran(code, *self.capsys.readouterr())
+        self.heard.append(ran.said)
+        return ran
+
+    def run(self, script: str) -> Ran:
+        """Run a script."""
+        return self.kac("run", "-e", script)
+
+    @property
+    def context(self) -> Context:
+        """The context as a session has it."""
+        settings = worlds.settings(self.cluster, connect=(self.settings,))
+        return Context("w", "tests", settings)
+
+    def written(self) -> str:
+        """All that kac wrote into files: the journal, plans, logs, exports."""
+        mine = (each for each in self.home.rglob("*") if each.is_file() and each.parent.name != "given")
+        return "".join(each.read_bytes().decode(errors="replace") for each in mine)
+
+    def given(self, name: str, text: str) -> str:
+        """Write a file of the operator's; return its path."""
+        folder = self.home / "given"
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+        return str(folder / name)
+
+
+@pytest.fixture(params=["4.3.0", "3.7.1"])
+def version(request: pytest.FixtureRequest) -> str:
+    """With PATCH of single keys, and before it."""
+    found: str = request.param
+    return found
+
+
+@pytest.fixture
+def world(
+    version: str, cluster: ThreadedCluster, own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> Iterator[World]:
+    cluster_id = cluster.call(lambda each: each.state.cluster_id)
+    with connect_server(cluster_id, version) as (server, settings):
+        server.put("orders", SINK)
+        folder = own_home / ".config" / "kac"
+        folder.mkdir(parents=True, exist_ok=True)
+        (worker,) = settings.workers
+        (folder / "config.toml").write_text(
+            f'[contexts.w]\n"bootstrap.servers" = "{cluster.bootstrap}"\n\n[contexts.w.connect.main]\n'
+            f'url = ["http://{worker.host}:{worker.port}"]\n'
+        )
+        made = World(server, settings, own_home, cluster, capsys, [])
+        yield made
+        # What no way of changing may do: the law of this module.
+        for each in server.sent:
+            _no_mask_is_sent(each.body)
+        for text in (made.written(), *made.heard):
+            assert SECRET not in text
+            assert OTHER not in text
+
+
+def _no_mask_is_sent(body: Any) -> None:
+    config = body.get("config", body) if isinstance(body, dict) else {}
+    for key in SECRET_KEYS:
+        if config.get(key) is not None:
+            assert SECRET in config[key] or OTHER in config[key] or config[key] == REFERENCE, body
+
+
+def _secrets_stay(server: ConnectServer) -> None:
+    assert {key: server.configs["orders"].get(key) for key in SECRET_KEYS} == {key: SINK[key] for key in SECRET_KEYS}
+
+
+# -- configs -----------------------------------------------------------------------------------------------------------
+
+
+def test_keys_are_set_and_taken_back(world: World) -> None:
+    told = world.run(
+        "set connector main/orders batch.size=7 tasks.max=3; append connector main/orders topics=more; plan"
+    )
+    assert "the connector and its task restart for it" in told.out
+    assert "it also reads more: from the first record, where group connect-orders has no offsets" in told.out
+    done = world.run(
+        "set connector main/orders batch.size=7; append connector main/orders topics=more;"
+        "unset connector main/orders tasks.max;"
+        "set connector main/orders transforms.x.type=Y; apply --yes"
+    )
+    assert done.code == 0, done
+    after = world.server.configs["orders"]
+    assert (after["batch.size"], after["topics"], after["transforms.x.type"]) == ("7", "orders,returns,more", "Y")
+    assert "tasks.max" not in after
+    _secrets_stay(world.server)
+    (sent,) = world.server.changes()
+    assert sent.method == ("PATCH" if world.server.version == "4.3.0" else "PUT")
+    if sent.method == "PATCH":
+        assert not set(sent.body) & set(SECRET_KEYS)
+    assert world.run("revert 1; apply --yes").code == 0
+    assert world.server.configs["orders"] == {**SINK, "name": "orders"}
+    assert world.run("subtract connector main/orders topics=returns; apply --yes").code == 0
+    assert world.server.configs["orders"]["topics"] == "orders"
+
+
+def test_what_the_rules_refuse(world: World) -> None:
+    for script, why in (
+        ("set connector main/none a=b", "there is no connector main/none"),
+        ("set connector main/order a=b", "Did you mean orders?"),
+        ("set connector other/orders a=b", "the context has no Connect cluster other: it has main"),
+        ("set connector main/orders name=b", "a connector keeps its name"),
+        ("set connector main/orders batch.size=many", "batch.size"),
+        ("append connector main/orders batch.size=3", "needs a list"),
+        (f"set connector main/orders door={OTHER[:4]}", "door is sensitive: its value is never written out"),
+        ("set connector main/orders connection.url=jdbc:x?password=abcdefgh", "never written out"),
+        ("unset connector main/orders nothing", "is not set here"),
+        ("create connector main/orders connector.class=X", "exists already"),
+        ("create connector main/x a=b", "has no connector.class"),
+        ("restart connector main/orders task 9", "has no task 9: it has 0"),
+        ("resume connector main/orders", "is to run already"),
+        ("delete connector main/none", "there is no connector main/none"),
+        ("set connector main/orders a=b; delete connector main/orders", "the plan changes connector main/orders"),
+        ("delete connector main/orders; pause connector main/orders", "the plan deletes connector main/orders"),
+    ):
+        assert why in world.run(script).said, script
+    assert world.server.changes() == []
+
+
+def test_the_worker_checks_before_anything_is_sent(world: World) -> None:
+    done = world.run(f"create connector main/x connector.class={SINK_CLASS} topics=orders; apply --yes")
+    assert done.code == 1
+    assert "door: Missing required configuration" in done.said
+    assert world.server.changes() == []
+
+
+def test_a_change_of_another_client_stops_it(world: World) -> None:
+    async def run() -> None:
+        with AdminClient(world.context.settings) as client:
+            session = Session(client, world.context, "tests")
+            assert (await staged(session, "set connector main/orders batch.size=7")).added
+            world.server.configs["orders"]["batch.size"] = "8"
+            report = await apply_plan(session)
+            (conflict,) = report.conflicts
+            assert (conflict.was.value, conflict.theirs.value, conflict.mine.value) == ("100", "8", "7")
+            session.discard()
+            assert (await staged(session, "delete connector main/orders")).added
+            world.server.configs["orders"]["batch.size"] = "9"
+            report = await apply_plan(session)
+            assert report.conflicts or report.risks
+
+    asyncio.run(run())
+    assert world.server.changes() == []
+
+
+# -- a connector itself ------------------------------------------------------------------------------------------------
+
+
+def test_a_connectors_life(world: World) -> None:
+    secret = world.given("door", OTHER)
+    make = f"create connector main/x connector.class={SINK_CLASS} topics=orders door=@{secret} paused"
+    told = world.run(f"{make}; plan")
+    assert "group connect-x has no offsets: it reads its topics from the beginning" in told.out
+    assert "the workers of main rebalance: tasks of its other connector may move" in told.out
+    assert world.run(f"{make}; apply --yes").code == 0
+    config = {"connector.class": SINK_CLASS, "topics": "orders", "door": OTHER, "name": "x"}
+    assert (world.server.configs["x"], world.server.states["x"]) == (config, "PAUSED")
+    assert world.run("resume connector main/x; apply --yes").code == 0
+    assert world.run("stop connector main/x; apply --yes").code == 0
+    assert world.server.states["x"] == "STOPPED"
+    assert world.run("revert 3; apply --yes").code == 0
+    assert world.server.states["x"] == "RUNNING"
+    world.server.failed.add("x")
+    assert world.run("restart connector main/x failed; apply --yes").code == 0
+    assert world.server.sent[-1].path == "/connectors/x/restart?includeTasks=true&onlyFailed=true"
+    assert "a restart leaves nothing to take back" in world.run("revert 5").said
+    held = world.run("delete connector main/x; apply --yes")
+    assert held.code != 0
+    assert "connector-deleted" in held.said
+    done = world.run("delete connector main/x; apply --yes --accept connector-deleted=main/x")
+    assert done.code == 0, done
+    assert "x" not in world.server.configs
+    back = world.run("revert 6; plan")
+    assert "door is a secret, which is kept nowhere: it comes back stopped and without it" in back.said
+    # The worker refuses it without its door, so nothing is sent.
+    assert world.run("revert 6; apply --yes").code == 1
+    assert "x" not in world.server.configs
+
+
+def test_a_creation_is_taken_back_unless_the_connector_is_another_since(world: World) -> None:
+    make = f"create connector main/x connector.class={SOURCE_CLASS} door={REFERENCE!r}; apply --yes"
+    assert world.run(make).code == 0
+    world.server.configs["x"]["tasks.max"] = "9"
+    accept = "apply --yes --accept connector-deleted=main/x"
+    held = world.run(f"revert 1; {accept}")
+    assert held.code != 0
+    assert "x" in world.server.configs
+    del world.server.configs["x"]["tasks.max"]
+    assert world.run(f"revert 1; {accept}").code == 0
+    assert "x" not in world.server.configs
+    # Nothing of it was a secret, so it comes back as it was.
+    assert world.run("revert 2; apply --yes").code == 0
+    assert world.server.configs["x"] == {"connector.class": SOURCE_CLASS, "door": REFERENCE, "name": "x"}
+
+
+def test_offsets_change_while_it_is_stopped(world: World) -> None:
+    partition = {"kafka_topic": "orders", "kafka_partition": 0}
+    world.server.offsets["orders"] = [{"partition": partition, "offset": {"kafka_offset": 70}}]
+    to = json.dumps([{"partition": partition, "offset": {"kafka_offset": 20}}])
+    told = world.run(f"reset connector main/orders offsets to '{to}'; plan")
+    assert "up to 50 records are delivered again" in told.said
+    held = world.run(f"reset connector main/orders offsets to '{to}'; apply --yes")
+    assert held.code != 0
+    assert world.server.changes() == []
+    accept = "apply --yes --accept connector-offsets-changed"
+    assert world.run(f"reset connector main/orders offsets to '{to}'; {accept}").code == 0
+    assert [each.path for each in world.server.changes()] == ["/connectors/orders/stop", "/connectors/orders/offsets"]
+    assert world.server.offsets["orders"][0]["offset"] == {"kafka_offset": 20}
+    assert world.server.states["orders"] == "STOPPED"
+    back = world.run(f"revert 1; {accept}")
+    assert back.code == 0, back
+    assert [each.path for each in world.server.changes()][2:] == [
+        "/connectors/orders/offsets",
+        "/connectors/orders/resume",
+    ]
+    assert world.server.offsets["orders"][0]["offset"] == {"kafka_offset": 70}
+    assert world.run(f"reset connector main/orders offsets to none; {accept}").code == 0
+    assert world.server.offsets["orders"] == []
+
+
+def test_what_could_not_be_stopped_keeps_its_offsets(world: World) -> None:
+    world.server.offsets["orders"] = [{"partition": {"a": 1}, "offset": {"b": 2}}]
+    world.server.refused.add("stop")
+    done = world.run("reset connector main/orders offsets to none; apply --yes --accept connector-offsets-changed")
+    assert done.code == 1
+    assert [each.path for each in world.server.changes()] == ["/connectors/orders/stop"]
+
+
+# -- never stars -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_no_mask_replaces_a_secret(world: World, mask: str) -> None:
+    masked = world.given("masked", mask)
+    assert world.run(f"set connector main/orders door=@{masked}; apply --yes").code == 1
+    config = {**SINK, "door": mask, "store.password": mask, "connection.url": mask, "batch.size": "7"}
+    rest = world.given("orders.json", json.dumps({"name": "orders", "config": config}))
+    properties = world.given("x.properties", "".join(f"{key}={value}\n" for key, value in config.items()))
+    for file in (rest, properties):
+        world.run(f"create connector main/x @{file}; apply --yes")
+    named = world.given("named.properties", f"name=orders\n{Path(properties).read_text()}")
+    for file, size in (rest, "7"), (named, "8"), (world.given("strimzi.yaml", _strimzi(config)), "9"):
+        Path(file).write_text(Path(file).read_text().replace('"7"', f'"{size}"').replace("=7", f"={size}"))
+        done = world.kac("apply", "-f", file, "--yes")
+        assert world.server.configs["orders"]["batch.size"] == size, done
+        _secrets_stay(world.server)
+    assert "x" not in world.server.configs
+
+
+def _strimzi(config: dict[str, str]) -> str:
+    others = {key: value for key, value in config.items() if key not in ("connector.class", "tasks.max")}
+    return json.dumps(
+        {
+            "apiVersion": "kafka.strimzi.io/v1",
+            "kind": "KafkaConnector",
+            "metadata": {"name": "orders", "labels": {"strimzi.io/cluster": "main"}},
+            "spec": {"class": config["connector.class"], "tasksMax": int(config["tasks.max"]), "config": others},
+        }
+    )
+
+
+def test_an_export_is_applied_again_without_a_change_of_secrets(world: World) -> None:
+    file = world.home / "export.yaml"
+    assert world.kac("export", "--output", str(file)).code == 0
+    text = file.read_text()
+    assert text.count("{secret: set}") == len(SECRET_KEYS)
+    assert world.kac("diff", "-f", str(file), "--exit-code").code == 0
+    given = world.given("wanted.yaml", text.replace('batch.size: "100"', 'batch.size: "101"'))
+    assert world.kac("apply", "-f", given, "--yes").code == 0
+    assert world.server.configs["orders"]["batch.size"] == "101"
+    _secrets_stay(world.server)
+
+
+def test_a_plan_file_and_a_proposal_hold_no_secret(world: World) -> None:
+    secret = world.given("door", OTHER)
+    plan = world.home / "made.plan"
+    wanted = world.given("wanted.yaml", _wanted({**SINK, "batch.size": "55", "door": "{secret: set}"}))
+    # The file gives two of the secrets in the clear, so the plan is not kept.
+    refused = world.kac("plan", "-f", wanted, "--out", str(plan))
+    assert not plan.exists()
+    assert "secret" in refused.said
+    hidden = {key: "{secret: set}" if key in SECRET_KEYS else value for key, value in SINK.items()}
+    wanted = world.given("wanted.yaml", _wanted({**hidden, "batch.size": "55"}, state="paused"))
+    assert world.kac("plan", "-f", wanted, "--out", str(plan)).code in (0, 3)
+    assert world.kac("apply", "-f", str(plan), "--yes").code == 0
+    assert (world.server.configs["orders"]["batch.size"], world.server.states["orders"]) == ("55", "PAUSED")
+    _secrets_stay(world.server)
+
+    async def propose(text: str) -> dict[str, Any]:
+        with closing(reading_client(world.context)) as client:
+            proposals = Proposals(Queries(client, world.context), world.home / "proposals", ("--context", "w"))
+            return dict((await proposals.propose(text)).data)
+
+    (world.home / "proposals").mkdir()
+    made = asyncio.run(propose("set connector main/orders batch.size=56; resume connector main/orders"))
+    world.heard.append(json.dumps(made, default=str))
+    assert world.kac("apply", "-f", str(made["file"]), "--yes").code == 0
+    assert (world.server.configs["orders"]["batch.size"], world.server.states["orders"]) == ("56", "RUNNING")
+    for text in (f"set connector main/orders door=@{secret}", f"create connector main/y @{wanted}"):
+        with pytest.raises(NotProposed):
+            asyncio.run(propose(text))
+    _secrets_stay(world.server)
+
+
+def _wanted(config: dict[str, str], name: str = "main/orders", state: str = "running") -> str:
+    lines = (f"      {key}: {value if value.startswith('{') else json.dumps(value)}" for key, value in config.items())
+    return "\n".join(["version: 1", "connectors:", f"  {name}:", f"    state: {state}", "    config:", *lines, ""])
+
+
+async def test_the_shell_asks_for_a_secret_and_keeps_none(world: World) -> None:
+    context = world.context
+    with AdminClient(context.settings) as client, create_pipe_input() as keys:
+        shell = Shell(
+            context,
+            lambda chosen: Session(client, chosen, "shell"),
+            Given([context]),
+            lambda completer, toolbar: Line(completer, toolbar, input=keys, output=DummyOutput()),
+        )
+        for line in ("set connector main/orders batch.size=9 door=?", OTHER, "apply --yes", "q"):
+            keys.send_text(f"{line}\r")
+        await shell.run()
+    world.heard.append("".join(world.capsys.readouterr()))
+    assert world.server.configs["orders"]["door"] == OTHER
+    assert world.server.configs["orders"]["batch.size"] == "9"
+
+
+async def test_a_revert_asks_for_what_no_one_keeps(world: World) -> None:
+    context = world.context
+    with AdminClient(context.settings) as client, create_pipe_input() as keys:
+        shell = Shell(
+            context,
+            lambda chosen: Session(client, chosen, "shell"),
+            Given([context]),
+            lambda completer, toolbar: Line(completer, toolbar, input=keys, output=DummyOutput()),
+        )
+        world.server.put("x", {"connector.class": SOURCE_CLASS, "door": SECRET, "store.password": SECRET})
+        delete = ("delete connector main/x", "apply --yes --accept connector-deleted=main/x")
+        for line in (*delete, "revert 1", OTHER, "", "apply --yes", "q"):
+            keys.send_text(f"{line}\r")
+        await shell.run()
+    world.heard.append("".join(world.capsys.readouterr()))
+    assert world.server.configs["x"] == {"connector.class": SOURCE_CLASS, "door": OTHER, "name": "x"}
+    assert world.server.states["x"] == "STOPPED"
+
+
+def test_a_worker_that_masks_is_sent_no_mask(world: World) -> None:
+    world.server.masked = True
+    done = world.run("set connector main/orders batch.size=7; apply --yes")
+    _secrets_stay(world.server)
+    if world.server.version == "4.3.0":
+        assert done.code == 0
+    else:
+        assert "the worker returns door masked" in done.said
+        assert world.server.changes() == []
+
+
+# -- on embedded and on real workers -----------------------------------------------------------------------------------
+
+WALK = """
+create connector main/lines connector.class=org.apache.kafka.connect.file.FileStreamSinkConnector topics=t {more} paused
+apply --yes
+set connector main/lines tasks.max=2 batch.note=a,b
+apply --yes
+revert 2
+apply --yes
+resume connector main/lines
+apply --yes
+restart connector main/lines tasks
+apply --yes
+reset connector main/lines offsets to '{offsets}'
+apply --yes --accept connector-offsets-changed
+revert 6
+apply --yes --accept connector-offsets-changed
+delete connector main/lines
+apply --yes --accept connector-deleted=main/lines
+revert 8
+apply --yes
+"""
+
+
+def _walked(bootstrap: str, url: str, home: Path, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Change a connector in all ways, and leave it as it was."""
+    folder = home / ".config" / "kac"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.toml").write_text(
+        f'[contexts.w]\n"bootstrap.servers" = "{bootstrap}"\n\n[contexts.w.connect.main]\nurl = ["{url}"]\n'
+    )
+    offsets = json.dumps([{"partition": {"kafka_topic": "t", "kafka_partition": 0}, "offset": {"kafka_offset": 0}}])
+    script = WALK.format(more=f"file={file}", offsets=offsets)
+    topic = "create topic t partitions=1 replication=1; apply --yes"
+    cli.run(["run", "--context", "w", "--no-journal", "-e", topic])  # it may be there
+    code, told = cli.run(["run", "--context", "w", "-e", script]), capsys.readouterr()
+    assert code == 0, told
+    info = ask(url, "GET", "/connectors/lines").body["config"]
+    assert info == {
+        "connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector",
+        "topics": "t",
+        "file": str(file),
+        "name": "lines",
+    }
+
+
+@pytest.mark.parametrize("release", ["4.3", "3.7"])
+def test_the_walk_on_embedded_workers(
+    release: str, own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with run_in_thread(ClusterSpec(brokers=1, connect=ConnectSpec(workers=1, release=release))) as running:
+        (url,) = running.connect_urls
+        _walked(running.bootstrap, url, own_home, tmp_path / "out", capsys)
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+@pytest.mark.takes(40)
+@pytest.mark.parametrize("version", ["4.3.0", pytest.param("3.9.1", marks=pytest.mark.long)])
+def test_the_walk_on_real_workers(version: str, own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with run_in_thread(ClusterSpec(brokers=1)) as brokers:
+        with or_skip():
+            made = ConnectCluster(version, brokers.bootstrap)
+        with made as workers:
+            _walked(workers.bootstrap, workers.urls[0], own_home, workers.folder / "out", capsys)

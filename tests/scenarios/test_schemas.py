@@ -1,0 +1,295 @@
+"""Schemas: subjects with their versions, configs and references, changed and taken back. The embedded registry answers
+as Confluent's by its documentation, and Apicurio, a real one, has the same suite."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+import pytest
+
+from console.admin.client import AdminClient
+from console.admin.settings import HttpSettings
+from console.answers.describe import show
+from console.answers.lists import list_kind
+from console.answers.results import to_data
+from console.contexts.context import Context
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.language.grammar import parse
+from console.language.needs import needs_of_script
+from console.language.verbs.listing import List
+from console.language.verbs.show import Show
+from console.model.changes import Outcome
+from console.model.config import entry_in
+from console.model.parts import Part
+from console.model.subjects import COMPATIBILITY, SchemaReference, subject_resource
+from console.plan.reconcile import ApplyOptions
+from console.plan.risks import risks
+from console.session.applying import check_plan
+from console.session.journal_changes import stage_revert
+from console.session.reading import read_needs
+from console.session.session import Session
+from tests.support import worlds
+from tests.support.apicurio import apicurio, apicurio_folder
+from tests.support.applied import apply_plan
+from tests.support.kafka_jars import BrokersUnavailableError
+from tests.support.older_brokers import like
+from tests.support.patience import PATIENCE
+from tests.support.registry_server import RegistryServer, registry
+from tests.support.staging import staged
+
+TOPIC = "orders"
+ACCEPTED = ApplyOptions(risks=frozenset({"irreversible", "in-use=orders-value", "nothing-checked"}))
+FIRST = '{"type":"record","name":"Order","namespace":"shop","fields":[{"name":"id","type":"long"}]}'
+SECOND = (
+    '{"type":"record","name":"Order","namespace":"shop","fields":[{"name":"id","type":"long"},'
+    '{"name":"note","type":"string","default":""}]}'
+)
+BROKEN = '{"type":"record","name":"Order","namespace":"shop","fields":[{"name":"id","type":"string"}]}'
+PAYMENT = '{"type":"record","name":"Payment","namespace":"shop","fields":[{"name":"order","type":"shop.Order"}]}'
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ThreadedCluster]:
+    with run_in_thread(like("4.4", brokers=1)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def real() -> Iterator[HttpSettings]:
+    try:
+        folder = apicurio_folder()
+    except BrokersUnavailableError as error:
+        pytest.skip(str(error))
+    with apicurio(folder) as url:
+        parts = urlsplit(url)
+        yield HttpSettings(parts.hostname or "", parts.port or 0, parts.path)
+
+
+@pytest.fixture
+def embedded() -> Iterator[RegistryServer]:
+    with registry() as running:
+        yield running
+
+
+@pytest.fixture(params=["embedded", pytest.param("real", marks=[pytest.mark.slow, pytest.mark.takes(60)])])
+async def session(request: pytest.FixtureRequest, cluster: ThreadedCluster) -> AsyncIterator[Session]:
+    """A session on a registry without subjects, and a cluster with the topic `TOPIC`."""
+    found = request.getfixturevalue(request.param)
+    settings = found if isinstance(found, HttpSettings) else found.settings
+    with AdminClient(worlds.settings(cluster, schemas=settings)) as client:
+        session = Session(client, Context("test", "tests", client.settings), "test")
+        await asyncio.to_thread(_empty, str(settings))
+        await read(session)
+        await applied(session, "set schema <default> compatibility=BACKWARD", may_fail=True)
+        await applied(session, f"create topic {TOPIC} partitions=1 replication=1", may_fail=True)
+        yield session
+
+
+def _empty(url: str) -> None:
+    """Delete all subjects for ever: Apicurio counts the references of those that are softly deleted."""
+    for name in ("payments-value", "orders-value"):
+        for ending in ("", "?permanent=true"):
+            with suppress(HTTPError):
+                urlopen(Request(f"{url}/subjects/{name}{ending}", method="DELETE"), timeout=PATIENCE).close()
+
+
+async def read(session: Session) -> None:
+    await session.read_whole(Part.SCHEMAS)
+    assert not [each for each in session.snapshot.failures if each.part == Part.SCHEMAS]
+
+
+async def applied(session: Session, text: str, *, may_fail: bool = False) -> int:
+    """Stage and send a statement. Returns the number of the change, 0 for one that was dropped."""
+    session.discard()
+    report = await staged(session, text)
+    if may_fail and not report.added:
+        return 0
+    assert report.added, report
+    sent = await apply_plan(session, ACCEPTED)
+    assert may_fail or sent.ok, sent
+    await read(session)
+    return sent.change or 0
+
+
+async def check_of(session: Session, text: str) -> Outcome:
+    """What the registry says of a statement before it is applied."""
+    session.discard()
+    await staged(session, text)
+    report = await check_plan(session)
+    (found,) = (outcome for result in report.results for outcome in result.outcomes)
+    return found
+
+
+async def registered(session: Session, name: str, *texts: str) -> None:
+    for text in texts:
+        await applied(session, f"schema {name} '{text}'")
+
+
+def live(session: Session, name: str) -> list[int]:
+    subject = session.snapshot.schemas.get(name)
+    return [] if subject is None else [each.number for each in subject.versions if not each.is_deleted]
+
+
+def last(session: Session, name: str) -> int:
+    return live(session, name)[-1]
+
+
+async def test_a_subject_is_read_with_its_versions_and_topics(session: Session) -> None:
+    await registered(session, "orders-value", FIRST, SECOND)
+    await session.read_topics()
+    old, new = live(session, "orders-value")[-2:]
+    subject = session.snapshot.schemas["orders-value"]
+    newest = subject.newest
+    assert newest is not None
+    assert (newest.kind, newest.record, newest.references) == ("AVRO", "shop.Order", ())
+    assert newest.id != subject.version(old).id  # type: ignore[union-attr]
+    (row,) = await listed(session, "list schemas orders-*")
+    assert (row["subject"], row["type"], row["version"], row["compatibility"]) == (
+        "orders-value",
+        "AVRO",
+        new,
+        "BACKWARD",
+    )
+    assert row["topics"] == [TOPIC]
+    told = await described(session, "orders-value")
+    assert [(each["place"], each["new_readers"], each["old_readers"]) for each in told["differences"]] == [
+        ("/note", 'read ""', "skip it")
+    ]
+
+
+async def listed(session: Session, text: str) -> list[dict[str, Any]]:
+    (statement,) = parse(text)
+    assert isinstance(statement, List)
+    await read_needs(session, needs_of_script([statement]))
+    data: Any = to_data(list_kind(statement, session.snapshot))
+    return list(data["schemas"])
+
+
+async def described(session: Session, name: str) -> dict[str, Any]:
+    (statement,) = parse(f"describe schema {name}")
+    assert isinstance(statement, Show)
+    await read_needs(session, needs_of_script([statement]))
+    found: Any = to_data(show(statement, subject_resource(name), session.snapshot, session.plan, None))
+    return dict(found)
+
+
+async def test_references_are_followed_both_ways(session: Session) -> None:
+    await registered(session, "orders-value", FIRST)
+    number = last(session, "orders-value")
+    await applied(session, f"schema payments-value '{PAYMENT}' references=shop.Order:orders-value:{number}")
+    newest = session.snapshot.schemas["payments-value"].newest
+    assert newest is not None
+    assert newest.references == (SchemaReference("shop.Order", "orders-value", number),)
+    (row,) = await listed(session, "list schemas orders-value")
+    assert row["referenced_by"] == 1
+    outcome = await check_of(session, "delete schema orders-value")
+    assert outcome.failure is not None
+    assert outcome.failure.name == "IN_USE"
+    names = {each.name for each in risks(session.plan.staged, session.snapshot)}
+    assert names == {"in-use"}
+
+
+async def test_a_version_that_breaks_readers_is_refused_by_the_registry_and_named_here(session: Session) -> None:
+    await registered(session, "orders-value", FIRST)
+    outcome = await check_of(session, f"schema orders-value '{BROKEN}'")
+    (risk, other) = risks(session.plan.staged, session.snapshot)
+    assert {risk.name, other.name} == {"readers-break"}
+    assert "/id: string can't be read as long" in risk.text
+    assert outcome.failure is not None
+    assert outcome.failure.name == "INCOMPATIBLE"
+    assert outcome.failure.message.startswith("not BACKWARD: ")
+
+
+async def test_nothing_is_checked_where_the_level_is_none(session: Session) -> None:
+    await registered(session, "orders-value", FIRST)
+    await applied(session, "set schema <default> compatibility=NONE")
+    session.discard()
+    await staged(session, f"schema orders-value '{BROKEN}'")
+    names = {each.name for each in risks(session.plan.staged, session.snapshot)}
+    assert names == {"readers-break", "nothing-checked"}
+    session.discard()
+    await applied(session, "set schema <default> compatibility=BACKWARD")
+    await staged(session, "set schema <default> compatibility=NONE")
+    assert {each.name for each in risks(session.plan.staged, session.snapshot)} == {"nothing-checked"}
+
+
+async def test_a_level_is_a_config_with_a_default(session: Session) -> None:
+    await registered(session, "orders-value", FIRST)
+
+    def level() -> tuple[str | None, str]:
+        found = entry_in(session.snapshot.configs, subject_resource("orders-value"), COMPATIBILITY)
+        assert found is not None
+        return found.value, found.source.name
+
+    assert level() == ("BACKWARD", "DYNAMIC_DEFAULT_SCHEMA_CONFIG")
+    await applied(session, "set schema orders-value compatibility=full")
+    assert level() == ("FULL", "DYNAMIC_SCHEMA_CONFIG")
+    await applied(session, "unset schema orders-value compatibility")
+    assert level() == ("BACKWARD", "DYNAMIC_DEFAULT_SCHEMA_CONFIG")
+    refused = await staged(session, "set schema orders-value compatibility=SILLY")
+    assert "SILLY is no compatibility; there are BACKWARD" in str(refused.refused[0])
+
+
+async def test_a_version_is_deleted_and_registered_again(session: Session) -> None:
+    await registered(session, "orders-value", FIRST, SECOND)
+    number = last(session, "orders-value")
+    was = session.snapshot.schemas["orders-value"].version(number)
+    assert was is not None
+    await applied(session, f"delete schema orders-value version {number}")
+    deleted = session.snapshot.schemas["orders-value"].version(number)
+    assert deleted is not None
+    assert deleted.is_deleted
+    await applied(session, f"undelete schema orders-value version {number}")
+    newest = session.snapshot.schemas["orders-value"].newest
+    assert newest is not None
+    assert (newest.number, newest.id) == (number + 1, was.id)
+
+
+async def test_the_same_schema_is_not_registered_twice(session: Session) -> None:
+    await registered(session, "orders-value", FIRST)
+    session.discard()
+    report = await staged(session, f"schema orders-value '{json.dumps(json.loads(FIRST), indent=1)}'")
+    assert "already" in str(report.dropped[0])
+
+
+async def test_reverts_delete_and_register(session: Session) -> None:
+    await registered(session, "orders-value", FIRST)
+    change = await applied(session, f"schema orders-value '{SECOND}'")
+    number = last(session, "orders-value")
+    await reverted(session, change)
+    assert number not in live(session, "orders-value")
+    change = await applied(session, "delete schema orders-value")
+    assert live(session, "orders-value") == []
+    await reverted(session, change)
+    newest = session.snapshot.schemas["orders-value"].newest
+    assert newest is not None
+    assert newest.number > number
+
+
+async def reverted(session: Session, change: int) -> None:
+    """Take a change back."""
+    session.discard()
+    await stage_revert(session, change)
+    report = await apply_plan(session, ACCEPTED)
+    assert report.ok, report
+    await read(session)
+
+
+async def test_a_registry_that_is_gone_is_a_failure_of_its_part_alone(cluster: ThreadedCluster) -> None:
+    with registry() as running:
+        settings = running.settings
+    with AdminClient(worlds.settings(cluster, schemas=settings)) as client:
+        session = Session(client, Context("test", "tests", client.settings), "test")
+        await session.read_whole(Part.SCHEMAS)
+        await session.read_topics()
+        (failed,) = session.snapshot.failures
+        assert failed.part == Part.SCHEMAS
+        assert "the registry is not reached" in failed.failure.message
+        assert session.snapshot.topics

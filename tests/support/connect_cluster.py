@@ -1,0 +1,278 @@
+"""Real workers of Kafka Connect on loopback, by the jars of a release of Kafka.
+
+``python -m tests.support.connect_cluster --version 4.3.0 --workers 2`` runs them with a broker until Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from http.client import HTTPConnection
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+from urllib.parse import urlsplit
+
+from tests.support import reaper
+from tests.support.compiled_java import compiled
+from tests.support.free_ports import LOOPBACK, free_ports
+from tests.support.kafka_cluster import ClusterStartError, KafkaCluster, run_in_foreground
+from tests.support.kafka_jars import KAFKA_4_3, fetched, java, major
+from tests.support.patience import PATIENCE
+
+LOGGING: Mapping[int, tuple[str, ...]] = {
+    3: ("org.slf4j:slf4j-reload4j:1.7.36", "ch.qos.reload4j:reload4j:1.2.25"),
+    4: ("org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",),
+}
+"""First number of a version of Kafka -> what its programs log through."""
+THROW_AWAY = Path(__file__).with_name("ThrowAwaySource.java")
+"""A connector with a password, a refused value and a slow stop."""
+TOPICS = ("connect-configs", "connect-offsets", "connect-status")
+_JARS = ("connect-runtime", "connect-json", "connect-transforms")
+_WITHOUT_FILES = {"4.4.0"}
+"""Versions that were published without connect-file: their workers load the connectors of 4.3, by `_BRIDGE`."""
+_BRIDGE = Path(__file__).with_name("AppInfoParser.java")
+_CLOSE_CONFIGS = {"offset.flush.interval.ms": "500", "scheduled.rebalance.max.delay.ms": "1000"}
+"""Configs of workers that soon do what others do after minutes."""
+_POLL_SECONDS = 0.1
+_MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
+_STRINGS = "org.apache.kafka.connect.storage.StringConverter"
+
+
+class Reply(NamedTuple):
+    """body: the JSON; None without a body; the text where it is no JSON."""
+
+    status: int
+    body: Any
+
+
+def connect_jars(version: str) -> Path:
+    """The folder with the jars of Connect and of its connectors for files.
+
+    Raises BrokersUnavailableError where they are not cached and can't be fetched.
+    """
+    # The first of them decides on the version of what all need.
+    wanted = [f"org.apache.kafka:{each}:{version}" for each in _JARS]
+    wanted.append(f"org.apache.kafka:connect-file:{KAFKA_4_3 if version in _WITHOUT_FILES else version}")
+    return fetched(f"{version}-connect", (*wanted, *LOGGING[major(version)]))
+
+
+def class_path(version: str) -> str:
+    """Java's class path of a worker. Raises as `connect_jars` and `compiled`."""
+    jars = connect_jars(version)
+    return f"{jars}/*:{compiled(_BRIDGE, version, jars)}" if version in _WITHOUT_FILES else f"{jars}/*"
+
+
+def throw_away_connector(version: str) -> Path:
+    """The folder with the classes of `THROW_AWAY`. Raises as `compiled`."""
+    return compiled(THROW_AWAY, version, connect_jars(version))
+
+
+def started(path: str, folder: Path, main: str, properties: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start a program of Connect's, which logs into the file ``out`` of a folder. path: Java's class path."""
+    file = folder / "own.properties"
+    file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+    options = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path)
+    with (folder / "out").open("wb") as out:
+        return subprocess.Popen(
+            [java(), *options, main, str(file)],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
+
+
+def worker_properties(bootstrap: str, port: int, group: str) -> dict[str, str]:
+    """The configs of a worker. group: of the workers of one Connect cluster."""
+    kept = ("config", "offset", "status")
+    properties = {
+        "bootstrap.servers": bootstrap,
+        "group.id": group,
+        "listeners": f"http://{LOOPBACK}:{port}",
+        "key.converter": _STRINGS,
+        "value.converter": _STRINGS,
+        "plugin.discovery": "only_scan",
+        "offset.storage.partitions": "1",
+        "status.storage.partitions": "1",
+        **_CLOSE_CONFIGS,
+    }
+    properties |= {f"{each}.storage.replication.factor": "1" for each in kept}
+    return properties | {f"{each}.storage.topic": topic for each, topic in zip(kept, TOPICS, strict=True)}
+
+
+def ask(url: str, method: str, path: str, body: Any = None) -> Reply:
+    """Send a request to a worker.
+
+    Args:
+        body: bytes as they are; everything else as JSON; None without one.
+
+    Raises:
+        OSError: the worker does not answer.
+    """
+    at = urlsplit(url)
+    connection = HTTPConnection(at.hostname or "", at.port or 80, timeout=PATIENCE)
+    try:
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        connection.request(method, path, data, {"Content-Type": "application/json"} if data is not None else {})
+        response = connection.getresponse()
+        text = response.read()
+    finally:
+        connection.close()
+    try:
+        return Reply(response.status, json.loads(text) if text else None)
+    except ValueError:
+        return Reply(response.status, text.decode())
+
+
+def until(holds: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
+    """Ask until it holds. Raises AssertionError if it does not in time."""
+    ends = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < ends, f"not in time: {what}"
+        time.sleep(_POLL_SECONDS)
+
+
+class ConnectCluster:
+    """The workers of a Connect cluster; a context manager. They are up once it is entered.
+
+    urls: of the workers, in the order of their start. bootstrap: addresses of the brokers. folder: for files of
+    connectors; gone at the end.
+    """
+
+    def __init__(
+        self,
+        version: str,
+        bootstrap: str,
+        *,
+        workers: int = 1,
+        group: str = "connect-cluster",
+        classes: Path | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Choose the ports.
+
+        Args:
+            bootstrap: addresses of the brokers, real or embedded ones.
+            group: group.id of the workers.
+            classes: folder with more connectors, as `throw_away_connector`.
+            properties: more configs of the workers.
+
+        Raises:
+            BrokersUnavailableError: no Java, or the jars can't be fetched.
+        """
+        self._path = ":".join((class_path(version), *map(str, filter(None, [classes]))))
+        java()
+        self._ports = free_ports(workers)
+        more = dict(properties or {})
+        self._properties = {port: worker_properties(bootstrap, port, group) | more for port in self._ports}
+        self._running: dict[int, subprocess.Popen[bytes]] = {}
+        self.bootstrap = bootstrap
+        self.urls = tuple(f"http://{LOOPBACK}:{port}" for port in self._ports)
+        self.folder = Path(tempfile.mkdtemp(prefix="kac-connect-"))
+        self._reaper = subprocess.Popen(
+            [sys.executable, "-I", "-S", reaper.__file__, str(self.folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def __enter__(self) -> Self:
+        try:
+            for place in range(len(self._ports)):
+                self.start(place)
+            for place, url in enumerate(self.urls):
+                until(partial(self._is_up, place), f"the worker of {url} answers")
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all workers, and remove the folder."""
+        for process in self._running.values():
+            process.kill()
+            process.wait()
+        assert self._reaper.stdin is not None
+        self._reaper.stdin.close()
+        self._reaper.wait()
+
+    def start(self, place: int) -> None:
+        """Start the worker at a place of `urls`."""
+        port = self._ports[place]
+        folder = self.folder / f"worker-{port}"
+        folder.mkdir(exist_ok=True)
+        self._running[place] = started(self._path, folder, _MAIN, self._properties[port])
+        self._tell_reaper(f"+{self._running[place].pid}")
+
+    def stop(self, place: int) -> None:
+        """Stop the worker at a place of `urls` in order, as by SIGTERM: it gives its tasks back."""
+        process = self._running.pop(place)
+        process.terminate()
+        process.wait(PATIENCE)
+        self._tell_reaper(f"-{process.pid}")
+
+    def log(self, place: int) -> str:
+        """Return what the worker at a place of `urls` has logged since its start."""
+        return (self.folder / f"worker-{self._ports[place]}" / "out").read_text(errors="replace")
+
+    def _tell_reaper(self, order: str) -> None:
+        assert self._reaper.stdin is not None
+        self._reaper.stdin.write(f"{order}\n".encode())
+        self._reaper.stdin.flush()
+
+    def _is_up(self, place: int) -> bool:
+        if self._running[place].poll() is not None:
+            raise ClusterStartError(f"the worker of {self.urls[place]} ended:\n{self.log(place)[-2000:]}")
+        try:
+            # A worker looks connectors up once it has joined its group. Before, it says 409, 500, or 404 as a page.
+            reply = ask(self.urls[place], "GET", "/connectors/none")
+            return reply.status == 404 and isinstance(reply.body, dict)
+        except OSError:
+            return False
+
+
+@contextmanager
+def with_broker(version: str, **options: Any) -> Iterator[ConnectCluster]:
+    """Run workers with a broker of their own version. options: as `ConnectCluster` has them."""
+    with KafkaCluster(version, brokers=1) as brokers, ConnectCluster(version, brokers.bootstrap, **options) as workers:
+        yield workers
+
+
+def main() -> int:
+    """Run a broker and workers in the foreground until Ctrl-C or SIGTERM, their addresses on standard output."""
+    parser = argparse.ArgumentParser(prog="python -m tests.support.connect_cluster", description=main.__doc__)
+    parser.add_argument("--version", default=KAFKA_4_3)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--group", default="connect-cluster")
+    arguments = parser.parse_args()
+    with ExitStack() as running:
+
+        def addresses(brokers: KafkaCluster) -> Iterator[str]:
+            yield brokers.bootstrap
+            workers = ConnectCluster(
+                arguments.version,
+                brokers.bootstrap,
+                workers=arguments.workers,
+                group=arguments.group,
+                classes=throw_away_connector(arguments.version),
+            )
+            yield from running.enter_context(workers).urls
+
+        return run_in_foreground(partial(KafkaCluster, arguments.version, brokers=1), addresses)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
