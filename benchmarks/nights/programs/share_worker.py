@@ -1,0 +1,42 @@
+"""A worker of a share group, which is started anew whenever it fails, as a container is.
+
+``python -m benchmarks.nights.programs.share_worker BOOTSTRAP TOPIC GROUP NAME``
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from confluent_kafka import KafkaException, ShareConsumer
+
+_AGAIN = 2.0
+"""Seconds until it is started anew."""
+
+
+def _work(bootstrap: str, topic: str, group: str, name: str) -> None:
+    """Do jobs until it fails. Raises KafkaException."""
+    consumer = ShareConsumer({"bootstrap.servers": bootstrap, "group.id": group, "client.id": name})
+    try:
+        consumer.subscribe([topic])
+        while True:
+            for message in consumer.poll(1.0):
+                if (error := message.error()) is not None:
+                    raise KafkaException(error)
+    finally:
+        consumer.close()
+
+
+def main() -> None:
+    """Work until the end."""
+    bootstrap, topic, group, name = sys.argv[1:5]
+    while True:
+        try:
+            _work(bootstrap, topic, group, name)
+        except KafkaException as error:
+            print(f"{name}: {error}", flush=True)
+            time.sleep(_AGAIN)
+
+
+if __name__ == "__main__":
+    main()

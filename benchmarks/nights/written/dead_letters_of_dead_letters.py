@@ -1,0 +1,82 @@
+"""A service's pattern fits its own dead letters: it reads them, fails, and writes them there again."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from benchmarks.nights.night import Begin, Night, Words
+
+if TYPE_CHECKING:
+    from benchmarks.nights.field import Field
+
+BAD = 12
+"""Records that nobody can work on."""
+
+
+@asynccontextmanager
+async def _serving(field: Field, pattern: str) -> AsyncIterator[Begin]:
+    """A service works on orders, and nothing failed so far.
+
+    Args:
+        pattern: of the topics that it reads.
+    """
+    await field.topic("orders", partitions=3)
+    await field.topic("orders.DLT", partitions=1)
+    arguments = (field.cluster.bootstrap, pattern, "fulfilment", "orders.DLT")
+    async with (
+        field.producer("orders", rate=40, name="shop"),
+        field.program(sys.executable, "-m", "benchmarks.nights.programs.dead_letters", *arguments),
+    ):
+        await field.reads("fulfilment", "orders")
+        await asyncio.sleep(5)
+
+        async def begin() -> None:
+            """Write a few records that can't be parsed."""
+            await field.writes("orders", BAD, key="broken", value=b"bad: {")
+
+        yield begin
+
+
+@asynccontextmanager
+async def _make(field: Field) -> AsyncIterator[Begin]:
+    """The pattern is for the orders of all countries, and the dead letters begin like them."""
+    async with _serving(field, "^orders.*") as begin:
+        yield begin
+
+
+@asynccontextmanager
+async def _twin(field: Field) -> AsyncIterator[Begin]:
+    """The pattern ends where the name does: the dead letters lie in their topic, for somebody to look at."""
+    async with _serving(field, "^orders$") as begin:
+        yield begin
+
+
+NIGHT = Night(
+    name="dead letters of dead letters",
+    source="https://github.com/spring-projects/spring-kafka/pull/1923",
+    story="A service puts records that it can't work on into a topic of dead letters, and it subscribes to a pattern "
+    "that fits this topic too. The first records that could not be parsed went round and round: read from the dead "
+    "letters, failed, written to their end. A dozen records became hundreds a second, the topic grew without an end, "
+    "and the service had no time for the orders; it was up, it had no error, and it committed all the time.",
+    make=_make,
+    twin_story="The same records fail in a service that does not read its dead letters: a dozen lie there.",
+    twin=_twin,
+    cause=Words(
+        (
+            r"orders\.DLT",
+            r"fulfilment",
+            r"loop|itself|round|again|cycl|feeds? back|own (output|records|topic|dead)|pattern|regex"
+            r"|writes? (back|what)|reads? (from )?what it writes|both (reads?|writes?)|same (service|client)|subscri",
+        )
+    ),
+    symptom=Words((r"orders\.DLT|fulfilment", r"grow|grew|rate|more|records|writes|lag|behind|jump|rose|burst|size")),
+    step=Words((r"pattern|regex|subscri|stop|exclud|service|client|application|dead.?letter",)),
+    wrong=(r"delete topic orders\b(?!\.DLT)", r"reset group fulfilment", r"delete group", r"partitions[ =]\d"),
+    # Dead letters that nobody reads are as they should be, and their first records are an event.
+    fine=(r"orders\.DLT.{0,200}(new|first|no (reader|group)|nobody)",),
+    versions=("4.3", "4.4"),
+)

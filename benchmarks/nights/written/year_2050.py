@@ -1,0 +1,93 @@
+"""One record is stamped in the year 2050: retention waits for its segment, and for all that came after it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from benchmarks.nights.night import Begin, Night, Words
+
+if TYPE_CHECKING:
+    from benchmarks.nights.field import Field
+
+PARTITION = 1
+IN_2050_MS = 2_540_000_000_000
+# Brokers of today refuse what is more than an hour ahead; this topic has what was the default before Kafka 4.
+_ANY_TIME = "9223372036854775807"
+_CONFIGS = {"retention.ms": "20000", "segment.ms": "8000", "message.timestamp.after.max.ms": _ANY_TIME}
+
+
+@asynccontextmanager
+async def _sensors(field: Field, stamp_ms: int | None) -> AsyncIterator[Begin]:
+    """Sensors write to a topic that keeps little, and its oldest records go again and again. Then one has a wrong
+    clock for a moment.
+
+    Args:
+        stamp_ms: of its record; None: five seconds ahead.
+    """
+    await field.topic("readings", partitions=2, configs=_CONFIGS)
+    async with (
+        field.producer("readings", rate=80, value_bytes=500, name="sensors"),
+        field.consumer("readings", "charts", batch=100),
+    ):
+        await field.reads("charts", "readings")
+        await asyncio.sleep(30)  # the first segments are gone
+
+        async def begin() -> None:
+            when = stamp_ms or int(time.time() * 1000) + 5_000
+            await field.writes("readings", 1, partition=PARTITION, timestamp_ms=when)
+
+        yield begin
+
+
+@asynccontextmanager
+async def _make(field: Field) -> AsyncIterator[Begin]:
+    """A sensor that was just switched on believes that it is 2050."""
+    async with _sensors(field, IN_2050_MS) as begin:
+        yield begin
+
+
+@asynccontextmanager
+async def _twin(field: Field) -> AsyncIterator[Begin]:
+    """A sensor is five seconds ahead: its record goes five seconds later than its neighbours."""
+    async with _sensors(field, None) as begin:
+        yield begin
+
+
+NIGHT = Night(
+    name="a record of the year 2050",
+    source="https://github.com/bitnami/containers/issues/78629",
+    story="After months without trouble brokers stopped to delete old records of one partition, while the other "
+    "partitions of its topic were trimmed as ever. One record there had a stamp far in the future: its segment is not "
+    "old until then, and as logs are trimmed from their head only, everything behind it stays too. The disk fills, "
+    "with the right retention in every place where one looks for it.",
+    make=_make,
+    twin_story="A record that is stamped five seconds ahead goes with its segment, five seconds late.",
+    twin=_twin,
+    cause=Words(
+        (
+            r"readings",
+            r"timestamp|time ?stamp|stamped|create.?time|clock",
+            r"2050|future|ahead|later than (now|today)|years? from now|not (yet )?reached",
+        )
+    ),
+    symptom=Words(
+        (
+            r"readings",
+            r"retention|older than|oldest|not (deleted|trimmed|removed)|log start|start offset|grow|size|keeps",
+        )
+    ),
+    step=Words(
+        (
+            r"LogAppendTime|message\.timestamp\.(type|after)|delete.?records|records? (up to|before|below)|clock"
+            r"|producer|retention\.bytes",
+        )
+    ),
+    wrong=(r"delete topic readings", r"reset group charts", r"delete group charts", r"retention\.ms=-1"),
+    # Five minutes by default: here brokers look every few seconds for what is too old.
+    properties={"log.retention.check.interval.ms": "4000"},
+    watch=120.0,
+)
