@@ -186,17 +186,18 @@ class _Cluster:
         data = None if body is None else json_text(body).encode()
         seconds = CHECK_SECONDS if data is not None else None
         problems = []
-        for worker in tuple(self.workers):
+        order = tuple(self.workers)
+        for worker in order:
             try:
                 async with self.slots:
                     answer = await worker.exchange(method, _path(worker, path), data, largest=LARGEST, seconds=seconds)
             except RestFailed as problem:
                 problems.append(f"{worker.settings}: {problem}")
                 continue
-            self._prefer(worker)
-            if answer.status >= 500 and worker is not self.workers[-1]:
+            if answer.status >= 500 and worker is not order[-1]:
                 problems.append(f"{worker.settings}: answers {answer.status}{answer.said}")
                 continue
+            self._prefer(worker)
             return _decoded(self, answer, form)
         raise errors.Unreachable.of(
             f"Connect {self.name}: {'; '.join(problems)}",

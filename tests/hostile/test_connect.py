@@ -148,6 +148,15 @@ async def test_a_bad_list_is_the_failure_of_its_cluster_alone(
     assert why in found.failures["bad"].message
 
 
+async def test_workers_that_all_fail_have_answered(cluster: EmbeddedCluster, worker: Worker) -> None:
+    second = Worker("c")
+    for each in (worker, second):
+        each.own = lambda asked: Answer(500, '{"message": "down"}') if asked.path.startswith("/connectors?") else None
+    with served(worker, second) as settings:
+        found = await listed(cluster, settings)
+    assert found.failures["main"].name == "HTTP_500"
+
+
 async def test_a_flood_ends_at_its_bound(
     cluster: EmbeddedCluster, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
