@@ -1,4 +1,4 @@
-"""A worker of a share group, which is started anew whenever it fails, as a container is.
+"""A worker of a share group, which is started again whenever it fails, as a container is.
 
 ``python -m benchmarks.nights.programs.share_worker BOOTSTRAP TOPIC GROUP NAME``
 """
@@ -11,7 +11,7 @@ import time
 from confluent_kafka import KafkaException, ShareConsumer
 
 _AGAIN = 2.0
-"""Seconds until it is started anew."""
+"""Seconds until it is started again."""
 
 
 def _work(bootstrap: str, topic: str, group: str, name: str) -> None:

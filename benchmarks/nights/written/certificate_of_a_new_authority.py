@@ -1,4 +1,4 @@
-"""Brokers get certificates of a new authority: who is connected stays so, and who starts anew does not trust them."""
+"""Brokers get certificates of a new authority: connected clients stay connected, and restarted ones do not trust them."""
 
 from __future__ import annotations
 

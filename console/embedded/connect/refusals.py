@@ -1,4 +1,4 @@
-"""What a worker does not do."""
+"""The refusal of a request by a worker."""
 
 from __future__ import annotations
 
