@@ -1,4 +1,4 @@
-"""Brokers get certificates of a new authority: connected clients stay connected, and restarted ones do not trust them."""
+"""Brokers get certificates of a new authority: connected clients stay connected, restarted ones do not trust them."""
 
 from __future__ import annotations
 
