@@ -19,7 +19,8 @@ from console.admin.client import AdminClient
 from console.admin.cluster import describe_cluster
 from console.admin.errors import NothingListens, SshFailed, Unreachable
 from console.admin.settings import SshHost
-from console.admin.ssh import SshWay, way
+from console.admin.ssh import SshWay
+from console.admin.ways import way
 from console.contexts import load, resolve
 from tests.support.far_network import ROOT, FarNetwork
 from tests.support.free_ports import LOOPBACK

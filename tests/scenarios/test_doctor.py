@@ -124,9 +124,7 @@ async def test_the_schema_registry_of_a_context(cluster: EmbeddedCluster, tmp_pa
         assert seen["schema registry"]["found"].startswith(f"{running.url}: AVRO, JSON, PROTOBUF, in ")
     code, seen, _ = await doctor(tmp_path, "-c", "test", http_proxy="http://proxy:3128")
     assert (code, seen["schema registry"]["health"]) == (1, "bad")
-    assert (
-        "http_proxy is not used: a login goes to no proxy; via leads there by SSH" in seen["schema registry"]["found"]
-    )
+    assert "http_proxy is not used: kac goes to no proxy but that of via" in seen["schema registry"]["found"]
 
 
 async def test_nothing_there_and_no_such_name(tmp_path: Path) -> None:
