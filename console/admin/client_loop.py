@@ -14,7 +14,6 @@ from typing import Any
 from aiohappyeyeballs import AddrInfoType, start_connection
 
 from console.admin.settings import DIRECT, Route
-from console.event_loop import apart
 
 HAPPY_EYEBALLS_DELAY = 0.25
 """Seconds after which the next address of a host is tried in parallel (RFC 8305)."""
@@ -64,6 +63,8 @@ class ClientLoop(asyncio.SelectorEventLoop):
 
     async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> Any:
         """Resolve as asyncio does, but in a daemon thread: a resolver without servers takes many seconds."""
+        from console.event_loop import apart  # most starts resolve no name
+
         return await apart(lambda: _resolved(host, port, **options), "look up")
 
     async def _open_socket(self, host: str, port: int) -> socket.socket:

@@ -38,7 +38,9 @@ class ProxyWay:
         except ProxyConnectionError as error:
             cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
             # asyncio's own text repeats the address.
-            why = os.strerror(cause.errno) if cause.errno and cause.errno > 0 else cause.strerror or type(cause).__name__
+            why = (
+                os.strerror(cause.errno) if cause.errno and cause.errno > 0 else cause.strerror or type(cause).__name__
+            )
             raise WayFailed.of(f"the proxy {proxy} is not reached: {why}", _CHECK_PROXY) from None
         except ProxyTimeoutError:
             raise WayFailed.of(f"the proxy {proxy} does not connect within {OPEN_SECONDS:g} s", _CHECK_PROXY) from None

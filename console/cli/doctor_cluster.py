@@ -348,7 +348,7 @@ async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
     """Check whether each broker is reachable at its advertised listener, and measure the round trips."""
     gate = asyncio.Semaphore(AT_ONCE)
     brokers = [each for each in cluster.brokers if not each.fenced][:MOST_BROKERS]
-    missed: list[Address] = []
+    missed: dict[Address, bool] = {}  # whether its name is unknown here
 
     async def one(broker_id: int, address: Address) -> tuple[Check | None, float | None]:
         name = f"broker {broker_id} advertises {show_address(address)}"
@@ -356,7 +356,7 @@ async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
             attempts = await _reach(address, link.settings.route)
             if not any(each.seconds is not None for each in attempts.tried):
                 why = attempts.problem or "; ".join(f"{each.ip}: {each.problem}" for each in attempts.tried)
-                missed.append(address)
+                missed[address] = bool(attempts.problem)
                 remedy = (
                     f"if clients should reach it from here: correct advertised.listeners of broker {broker_id}, "
                     "DNS or /etc/hosts here, or the firewall"
@@ -369,8 +369,10 @@ async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
 
     results = await asyncio.gather(*(one(each.id, (each.host, each.port)) for each in brokers))
     checks = [check for check, _ in results if check is not None]
-    if missed:
-        checks.append(_map(sorted(missed), len(brokers), link.settings.route))
+    # A broker that is down is not missed by its address: another one answers, or the name is unknown.
+    unknown = sorted(missed if len(missed) == len(brokers) else [each for each in missed if missed[each]])
+    if unknown:
+        checks.append(_map(unknown, len(brokers), link.settings.route))
     checks += shared_address_checks(brokers)
     checks += await answered_by_others(
         link, [each.id for each, (_, took) in zip(brokers, results, strict=True) if took]

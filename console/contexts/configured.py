@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from console.admin.settings import ConnectionSettings
 from console.contexts import context as contexts_context
-from console.contexts.routes import bootstrap_of, parse_via
 from console.contexts.secret_sources import unlocked
 
 if TYPE_CHECKING:
+    from console.admin.settings import Via
     from console.contexts.console_settings import ConsoleSettings
     from console.contexts.own_file import OwnFile
 
@@ -152,17 +152,25 @@ def resolve(
     Raises:
         ContextError: one line.
     """
-    try:
-        way = None if via is None else parse_via(via)
-    except ValueError as error:
-        raise contexts_context.ContextError(f"--via: {error}") from None
+    way = None if via is None else _way(via)
     if bootstrap is not None and controllers is not None:
         raise contexts_context.ContextError("Only one of --bootstrap-server or --bootstrap-controller can be specified")
-    if (name, bootstrap, controllers, command_config) == (None, None, None, None):
+    if way is not None and (name, bootstrap, controllers, command_config) == (None, None, None, None):
+        from console.contexts.routes import bootstrap_of
+
         bootstrap = bootstrap_of(way)
     context = _resolved(contexts, name, bootstrap or controllers, command_config, environ, controllers is not None)
     context = context if way is None else replace(context, settings=replace(context.settings, via=way))
     return unlocked(context, ask=on_a_terminal()) if unlock else context
+
+
+def _way(text: str) -> Via:
+    from console.contexts.routes import parse_via
+
+    try:
+        return parse_via(text)
+    except ValueError as error:
+        raise contexts_context.ContextError(f"--via: {error}") from None
 
 
 def on_a_terminal() -> bool:

@@ -167,7 +167,7 @@ def test_the_doctor_goes_the_way_by_ssh(far: Reached, tmp_path: Path) -> None:
     code, out, complaints = far.kac(tmp_path, "doctor", *options)
     assert code == 1, complaints
     seen = {each["name"]: each for each in json.loads(out)["checks"]}
-    assert "logged in" in seen["ssh edge"]["found"]
+    assert "logged in" in seen["via ssh:edge"]["found"]
     first = far.bootstrap.split(",")[0]
     assert seen[f"TCP {first}"]["found"].startswith("by edge: ")
     assert "trusted" in seen[f"TLS {first}"]["found"]
