@@ -1,9 +1,12 @@
-"""The only way to run a coroutine from code without an event loop."""
+"""The only way to run a coroutine from code without an event loop, and to wait in a coroutine for code that blocks."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -23,3 +26,32 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
     asyncio.run(keep_result())  # noqa: TID251 - the one place
     return results[0]
+
+
+async def apart(work: Callable[[], T], name: str) -> T:
+    """Return the result of a function that blocks, run in a daemon thread: at exit the interpreter waits for the
+    threads of asyncio's pool.
+
+    Args:
+        name: of the thread.
+
+    Raises:
+        Exception: the function's.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def give(settle: Callable[[], None]) -> None:
+        if not done.done():
+            settle()
+
+    def run_it() -> None:
+        try:
+            settle = partial(done.set_result, work())
+        except Exception as failed:  # noqa: BLE001 - the waiting coroutine gets it
+            settle = partial(done.set_exception, failed)
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(give, settle)
+
+    threading.Thread(target=run_it, name=name, daemon=True).start()
+    return await done

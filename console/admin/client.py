@@ -42,7 +42,7 @@ class AdminClient:
         """
         self.settings = settings
         self.recorder: Recorder | None = None
-        self._loop = loop or ClientLoop(settings.via)
+        self._loop = loop or ClientLoop(settings.route)
         self._link = link or Link(settings, tap=tap)
         self._thread = threading.Thread(target=self._serve, name="kac-client", daemon=True)
         self._operations: set[asyncio.Task[Any] | None] = set()

@@ -1,4 +1,4 @@
-"""The event loop of the client's thread: for hosts with dead addresses, resolvers that hang, and connections by SSH.
+"""The event loop of the client's thread: for hosts with dead addresses, resolvers that hang, and ways to brokers.
 
 A connection goes to the first of a host's addresses that answers, IPv6 and IPv4 alternating (RFC 8305).
 """
@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohappyeyeballs import AddrInfoType, start_connection
 
-if TYPE_CHECKING:
-    from console.admin.settings import SshHost
+from console.admin.settings import DIRECT, Route
 
 HAPPY_EYEBALLS_DELAY = 0.25
 """Seconds after which the next address of a host is tried in parallel (RFC 8305)."""
@@ -24,12 +22,12 @@ HAPPY_EYEBALLS_DELAY = 0.25
 class ClientLoop(asyncio.SelectorEventLoop):
     """An event loop for hosts with dead addresses and for a resolver that hangs.
 
-    via: SSH host for every connection; None for direct connections.
+    route: how connections get to their addresses. TLS checks the names that the callers give, not the places.
     """
 
-    def __init__(self, via: SshHost | None = None) -> None:
+    def __init__(self, route: Route = DIRECT) -> None:
         super().__init__()
-        self._via = via
+        self._route = route
         self._ahead: dict[tuple[str, int], asyncio.Task[socket.socket]] = {}
 
     def open_ahead(self, host: str, port: int) -> None:
@@ -64,27 +62,17 @@ class ClientLoop(asyncio.SelectorEventLoop):
         return await super().create_connection(protocol_factory, **options)
 
     async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> Any:
-        """Resolve as asyncio does, but in a daemon thread: at exit the interpreter waits for a pool's threads, and a
-        resolver without servers takes many seconds.
-        """
-        answer: asyncio.Future[Any] = self.create_future()
+        """Resolve as asyncio does, but in a daemon thread: a resolver without servers takes many seconds."""
+        from console.event_loop import apart  # most starts resolve no name
 
-        def look_up() -> None:
-            try:
-                found, error = _resolved(host, port, **options), None
-            except OSError as failed:
-                found, error = None, failed
-            with suppress(RuntimeError):  # the loop is closed
-                self.call_soon_threadsafe(_set_answer, answer, found, error)
-
-        threading.Thread(target=look_up, name="look up", daemon=True).start()
-        return await answer
+        return await apart(lambda: _resolved(host, port, **options), "look up")
 
     async def _open_socket(self, host: str, port: int) -> socket.socket:
-        if self._via is not None:
-            from console.admin.ssh import way
+        host, port = self._route.place_of((host, port))
+        if self._route.via is not None:
+            from console.admin.ways import way
 
-            return await way(self._via).open(host, port)
+            return await way(self._route.via).open(host, port)
         addresses = await self._addresses(host, port)
         return await start_connection(addresses, happy_eyeballs_delay=HAPPY_EYEBALLS_DELAY, loop=self)
 
@@ -101,12 +89,3 @@ def _resolved(host: Any, port: Any, **options: Any) -> Sequence[AddrInfoType]:
         return socket.getaddrinfo(host, port, **options)
     except UnicodeError:  # a label of more than 63 characters, or an empty one
         raise socket.gaierror(socket.EAI_NONAME, "it can't be a host's name") from None
-
-
-def _set_answer(answer: asyncio.Future[Any], found: Any, error: OSError | None) -> None:
-    if answer.done():
-        return
-    if error is not None:
-        answer.set_exception(error)
-    else:
-        answer.set_result(found)

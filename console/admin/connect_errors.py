@@ -13,7 +13,7 @@ from kio.schema.errors import ErrorCode
 
 from console.admin import errors as admin_errors
 from console.admin.link_errors import another_node
-from console.admin.settings import Address, ConnectionSettings, show_address
+from console.admin.settings import Address, ConnectionSettings, KubeNamespace, show_address
 from console.wire.connection import AnotherNode, ConnectFailed, NoCommonVersion, NotKafka, Stage
 from console.wire.sasl import EndsAtOnce, KerberosFailed, NotTheBroker, SaslRefused
 from console.wire.schemas import version_range
@@ -30,7 +30,11 @@ def connect_error(error: Exception, address: Address, settings: ConnectionSettin
     cause = _root(error)
     if isinstance(cause, admin_errors.AdminError):
         return cause
-    where = show_address(address)
+    where = _shown(address, settings)
+    if (words := _words_of_kubectl(cause, address, settings)) is not None:
+        from console.admin.kube import silent
+
+        return silent(address, words)
     if isinstance(cause, AnotherNode):
         return admin_errors.WrongNode(another_node(address, cause.meant, asked=settings.asked))
     if isinstance(cause, NoCommonVersion):
@@ -38,7 +42,7 @@ def connect_error(error: Exception, address: Address, settings: ConnectionSettin
     if isinstance(cause, ssl.SSLError):
         return _tls_error(cause, where, settings)
     if error.stage is Stage.OPENING:
-        return _opening_error(cause, where, settings)
+        return _opening_error(cause, address, settings)
     if isinstance(cause, TimeoutError):
         return _hangs(error, where, settings)
     if error.stage is Stage.SASL:
@@ -94,7 +98,7 @@ def none_reached(errors: Sequence[admin_errors.AdminError]) -> admin_errors.Admi
     """Return one error for all addresses: the most specific one, or one that lists all of them."""
     specific = (
         admin_errors.AuthenticationFailed,
-        admin_errors.SshFailed,
+        admin_errors.WayFailed,
         admin_errors.TlsFailed,
         admin_errors.NotKafkaBroker,
     )
@@ -113,11 +117,36 @@ def _root(error: BaseException) -> BaseException:
     return error
 
 
+def _shown(address: Address, settings: ConnectionSettings) -> str:
+    """Return an address for a message, with the place that the context's addresses name for it."""
+    place = settings.route.place_of(address)
+    return show_address(address) if place == address else f"{show_address(address)} (at {show_address(place)})"
+
+
+def _words_of_kubectl(cause: BaseException, address: Address, settings: ConnectionSettings) -> str | None:
+    """Return the reason why kubectl closed a connection; None for other ways and failures, and without a reason."""
+    is_closed = isinstance(cause, ConnectionError | EOFError | ssl.SSLError)
+    if not isinstance(settings.via, KubeNamespace) or not is_closed or isinstance(cause, ssl.SSLCertVerificationError):
+        return None
+    from console.admin.kube import KubeWay
+    from console.admin.ways import way
+
+    found = way(settings.via)
+    return (found.last_words(settings.route.place_of(address)) or None) if isinstance(found, KubeWay) else None
+
+
 _ASKED = {
     Stage.TLS: "the TLS handshake",
     Stage.VERSIONS: "the first request (ApiVersions)",
     Stage.SASL: "SASL authentication",
 }
+
+
+_SPELLING = "Check its spelling, DNS, and whether a VPN is up."
+_UNKNOWN_HERE = (
+    "Map it: addresses in the context, of which kac doctor prints the lines; or go by a host that knows it: --via; or "
+    "add it to DNS or /etc/hosts."
+)
 
 
 def _hangs(error: ConnectFailed, where: str, settings: ConnectionSettings) -> admin_errors.AdminError:
@@ -142,13 +171,21 @@ def _not_set_up(error: Exception, address: Address) -> admin_errors.AdminError:
     )
 
 
-def _opening_error(cause: BaseException, where: str, settings: ConnectionSettings) -> admin_errors.AdminError:
+def _opening_error(cause: BaseException, address: Address, settings: ConnectionSettings) -> admin_errors.AdminError:
+    where = _shown(address, settings)
+    is_mapped = settings.route.place_of(address) != address
     if isinstance(cause, socket.gaierror):
-        message = f"{where}: the host name is not known ({cause.strerror})"
-        return admin_errors.Unreachable.of(message, "Check its spelling, DNS, and whether a VPN is up.")
+        message, remedy = f"{where}: the host name is not known ({cause.strerror})", _SPELLING
+        if address not in settings.bootstrap and not is_mapped:
+            message = f"{where}: this host does not know the name that a {settings.asked} advertises ({cause.strerror})"
+            remedy = _UNKNOWN_HERE
+        return admin_errors.Unreachable.of(message, remedy)
     if isinstance(cause, ConnectionRefusedError):
-        message = f"{where}: nothing listens there (connection refused)"
-        return admin_errors.NothingListens.of(message, f"Check the port, and that the {settings.asked} is up.")
+        message, remedy = f"{where}: nothing listens there (connection refused)", "Check the port, and that the "
+        remedy += f"{settings.asked} is up."
+        if is_mapped:
+            remedy = "Look whether the forward runs there, and at addresses in the context."
+        return admin_errors.NothingListens.of(message, remedy)
     if isinstance(cause, TimeoutError):
         message = f"{where}: no connection within {settings.connect_timeout:g} s"
         return admin_errors.Unreachable.of(message, "Check the address, firewalls, and whether a VPN is up.")

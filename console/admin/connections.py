@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from console.admin.errors import AdminError, AuthenticationFailed, SshFailed, TlsFailed, WrongNode
+from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed, WayFailed, WrongNode
 from console.admin.settings import Address, ConnectionSettings, SaslSettings
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ class Connections:
             await opened[1].close()
 
         result = await first_to_open(
-            addresses, open_one, discard, final=lambda error: isinstance(error, AuthenticationFailed | SshFailed)
+            addresses, open_one, discard, final=lambda error: isinstance(error, AuthenticationFailed | WayFailed)
         )
         if isinstance(result, list):
             from console.admin.connect_errors import none_reached

@@ -4,7 +4,8 @@ AdminError                 everything below; `.failure` has the text for an oper
 ├── Unreachable            no connection: unknown host, timed out while connecting
 │   ├── NothingListens     the connection was refused
 │   ├── ClosedAtOnce       the connection was closed before the first answer
-│   └── SshFailed          the SSH host on the way was not reached, or refused the login
+│   └── WayFailed          the proxy or the Kubernetes on the way was not reached, or refused the login
+│       └── SshFailed      the SSH host on the way was not reached, or refused the login
 ├── TlsFailed              the TLS handshake failed, or one side speaks TLS and the other does not
 ├── AuthenticationFailed   the broker refused the credentials or the mechanism
 ├── NotKafkaBroker         the peer is not a Kafka broker
@@ -64,7 +65,13 @@ class ClosedAtOnce(Unreachable):
     """The peer closed the connection before the first answer: a limit of connections, or no listener of Kafka's."""
 
 
-class SshFailed(Unreachable):
+class WayFailed(Unreachable):
+    """The proxy or the Kubernetes on the way was not reached, or refused the login."""
+
+    failure_name = "WAY_FAILED"
+
+
+class SshFailed(WayFailed):
     """The SSH host on the way was not reached, or refused the login; or the connection to it ended."""
 
     failure_name = "SSH_FAILED"

@@ -194,4 +194,4 @@ def _unused_proxy(settings: HttpSettings) -> str:
     """Return a note about a proxy in the environment that other tools may use for the service; ``""`` without one."""
     wanted = "http_proxy" if settings.tls is None else "https_proxy"
     name = next((each for each in (wanted, wanted.upper()) if os.environ.get(each)), None)
-    return f" ({name} is not used: a login goes to no proxy; via leads there by SSH)" if name else ""
+    return f" ({name} is not used: kac goes to no proxy but that of via)" if name else ""

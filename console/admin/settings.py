@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -104,6 +105,73 @@ class SshHost(Struct, frozen=True):
         return to if self.port is None else f"-p {self.port} {to}"
 
 
+class Proxy(Struct, frozen=True):
+    """A proxy for all connections; it looks up the names. scheme: ``socks5``, or ``http`` for CONNECT. username,
+    password: None for a proxy without a login.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    username: str | None = None
+    password: Secret | None = None
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{show_address((self.host, self.port))}"
+
+
+class KubeNamespace(Struct, frozen=True):
+    """A namespace of Kubernetes; kubectl forwards a port to each of its brokers. context: of kubectl's configuration,
+    None for its current one. service: the service, or Strimzi's Kafka cluster, to ask first.
+    """
+
+    namespace: str
+    context: str | None = None
+    service: str | None = None
+
+    def __str__(self) -> str:
+        return "kube:" + "/".join(filter(None, (self.context, self.namespace, self.service)))
+
+
+Via = SshHost | Proxy | KubeNamespace
+"""A way for all connections."""
+
+
+def show_via(via: Via) -> str:
+    """Return a way as ``--via`` takes it, without a login."""
+    return f"ssh:{via}" if isinstance(via, SshHost) else str(via)
+
+
+class AddressRule(Struct, frozen=True):
+    """An address to connect to in place of an advertised one. host: a glob of advertised names, in lower case. port:
+    None for every port. to_host, to_port: the place; None for the advertised port.
+    """
+
+    host: str
+    port: int | None
+    to_host: str
+    to_port: int | None
+
+
+class Route(Struct, frozen=True):
+    """How connections get to addresses: other addresses in their place, then a way to these."""
+
+    via: Via | None = None
+    addresses: tuple[AddressRule, ...] = ()
+
+    def place_of(self, address: Address) -> Address:
+        """Return the address to connect to: by the first rule that fits; without one the address itself."""
+        host, port = address
+        for rule in self.addresses:
+            if rule.port in (None, port) and fnmatchcase(host.lower(), rule.host):
+                return rule.to_host, port if rule.to_port is None else rule.to_port
+        return address
+
+
+DIRECT = Route()
+"""The route of connections from this host to the addresses themselves."""
+
+
 class HttpSettings(Struct, frozen=True):
     """A service with HTTP: a schema registry with Confluent's API, or a worker of Connect. host, port, path: parts of
     its URL; tls: None for http. username, password: for Basic authentication; token: for Bearer authentication.
@@ -133,8 +201,9 @@ class ConnectionSettings(Struct, frozen=True):
 
     request_timeout: for a call with its retries. read_only: whether the link refuses to send changes.
     lost_answer_timeout: to find out whether a change without an answer was applied. visible_timeout: for brokers to
-    describe an applied change. via: the SSH host that connects to all addresses, also to those that brokers advertise;
-    None: this host. controllers: whether `bootstrap` has controllers' listeners, which answer requests about
+    describe an applied change. via: the way to all addresses, also to those that brokers advertise; None: this host
+    connects. addresses: the addresses to connect to in place of advertised ones; TLS and logins keep the advertised
+    names. controllers: whether `bootstrap` has controllers' listeners, which answer requests about
     themselves (KIP-919). connect: the Connect clusters next to the brokers. schemas: the schema
     registry of their records.
     """
@@ -149,10 +218,16 @@ class ConnectionSettings(Struct, frozen=True):
     read_only: bool = False
     lost_answer_timeout: float = LOST_ANSWER_TIMEOUT
     visible_timeout: float = VISIBLE_TIMEOUT
-    via: SshHost | None = None
+    via: Via | None = None
+    addresses: tuple[AddressRule, ...] = ()
     controllers: bool = False
     connect: tuple[ConnectSettings, ...] = ()
     schemas: HttpSettings | None = None
+
+    @property
+    def route(self) -> Route:
+        """How its connections get to addresses."""
+        return Route(self.via, self.addresses)
 
     @property
     def asked(self) -> str:

@@ -26,8 +26,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from console.admin.errors import AdminError, NothingListens, SshFailed, Unreachable
+from console.admin.errors import NothingListens, SshFailed, Unreachable
 from console.admin.settings import SshHost, show_address
+from console.event_loop import apart
 from console.programs import finished, home_folder, of_user, started
 from console.safe_files import UntrustedPath
 
@@ -212,36 +213,13 @@ class SshWay:
                 control.close()
                 if attempt == 2:
                     break
-                await self._start_elsewhere()
+                await apart(lambda: self.start(ask=False), "ssh")
             except BaseException:
                 control.close()
                 raise
             else:
                 return control
         raise _ended(self._host)
-
-    async def _start_elsewhere(self) -> None:
-        """Do as `start` without prompts, in a daemon thread: the exit would wait for a pool's thread."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[AdminError | None] = loop.create_future()
-
-        def finish(error: AdminError | None) -> None:
-            if not done.done():
-                done.set_result(error)
-
-        def work() -> None:
-            error: AdminError | None = None
-            try:
-                self.start(ask=False)
-            except AdminError as failed:
-                error = failed
-            with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(finish, error)
-
-        threading.Thread(target=work, name="ssh", daemon=True).start()
-        error = await done
-        if error is not None:
-            raise error
 
     async def _channel(self, control: socket.socket, host: str, port: int) -> Channel:
         """Request a channel from the master behind `control`; close both sockets if it refuses."""
@@ -320,16 +298,6 @@ def _remove_left(place: Path) -> None:
                 continue
             if time.time() - max(each.lstat().st_mtime for each in (folder, *folder.iterdir())) > LEFT_SECONDS:
                 shutil.rmtree(folder)
-
-
-_WAYS: dict[SshHost, SshWay] = {}
-_WAYS_LOCK = threading.Lock()
-
-
-def way(host: SshHost) -> SshWay:
-    """Return the connection to this host, shared by all clients of the process: the login may have taken a password."""
-    with _WAYS_LOCK:
-        return _WAYS.setdefault(host, SshWay(host))
 
 
 def command(host: SshHost, folder: Path, *, ask: bool) -> list[str]:

@@ -28,7 +28,9 @@ _MARKS = {Health.OK: "✓", Health.NOTE: "!", Health.BAD: "✗"}
 
 @dataclass(frozen=True)
 class Check:
-    """One check. found: the present state. remedy: the next step; ``""`` if there is no problem."""
+    """One check. found: the present state. remedy: the next step, of one or more lines; ``""`` if there is no
+    problem.
+    """
 
     name: str
     health: Health
@@ -43,7 +45,8 @@ def checks_result(checks: Sequence[Check]) -> Detail:
     for each in checks:
         lines.append(f"{_MARKS[each.health]} {each.name:{width}}  {each.found}")
         if each.remedy:
-            lines.append(f"    -> {each.remedy}")
+            first, *more = each.remedy.split("\n")
+            lines += [f"    -> {first}", *(f"       {line}" for line in more)]
     bad, notes = (sum(each.health is health for each in checks) for health in (Health.BAD, Health.NOTE))
     data: list[Data] = [
         {"name": each.name, "health": each.health.value, "found": each.found, "remedy": each.remedy or None}

@@ -54,7 +54,7 @@ def checks(options: argparse.Namespace) -> list[Check] | None:
         from console.cli.doctor_cluster import cluster_checks
 
         log_in_on_the_way(context)
-        with asyncio.Runner(loop_factory=lambda: ClientLoop(context.settings.via)) as runner:
+        with asyncio.Runner(loop_factory=lambda: ClientLoop(context.settings.route)) as runner:
             found += runner.run(cluster_checks(context))
     return found
 
@@ -65,6 +65,7 @@ def names_a_cluster(options: argparse.Namespace) -> bool:
         getattr(options, name, None)
         for name in ("bootstrap_server", "bootstrap_controller", "context", "command_config")
     )
+    given = given or getattr(options, "via", "").startswith("kube:")
     return given or any(os.environ.get(name) for name in ("KAC_CONTEXT", "KAC_BOOTSTRAP"))
 
 

@@ -10,12 +10,12 @@ import os
 import socket
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.admin.errors import AdminError, AuthenticationFailed
-from console.admin.settings import Address, ConnectionSettings, HttpSettings, SshHost, show_address
+from console.admin.settings import Address, ConnectionSettings, HttpSettings, Route, Via, show_address, show_via
 from console.answers.checks import Check, Health
 from console.cli.doctor_brokers import answered_by_others, missing_apis, shared_address_checks
 from console.model.identity import same_cluster
@@ -58,7 +58,7 @@ async def cluster_checks(context: Context) -> list[Check]:
     settings = context.settings
     found: list[Check] = []
     if settings.via is not None:
-        found.append(await _ssh(settings.via))
+        found.append(await _way(settings.via))
         if found[0].health is Health.BAD:
             return found
     works = refused = False
@@ -82,15 +82,15 @@ async def cluster_checks(context: Context) -> list[Check]:
     return found
 
 
-async def _ssh(host: SshHost) -> Check:
-    from console.admin.ssh import way
+async def _way(via: Via) -> Check:
+    from console.admin.ways import way
 
-    begun = time.monotonic()
+    begun, name = time.monotonic(), f"via {show_via(via)}"
     try:
-        await asyncio.to_thread(way(host).start, ask=False)
+        await asyncio.to_thread(way(via).start, ask=False)
     except AdminError as error:
-        return _failed(f"ssh {host}", error)
-    return Check(f"ssh {host}", Health.OK, f"logged in, in {_ms(time.monotonic() - begun)}; it looks up all names")
+        return _failed(name, error)
+    return Check(name, Health.OK, f"logged in, in {_ms(time.monotonic() - begun)}; it looks up all names")
 
 
 async def _bootstrap(address: Address, settings: ConnectionSettings, *, ask: bool) -> _Step:
@@ -100,7 +100,7 @@ async def _bootstrap(address: Address, settings: ConnectionSettings, *, ask: boo
         ask: whether to authenticate; False once credentials were refused, since more attempts may lock the account.
     """
     where = show_address(address)
-    attempts = await _reach(address, settings.via)
+    attempts = await _reach(address, settings.route)
     checks = _reached(f"name {address[0]}", f"TCP {where}", attempts, settings.asked)
     if not any(each.seconds is not None for each in attempts.tried):
         return _Step(checks, works=False)
@@ -128,17 +128,18 @@ class _Try(NamedTuple):
 
 
 class _Attempts(NamedTuple):
-    """The addresses of a host name. problem: why the lookup failed. by_ssh: the SSH host resolved and tried them."""
+    """The addresses of a host name. problem: why the lookup failed. by_way: the context's way resolved and tried
+    them."""
 
     tried: tuple[_Try, ...]
     problem: str = ""
-    by_ssh: bool = False
+    by_way: bool = False
 
 
-async def _reach(address: Address, via: SshHost | None) -> _Attempts:
-    host, port = address
-    if via is not None:
-        return await _reach_by_ssh(address, via)
+async def _reach(address: Address, route: Route) -> _Attempts:
+    host, port = place = route.place_of(address)
+    if route.via is not None:
+        return await _reach_by_way(place, route.via)
     try:
         async with asyncio.timeout(STEP_SECONDS):
             infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -152,8 +153,8 @@ async def _reach(address: Address, via: SshHost | None) -> _Attempts:
     return _Attempts(tuple(await asyncio.gather(*(_tcp(ip, port) for ip in ips))))
 
 
-async def _reach_by_ssh(address: Address, via: SshHost) -> _Attempts:
-    from console.admin.ssh import way
+async def _reach_by_way(address: Address, via: Via) -> _Attempts:
+    from console.admin.ways import way
 
     begun = time.monotonic()
     seconds, problem = None, ""
@@ -165,7 +166,7 @@ async def _reach_by_ssh(address: Address, via: SshHost) -> _Attempts:
         problem = f"no answer within {STEP_SECONDS:g} s"
     except AdminError as error:
         problem = error.failure.message.removeprefix(f"{show_address(address)}: ")
-    return _Attempts((_Try(f"by {via.host}", seconds, problem),), by_ssh=True)
+    return _Attempts((_Try(f"by {show_via(via)}", seconds, problem),), by_way=True)
 
 
 async def _tcp(ip: str, port: int) -> _Try:
@@ -188,7 +189,7 @@ def _reached(name: str, tcp: str, attempts: _Attempts, asked: str) -> list[Check
             Check(name, Health.BAD, attempts.problem, "check its spelling, DNS and /etc/hosts, and whether a VPN is up")
         ]
     names = [Check(name, Health.OK, ", ".join(each.ip for each in attempts.tried))]
-    checks = [] if attempts.by_ssh else names
+    checks = [] if attempts.by_way else names
     some = any(each.seconds is not None for each in attempts.tried)
     for each in attempts.tried:
         if each.seconds is not None:
@@ -347,19 +348,19 @@ async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
     """Check whether each broker is reachable at its advertised listener, and measure the round trips."""
     gate = asyncio.Semaphore(AT_ONCE)
     brokers = [each for each in cluster.brokers if not each.fenced][:MOST_BROKERS]
+    missed: dict[Address, bool] = {}  # whether its name is unknown here
 
     async def one(broker_id: int, address: Address) -> tuple[Check | None, float | None]:
         name = f"broker {broker_id} advertises {show_address(address)}"
         async with gate:
-            attempts = await _reach(address, link.settings.via)
+            attempts = await _reach(address, link.settings.route)
             if not any(each.seconds is not None for each in attempts.tried):
                 why = attempts.problem or "; ".join(f"{each.ip}: {each.problem}" for each in attempts.tried)
+                missed[address] = bool(attempts.problem)
                 remedy = (
                     f"if clients should reach it from here: correct advertised.listeners of broker {broker_id}, "
                     "DNS or /etc/hosts here, or the firewall"
                 )
-                if link.settings.via is None:
-                    remedy += "; else --via ssh:USER@HOST goes by a host that reaches it"
                 return Check(name, Health.BAD, why, remedy), None
             try:
                 return None, await _round_trip(link, broker_id)
@@ -368,6 +369,10 @@ async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
 
     results = await asyncio.gather(*(one(each.id, (each.host, each.port)) for each in brokers))
     checks = [check for check, _ in results if check is not None]
+    # A broker that is down is not missed by its address: another one answers, or the name is unknown.
+    unknown = sorted(missed if len(missed) == len(brokers) else [each for each in missed if missed[each]])
+    if unknown:
+        checks.append(_map(unknown, len(brokers), link.settings.route))
     checks += shared_address_checks(brokers)
     checks += await answered_by_others(
         link, [each.id for each, (_, took) in zip(brokers, results, strict=True) if took]
@@ -381,6 +386,21 @@ async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
         remedy = "each read waits so long; a bastion nearer to the brokers is faster" if slow else ""
         checks.append(Check("round trips", Health.NOTE if slow else Health.OK, found, remedy))
     return checks
+
+
+def _map(missed: Sequence[Address], count: int, route: Route) -> Check:
+    """Return the check of a cluster whose first address answers and whose brokers' advertised addresses do not, with
+    the lines of a map to fill in.
+    """
+    lines = [f'"{show_address(each)}" = "{show_address(route.place_of(each))}"' for each in missed[:MOST_ADDRESSES]]
+    other = (
+        "" if route.via is not None else "go by a host that reaches them (--via ssh:…, socks5:…, http:…, kube:…), or "
+    )
+    more = len(missed) - len(lines)
+    remedy = f"{other}give the places that lead to them, such as the local ends of forwards, in the context:"
+    remedy = "\n".join([remedy, "[contexts.NAME.addresses]", *lines, *([f"# and {more} more"] if more > 0 else [])])
+    found = f"the bootstrap answers, and {len(missed)} of {count} advertised addresses do not"
+    return Check("addresses", Health.BAD, found, remedy)
 
 
 async def _round_trip(link: Link, broker_id: int) -> float:

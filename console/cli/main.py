@@ -268,7 +268,8 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
     add("--bootstrap-controller", metavar="HOST:PORT,…", help="controllers to ask, where no broker answers")
     add("-c", "--context", metavar="NAME", help="a context, see `kac contexts`")
     add("--command-config", metavar="FILE", type=_path, help="a client.properties as Kafka's tools take it")
-    add("--via", metavar="ssh:USER@HOST", help="all connections by way of this host, with the ssh of this one")
+    ways = "ssh:USER@HOST, socks5://HOST:PORT, http://HOST:PORT, kube:[CONTEXT/]NAMESPACE[/SERVICE]"
+    add("--via", metavar="WAY", help=f"the way of all connections: {ways}")
     add("--read-only", action="store_true", help="refuse every change")
     add("--no-journal", action="store_true", help="change without writing it into the journal: no revert, no history")
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from console.admin.errors import AdminError, SshFailed
+from console.admin.errors import AdminError, WayFailed
 from console.model.numbers import option
 from console.present.text import clean
 from console.terminal import THEMES, complain, folded, waiting
@@ -108,8 +108,8 @@ def command_client(context: Context, recorder: Recorder | None = None) -> AdminC
 
 
 def log_in_on_the_way(context: Context) -> None:
-    """Log in at the context's SSH host while the terminal is free for a prompt, before the screen is drawn. The first
-    connection reports a failure.
+    """Log in at the context's SSH host or Kubernetes before the screen is drawn, while the terminal is free for a
+    prompt. The first connection reports a failure.
     """
     if context.settings.via is None:
         return
@@ -117,9 +117,9 @@ def log_in_on_the_way(context: Context) -> None:
 
     if not on_a_terminal():
         return
-    from console.admin.ssh import way
+    from console.admin.ways import way
 
-    with suppress(SshFailed):
+    with suppress(WayFailed):
         way(context.settings.via).start(ask=True)
 
 
@@ -269,11 +269,13 @@ def listing(contexts: Contexts, width: int | None = None) -> str:
 
 
 def _context_row(context: Context, current: str | None) -> tuple[str, ...]:
+    from console.admin.settings import show_via
     from console.contexts.context import format_bootstrap
 
     settings = context.settings
     security = settings.security_protocol + (f" {settings.sasl.mechanism}" if settings.sasl else "")
-    security += f" via ssh:{clean(str(settings.via), 60)}" if settings.via else ""
+    security += f" via {clean(show_via(settings.via), 60)}" if settings.via else ""
+    security += ", addresses mapped" if settings.addresses else ""
     guards = [name for name, held in (("read-only", context.read_only), ("confirm", context.confirm)) if held]
     guards += ["cluster id"] if context.cluster_id else []
     mark = "*" if context.name == current else ""

@@ -121,7 +121,7 @@ class ControllerLogs(RecordSource):
                 context = resolve(load(os.environ, Path.home()), name=of.context, environ=os.environ)
                 named = ",".join(of.addresses)
                 check_schemes(named, context.settings.security_protocol)
-                made = ClientLoop(context.settings.via)
+                made = ClientLoop(context.settings.route)
                 link = Link(context.settings)
                 self._open[of.cluster_id] = _Log(made, link, ControllerLog(link, parse_bootstrap(named), of.cluster_id))
             loop, _, log = self._open[of.cluster_id]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from console.admin.settings import ConnectionSettings, show_address
+from console.admin.settings import ConnectionSettings, show_address, show_via
 from console.contexts import jaas, load, resolve
 from console.contexts.context import parse_bootstrap
 from console.lake import inputs as lake_inputs
@@ -203,11 +203,13 @@ def options_of(settings: ConnectionSettings, name: str) -> tuple[dict[str, str],
     def refused(what: str) -> LakeError:
         return LakeError(
             f"The context {name} {what}, which Spark's Kafka source can't do: name another context for the "
-            "request-topic in sources.yaml, one with PLAIN, SCRAM or TLS with PEM files, and without --via."
+            "request-topic in sources.yaml, one with PLAIN, SCRAM or TLS with PEM files, without via and addresses."
         )
 
     if settings.via is not None:
-        raise refused("goes by SSH")
+        raise refused(f"goes by {show_via(settings.via)}")
+    if settings.addresses:
+        raise refused("maps addresses")
     options = {
         "kafka.bootstrap.servers": ",".join(map(show_address, settings.bootstrap)),
         "kafka.security.protocol": settings.security_protocol,

@@ -119,7 +119,7 @@ def declared(entries: Mapping[str, str]) -> dict[str, Provider]:
         java_class = entries.get(f"{key}.class", "").strip()
         if not java_class:
             continue
-        if name in ("exec", "keyring", "prompt"):
+        if name in ("exec", "keyring", "kube", "prompt"):
             raise ValueError(f"{PROVIDERS}: {name} is kac's own, for secrets; give this provider another name")
         pattern = entries.get(f"{key}.param.allowlist.pattern") or None
         try:

@@ -19,6 +19,7 @@ from console.contexts import context as contexts_context
 from console.contexts.secret_sources import unlocked
 
 if TYPE_CHECKING:
+    from console.admin.settings import Via
     from console.contexts.console_settings import ConsoleSettings
     from console.contexts.own_file import OwnFile
 
@@ -144,22 +145,32 @@ def resolve(
         bootstrap: of ``-b``, alone or in place of the addresses of the other two.
         controllers: of ``--bootstrap-controller``, likewise; requests then go to controllers, not to brokers.
         command_config: of ``--command-config``.
-        via: of ``--via``, which overrides a context's.
+        via: of ``--via``, which overrides a context's; a service of Kubernetes in it is the address to ask first.
         unlock: whether to fetch secrets from commands, keyrings and prompts, which may prompt on the terminal and takes
             time.
 
     Raises:
         ContextError: one line.
     """
-    try:
-        host = None if via is None else contexts_context.parse_via(via)
-    except ValueError as error:
-        raise contexts_context.ContextError(f"--via: {error}") from None
+    way = None if via is None else _way(via)
     if bootstrap is not None and controllers is not None:
         raise contexts_context.ContextError("Only one of --bootstrap-server or --bootstrap-controller can be specified")
+    if way is not None and (name, bootstrap, controllers, command_config) == (None, None, None, None):
+        from console.contexts.routes import bootstrap_of
+
+        bootstrap = bootstrap_of(way)
     context = _resolved(contexts, name, bootstrap or controllers, command_config, environ, controllers is not None)
-    context = context if host is None else replace(context, settings=replace(context.settings, via=host))
+    context = context if way is None else replace(context, settings=replace(context.settings, via=way))
     return unlocked(context, ask=on_a_terminal()) if unlock else context
+
+
+def _way(text: str) -> Via:
+    from console.contexts.routes import parse_via
+
+    try:
+        return parse_via(text)
+    except ValueError as error:
+        raise contexts_context.ContextError(f"--via: {error}") from None
 
 
 def on_a_terminal() -> bool:

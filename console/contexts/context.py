@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from console.admin.settings import ConnectionSettings, HttpSettings, SshHost
+from console.admin.settings import ConnectionSettings, HttpSettings
 from console.model.config import ConfigPlace
 from widgets.cells import clean
 
@@ -163,7 +163,7 @@ def parse_bootstrap(text: str, default_port: int | None = DEFAULT_PORT) -> Addre
     if "@" in text:
         # The part before it may be a password, so the message does not repeat it.
         raise ValueError("an address has no @; a user and a password go into a file for --command-config")
-    addresses = tuple(dict.fromkeys(_address(part, default_port) for part in text.split(",") if part.strip()))
+    addresses = tuple(dict.fromkeys(address_of(part, default_port) for part in text.split(",") if part.strip()))
     if not addresses:
         raise ValueError("no address: give HOST:PORT, or several with commas between")
     return addresses
@@ -206,7 +206,8 @@ def format_bootstrap(addresses: Addresses) -> str:
     return ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in addresses)
 
 
-def _address(part: str, default_port: int | None = DEFAULT_PORT) -> tuple[str, int]:
+def address_of(part: str, default_port: int | None = DEFAULT_PORT) -> tuple[str, int]:
+    """Return host and port of one address, as `parse_bootstrap` reads it. Raises ValueError."""
     text = part.strip()
     match = _ADDRESS.fullmatch(text)
     if match is None:
@@ -228,23 +229,6 @@ def _address_hint(text: str) -> str:
     if text.endswith(":") or re.search(r":[^0-9\]]", text):
         return "; the port is a number"
     return ""
-
-
-# The route to a cluster: ``ssh:[USER@]HOST[:PORT]``, also ``ssh://…``.
-
-_SSH = re.compile(r"ssh:(?://)?(?:(?P<user>[^\s@:/-][^\s@:/]*)@)?(?P<at>[^\s@/,-][^\s@/,]*)/?")
-
-
-def parse_via(text: str) -> SshHost:
-    """Return the SSH host of ``--via``. Raise ValueError with the problem."""
-    match = _SSH.fullmatch(text.strip())
-    if match is None or not text.isprintable():
-        # It may contain a password, so the message does not repeat it.
-        raise ValueError("the way is not ssh:HOST, ssh:USER@HOST or ssh:USER@HOST:PORT (keys go into ~/.ssh/config)")
-    if ":" not in match["at"]:
-        return SshHost(match["at"], user=match["user"])
-    host, port = _address(match["at"])
-    return SshHost(host, port if not match["at"].endswith("]") else None, match["user"])
 
 
 LAKE_VARIABLE = "KAC_LAKE"

@@ -11,10 +11,13 @@ read_only = true
 confirm = true
 cluster_id = "MkU3OEVBNTcwNTJENDM2Qk"
 lake = "~/lake"
-via = "ssh:ops@bastion"               # all connections go through this host
+via = "ssh:ops@bastion"               # the way of all connections: console/contexts/routes
 records = "hidden"                    # contents of records: shown, hidden until requested, or never
 mask = ["$.card", "$.**.email"]       # fields of records that are never shown
 throttles = ["broker <default> leader.replication.throttled.rate"]  # intended: never reported as left over
+
+[contexts.prod.addresses]             # places to connect to in place of advertised addresses
+"b1.internal:9092" = "127.0.0.1:19092"
 
 [contexts.prod.schemas]               # the registry of the records' schemas
 url = "https://registry:8081"
@@ -43,7 +46,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from console.admin.settings import ConnectSettings, HttpSettings, SshHost
+from console.admin.settings import AddressRule, ConnectSettings, HttpSettings, Proxy, Via
 from console.contexts import context
 from console.contexts.console_settings import ConsoleSettings, read_settings, unknown_key
 from console.model.config import CLUSTER_DEFAULT, ConfigPlace, broker_resource, topic_resource
@@ -132,8 +135,10 @@ _OWN_KEYS = (
     "decode",
     "throttles",
     "via",
+    "addresses",
     "lint",
 )
+_VIA_KEYS = {"url", "username", "password"}
 _LINT_KEYS = ("rule", "subject", "reason")
 
 
@@ -259,7 +264,13 @@ class _OwnFileReader:
         settings = (librdkafka_connection if librdkafka else java_connection)(values)
         connect, worries = self._connect(name, own, entries)
         registry, concerns = self._schemas(name, own, entries)
-        settings = replace(settings, via=self._via(name, own), connect=connect, schemas=registry)
+        settings = replace(
+            settings,
+            via=self._via(name, own, entries),
+            addresses=self._addresses(name, own),
+            connect=connect,
+            schemas=registry,
+        )
         concerns = (*values.exposure(), *concerns, *worries)
         return context.Context(
             name,
@@ -286,12 +297,45 @@ class _OwnFileReader:
             return text
         return str(self._surroundings.path(text, (self._path.absolute().parent,)))
 
-    def _via(self, name: str, table: Mapping[str, Any]) -> SshHost | None:
-        text = self._text(name, "via", table)
+    def _via(self, name: str, table: Mapping[str, Any], of_context: Mapping[str, Entry]) -> Via | None:
+        """Return the way of a context: a text, or a table with a proxy's login."""
+        value = table.get("via")
+        if value is None:
+            return None
+        from console.contexts.properties import Values
+        from console.contexts.routes import parse_via
+
+        place = self._place("contexts", name, "via")
         try:
-            return None if text is None else context.parse_via(text)
+            if not isinstance(value, dict):
+                return parse_via(self._text(name, "via", table) or "")
+            entries = self._service(("contexts", name, "via"), value, of_context)
+            folder = self._path.absolute().parent
+            values = Values(entries, file=self._path, bases=(folder,), surroundings=self._surroundings)
+            found = parse_via(values.text("url") or "")
         except ValueError as error:
-            raise context.ContextError(f"{self._place('contexts', name, 'via')}: via: {error}") from None
+            raise context.ContextError(f"{place}: via: {error}") from None
+        username, password = values.untrimmed("username"), values.secret("password")
+        if not isinstance(found, Proxy) or username is None or password is None or value.keys() - _VIA_KEYS:
+            raise context.ContextError(
+                f"{place}: via is a text, or url, username and password of a proxy, socks5:// or http://"
+            )
+        return replace(found, username=username, password=password)
+
+    def _addresses(self, name: str, table: Mapping[str, Any]) -> tuple[AddressRule, ...]:
+        """Return the places to connect to in place of advertised addresses."""
+        value = table.get("addresses")
+        if value is None:
+            return ()
+        from console.contexts.routes import address_rules
+
+        place = self._place("contexts", name, "addresses")
+        if not isinstance(value, dict):
+            raise context.ContextError(f"{place}: addresses is a table, [contexts.{name}.addresses]")
+        try:
+            return address_rules(value)
+        except ValueError as error:
+            raise context.ContextError(f"{place}: addresses: {error}") from None
 
     def _records(self, name: str, table: Mapping[str, Any]) -> str:
         value = table.get("records", context.SHOWN)

@@ -58,7 +58,7 @@ class References(Struct):
         if "${" not in text:
             return text
         if LOCKED.search(text):
-            raise ValueError("${exec:…}, ${keyring:…} and ${prompt} stand for passwords and keys alone")
+            raise ValueError("${exec:…}, ${keyring:…}, ${kube:…} and ${prompt} stand for passwords and keys alone")
         parts: list[str] = []
         at = 0
         for each in references(text):

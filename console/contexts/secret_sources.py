@@ -1,6 +1,7 @@
-"""Secrets that are fetched when a context is used: from a command, a keyring, or the operator.
+"""Secrets that are fetched when a context is used: from a command, a keyring, Kubernetes, or the operator.
 
-``${exec:COMMAND}``, ``${keyring:SERVICE:USER}``, ``${prompt}`` and ``${prompt:TEXT}`` replace a secret, or a part of
+``${exec:COMMAND}``, ``${keyring:SERVICE:USER}``, ``${kube:NAMESPACE/SECRET/KEY}``, ``${prompt}`` and
+``${prompt:TEXT}`` replace a secret, or a part of
 it. They stay locked while contexts are read and listed, and only the used context fetches its own: kac never prompts
 for the passwords of other clusters, and runs none of their commands.
 """
@@ -22,7 +23,7 @@ from console.model.secret import Secret
 COMMAND_SECONDS = 30.0
 """Timeout of a command or a keyring; meanwhile the operator may have to touch a key or to type a passphrase."""
 
-LOCKED = re.compile(r"\$\{(?:(exec|keyring):([^}]*+)|(prompt)(?::([^}]*+))?)(?:\}|\Z)")
+LOCKED = re.compile(r"\$\{(?:(exec|keyring|kube):([^}]*+)|(prompt)(?::([^}]*+))?)(?:\}|\Z)")
 
 S = TypeVar("S", bound=Struct)
 
@@ -96,6 +97,8 @@ def _fetch(locked: Locked, context: str, ask: bool, limit: float, fetched: dict[
                 fetched[reference] = _of_command(match[2], locked.folder, ask, limit)
             elif match[1] == "keyring":
                 fetched[reference] = _of_keyring(match[2], ask, limit)
+            elif match[1] == "kube":
+                fetched[reference] = _of_kube(match[2], ask, limit)
             else:
                 fetched[reference] = _of_operator(match[4] or f"Password for {context} ({locked.where})", ask)
         return fetched[reference]
@@ -166,6 +169,30 @@ def _of_keyring(target: str, ask: bool, limit: float) -> str:
     if not found:
         raise ValueError(f"the keyring has no secret of {user} for {service}; store it: keyring set {service} {user}")
     return str(found)
+
+
+def _of_kube(target: str, ask: bool, limit: float) -> str:
+    """Return a key of a Secret of Kubernetes, by kubectl."""
+    import base64
+    import binascii
+    import shlex
+
+    from console.programs import home_folder
+
+    match = re.fullmatch(r"([a-z0-9.-]+)/([a-z0-9.-]+)/([\w.-]+)", target, re.ASCII)
+    if match is None:
+        raise ValueError("a Secret of Kubernetes is ${kube:NAMESPACE/SECRET/KEY}")
+    namespace, name, key = match.groups()
+    path = "{.data['" + key.replace(".", "\\.") + "']}"
+    words = ("kubectl", "--namespace", namespace, "get", "secret", name, "-o", f"jsonpath={path}")
+    try:
+        found = _of_command(shlex.join(words), home_folder(), ask, limit)
+    except ValueError as error:
+        raise ValueError(f"{error}; look at it: kubectl -n {namespace} describe secret {name}") from None
+    try:
+        return base64.b64decode(found, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        raise ValueError(f"the key {key} of the Secret {namespace}/{name} is no text in UTF-8") from None
 
 
 def _of_operator(prompt: str, ask: bool) -> str:

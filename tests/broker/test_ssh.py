@@ -19,7 +19,8 @@ from console.admin.client import AdminClient
 from console.admin.cluster import describe_cluster
 from console.admin.errors import NothingListens, SshFailed, Unreachable
 from console.admin.settings import SshHost
-from console.admin.ssh import SshWay, way
+from console.admin.ssh import SshWay
+from console.admin.ways import way
 from console.contexts import load, resolve
 from tests.support.far_network import ROOT, FarNetwork
 from tests.support.free_ports import LOOPBACK
@@ -166,7 +167,7 @@ def test_the_doctor_goes_the_way_by_ssh(far: Reached, tmp_path: Path) -> None:
     code, out, complaints = far.kac(tmp_path, "doctor", *options)
     assert code == 1, complaints
     seen = {each["name"]: each for each in json.loads(out)["checks"]}
-    assert "logged in" in seen["ssh edge"]["found"]
+    assert "logged in" in seen["via ssh:edge"]["found"]
     first = far.bootstrap.split(",")[0]
     assert seen[f"TCP {first}"]["found"].startswith("by edge: ")
     assert "trusted" in seen[f"TLS {first}"]["found"]

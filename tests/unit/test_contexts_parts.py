@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.admin.settings import SshHost
+from console.admin.settings import KubeNamespace, Proxy, Route, SshHost
 from console.contexts.console_settings import ConsoleSettings, read_settings
-from console.contexts.context import Surroundings, check_schemes, format_bootstrap, parse_bootstrap, parse_via
+from console.contexts.context import Surroundings, check_schemes, format_bootstrap, parse_bootstrap
 from console.contexts.jaas import parse_jaas
 from console.contexts.own_file import key_lines, line_of
 from console.contexts.properties import References, open_to_others
+from console.contexts.routes import address_rules, bootstrap_of, parse_via
 
 HOSTS = st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,20}[a-z0-9])?", fullmatch=True) | st.ip_addresses(v=6).map(str)
 PORTS = st.integers(1, 65535)
@@ -133,6 +134,64 @@ def test_what_is_no_way_by_ssh(text: str, words: str) -> None:
         parse_via(text)
     assert str(caught.value).isprintable()
     assert "secret" not in str(caught.value)
+
+
+def test_ways_by_proxies_and_kubernetes() -> None:
+    assert parse_via("socks5://proxy") == Proxy("socks5", "proxy", 1080)
+    assert parse_via("socks5h://[::1]:9/") == Proxy("socks5", "::1", 9)
+    assert parse_via("http://proxy:8080") == Proxy("http", "proxy", 8080)
+    assert parse_via("kube:kafka") == KubeNamespace("kafka")
+    assert parse_via("kube:kafka/orders") == KubeNamespace("kafka", service="orders")
+    assert parse_via("kube:prod/kafka/") == KubeNamespace("kafka", "prod")
+    assert parse_via("kube:admin@prod:1/kafka/orders") == KubeNamespace("kafka", "admin@prod:1", "orders")
+    assert bootstrap_of(parse_via("kube:kafka/orders")) == "orders.kafka.svc:9092"
+    assert bootstrap_of(parse_via("kube:kafka")) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("socks5://ops:secret@proxy", "socks4://proxy", "https://proxy", "http://proxy/secret", "socks5://proxy:0"),
+        *("kube:", "kube:/", "kube:a/b/c/d", "kube:-n", "kube:a/--all", "kube:UPPER", "kube:a/b\x1b"),
+    ],
+)
+def test_what_is_no_way(text: str) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is checked below
+        parse_via(text)
+    assert str(caught.value).isprintable()
+    assert "secret" not in str(caught.value)
+
+
+def test_the_first_rule_that_fits_an_address_counts() -> None:
+    rules = address_rules(
+        {
+            "b1.internal:9092": "127.0.0.1:19092",
+            "b?.internal": "127.0.0.1",
+            "*.example.com:443": "[::1]:8443",
+            "*.example.com": "edge:1",
+        }
+    )
+    route = Route(addresses=rules)
+    assert route.place_of(("B1.internal", 9092)) == ("127.0.0.1", 19092)
+    assert route.place_of(("b1.internal", 9093)) == ("127.0.0.1", 9093)
+    assert route.place_of(("b12.internal", 9092)) == ("b12.internal", 9092)
+    assert route.place_of(("a.b.example.com", 443)) == ("::1", 8443)
+    assert route.place_of(("a.example.com", 444)) == ("edge", 1)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"b1:9092": 9}, "is a text"),
+        ({"b1:9092": "*:9"}, "is one address"),
+        ({"b1:x": "a"}, "the port is a number"),
+        ({"": "a"}, "is not HOST:PORT"),
+        ({"a": "u:p@b"}, "is not HOST:PORT"),
+    ],
+)
+def test_what_is_no_map_of_addresses(table: dict[str, object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        address_rules(table)
 
 
 # JAAS
