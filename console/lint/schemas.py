@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from console.lint.rule import Found, Rule, Seen
 from console.model import subjects
-from console.model.avro_compatibility import problems
+from console.model.avro_compatibility import breaks, problems
 from console.model.config import entry_in, own_value
 from console.model.numbers import first_few
 from console.model.parts import Part
@@ -54,6 +54,20 @@ def _breaking(seen: Seen) -> Iterator[Found]:
                 break
 
 
+def _refused(seen: Seen) -> Iterator[Found]:
+    """Yield subjects whose newest version their level refuses, by the versions before it."""
+    for name in sorted(seen.snapshot.schemas):
+        versions = read_versions(seen.snapshot, name)
+        if not versions:
+            continue
+        *before, (number, newest) = versions
+        level = subjects.level_of(seen.snapshot.configs, name)
+        if lines := [str(each) for each in breaks(level, newest, before)]:
+            what = f"version {number} is not {level}: {first_few(lines, 2)}"
+            advice = "correct the schema, or set the level that is meant"
+            yield Found(subjects.SubjectTarget(name), what, advice=advice)
+
+
 RULES = (
     Rule(
         name="schema-unchecked",
@@ -73,6 +87,17 @@ RULES = (
         why="It may be of a topic that was deleted, and is registered for the next one of that name",
         find=_unused,
         reads=(Part.SCHEMAS, Part.TOPICS),
+        source=AVRO_RESOLUTION,
+    ),
+    Rule(
+        name="schema-refused",
+        severity=Severity.HIGH,
+        certainty=Certainty.LIKELY,
+        title="a subject whose newest version its own compatibility level refuses",
+        why="A registry that has the versions before it does not register it, and readers for which the level was set "
+        "fail",
+        find=_refused,
+        reads=(Part.SCHEMAS,),
         source=AVRO_RESOLUTION,
     ),
     Rule(

@@ -211,6 +211,14 @@ class Schema(Struct, frozen=True):
 _OF_JSON_SCHEMA = ("object", "integer", "number")
 
 
+_BY_ENDING = {".avsc": AVRO, ".proto": PROTOBUF}
+
+
+def kind_by_ending(name: str) -> str | None:
+    """Return the kind of the schema in a file, by the file's name; None for another ending."""
+    return next((kind for ending, kind in _BY_ENDING.items() if name.endswith(ending)), None)
+
+
 def kind_of(text: str, told: str | None) -> str:
     """Return the kind of a schema: the one that the registry names, else the one that the text shows.
 

@@ -749,15 +749,22 @@ async def read_connector_offsets(client: Client, names: Iterable[str]) -> Learne
     )
 
 
-async def read_schema_texts(client: Client, snapshot: Snapshot, names: Iterable[str]) -> Learned:
-    """Read the texts of the newest versions of subjects, and those that they refer to, with the references of these."""
+async def read_schema_texts(
+    client: Client, snapshot: Snapshot, names: Iterable[str], versions: int = MOST_VERSIONS, *, whole: bool = False
+) -> Learned:
+    """Read the texts of the newest versions of subjects, and those that they refer to, with the references of these.
+
+    Args:
+        versions: most for each subject.
+        whole: whether all stay in the snapshot, however many they are: for a command that compares them and ends.
+    """
     from console.admin.schemas import read_texts
 
     wanted = {
         (name, each.number): None
         for name in names
         if name in snapshot.schemas
-        for each in [each for each in snapshot.schemas[name].versions if each.id][-MOST_VERSIONS:]
+        for each in [each for each in snapshot.schemas[name].versions if each.id][-versions:]
     }
     found = dict(snapshot.schema_texts)
     read: dict[tuple[str, int], SchemaSource] = {}
@@ -770,6 +777,8 @@ async def read_schema_texts(client: Client, snapshot: Snapshot, names: Iterable[
         wanted = {(each.subject, each.version): None for each in references}
         if not wanted:
             break
+    if whole:
+        return lambda known, _at: replace(known, schema_texts={**known.schema_texts, **read})
     return lambda known, _at: refresh.with_schema_texts(known, SchemaTexts(read))
 
 

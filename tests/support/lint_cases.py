@@ -475,6 +475,11 @@ CASES: Mapping[str, Case] = {
         "schema orders-value",
     ),
     "schema-unused": Case(schema("gone-value", '"int"'), schema("orders-value", '"int"'), "schema gone-value"),
+    "schema-refused": Case(
+        schema("orders-value", '"int"', '"string"', level="FULL"),
+        schema("orders-value", '"int"', '"string"', level="NONE"),
+        "schema orders-value",
+    ),
     "schema-versions-break": Case(
         schema("orders-value", '"int"', '"string"'), schema("orders-value", '"int"', '"int"'), "schema orders-value"
     ),
