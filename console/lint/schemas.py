@@ -8,7 +8,7 @@ from itertools import pairwise
 from console.lint.rule import Found, Rule, Seen
 from console.model import subjects
 from console.model.avro_compatibility import breaks, problems
-from console.model.config import entry_in, own_value
+from console.model.config import entry_in, own_value, topic_resource
 from console.model.numbers import first_few
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
@@ -39,6 +39,16 @@ def _unused(seen: Seen) -> Iterator[Found]:
         if next(subjects.users_of(seen.snapshot.schemas, name), None) is None:
             what = f"no topic is named {topic}, and no other schema refers to it"
             yield Found(subjects.SubjectTarget(name), what, advice="delete it softly if no other cluster uses it")
+
+
+def _bare(seen: Seen) -> Iterator[Found]:
+    """Yield topics with a subject of their name, whose newest records, as far as they were read, lack a schema."""
+    for topic, sample in sorted(seen.snapshot.schema_samples.items()):
+        subject = seen.snapshot.schemas.get(f"{topic}-value")
+        if sample.bare and subject is not None and not subject.is_deleted and topic in seen.snapshot.topics:
+            what = f"{sample.bare} of its {sample.records} newest records have a value without a schema"
+            advice = f"look at its records, and for the producer that does not use {subject.name}"
+            yield Found(topic_resource(topic), what, advice=advice)
 
 
 def _breaking(seen: Seen) -> Iterator[Found]:
@@ -86,6 +96,16 @@ RULES = (
         title="a subject that is named after a topic that does not exist",
         why="It may be of a topic that was deleted, and is registered for the next one of that name",
         find=_unused,
+        reads=(Part.SCHEMAS, Part.TOPICS),
+        source=AVRO_RESOLUTION,
+    ),
+    Rule(
+        name="records-without-schema",
+        severity=Severity.WARNING,
+        certainty=Certainty.POSSIBLE,
+        title="a topic with a subject whose newest records, as far as they were read, have no schema",
+        why="A reader that expects the schema's id fails at the first such record",
+        find=_bare,
         reads=(Part.SCHEMAS, Part.TOPICS),
         source=AVRO_RESOLUTION,
     ),

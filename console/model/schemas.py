@@ -19,6 +19,7 @@ _APICURIOS = {KEY_HEADER: b"apicurio.key.", VALUE_HEADER: b"apicurio.value."}
 _PROTOBUF_TYPES = {KEY_HEADER: b"apicurio.protobuf.type.key", VALUE_HEADER: b"apicurio.protobuf.type"}
 GLOBAL_ID, CONTENT_ID, APICURIO_ID = "Apicurio global id", "Apicurio content id", "Apicurio id"
 """The last one comes before a payload, and is a global id unless the producer is configured otherwise."""
+APICURIOS = (GLOBAL_ID, CONTENT_ID, APICURIO_ID)
 GLUE, ARTIFACT, FINGERPRINT = "AWS Glue version", "Apicurio artifact", "Avro fingerprint"
 FRAME_BEGINS = frozenset({b"\x00", b"\x03", b"\xc3"})
 """The first bytes of contents with a reference in front; without a header, no others have one."""

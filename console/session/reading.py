@@ -71,6 +71,15 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
             await session.keep(snapshot_reader.read_transactions(session.client, held.places))
     if need.schema_texts:
         await session.keep(snapshot_reader.read_schema_texts(session.client, session.snapshot, need.schema_texts))
+    if need.schemas_in or need.schema_users:
+        from console.model.schema_samples import candidates
+
+        users = {topic for subject in need.schema_users for topic in candidates(session.snapshot, subject)}
+        await session.keep(
+            snapshot_reader.read_schema_samples(
+                session.client, session.context, session.snapshot, need.schemas_in | users
+            )
+        )
     for topic in sorted(need.tiered):
         await session.read_tiered(topic)
     lost = _in_trouble(session.snapshot, need.replica_logs)

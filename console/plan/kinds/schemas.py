@@ -12,6 +12,7 @@ from console.model.codes import DYNAMIC_DEFAULT_SCHEMA_CONFIG, SCHEMA
 from console.model.inheritance import Inheritance
 from console.model.numbers import first_few
 from console.model.parts import Part
+from console.model.schema_samples import id_uses
 from console.model.schemas import AVRO
 from console.model.snapshot import Snapshot
 from console.plan import edits as plan_edits
@@ -188,7 +189,12 @@ def _in_use(edit: plan_edits.DropSchema, judged: risk_rules.Judged) -> Iterator[
     ]
     if users:
         yield f"{first_few(users)} refers to it: the registry refuses the deletion while that is so"
-    topics = [use.topic for use in subjects.topics_of(known, judged.before.topics)]
+    by_ids = {
+        use.topic
+        for use in id_uses(judged.before, known)
+        if edit.version is None or not use.versions or edit.version in use.versions
+    }
+    topics = [*dict.fromkeys([*(use.topic for use in subjects.topics_of(known, judged.before.topics)), *by_ids])]
     last = edit.version is None or live == [edit.version]
     if topics:
         left = (
@@ -196,7 +202,8 @@ def _in_use(edit: plan_edits.DropSchema, judged: risk_rules.Judged) -> Iterator[
             if last
             else (f"producers that look for version {edit.version} are refused")
         )
-        yield f"topic {first_few(topics)} uses it: {left}; records stay readable by their ids"
+        seen = f", and newest records of {first_few(sorted(by_ids))} have its ids" if by_ids else ""
+        yield f"topic {first_few(topics)} uses it{seen}: {left}; records stay readable by their ids"
 
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
