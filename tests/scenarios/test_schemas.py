@@ -28,7 +28,7 @@ from console.language.verbs.show import Show
 from console.model.changes import Outcome
 from console.model.config import entry_in
 from console.model.parts import Part
-from console.model.subjects import COMPATIBILITY, SchemaReference, subject_resource
+from console.model.subjects import COMPATIBILITY, MODE, SchemaReference, subject_resource
 from console.plan.reconcile import ApplyOptions
 from console.plan.risks import risks
 from console.session.applying import check_plan
@@ -235,6 +235,74 @@ async def test_a_level_is_a_config_with_a_default(session: Session) -> None:
     assert level() == ("BACKWARD", "DYNAMIC_DEFAULT_SCHEMA_CONFIG")
     refused = await staged(session, "set schema orders-value compatibility=SILLY")
     assert "SILLY is no compatibility; there are BACKWARD" in str(refused.refused[0])
+
+
+async def test_a_mode_refuses_changes_until_it_is_reset(cluster: ThreadedCluster, embedded: RegistryServer) -> None:
+    with AdminClient(worlds.settings(cluster, schemas=embedded.settings)) as client:
+        session = Session(client, Context("test", "tests", client.settings), "test")
+        await read(session)
+        await registered(session, "orders-value", FIRST)
+
+        def mode(name: str) -> tuple[str | None, str]:
+            found = entry_in(session.snapshot.configs, subject_resource(name), MODE)
+            assert found is not None
+            return found.value, found.source.name
+
+        assert mode("orders-value") == ("READWRITE", "DYNAMIC_DEFAULT_SCHEMA_CONFIG")
+        change = await applied(session, "set schema orders-value mode=readonly")
+        assert mode("orders-value") == ("READONLY", "DYNAMIC_SCHEMA_CONFIG")
+        assert embedded.state.values["orders-value", MODE] == "READONLY"
+        session.discard()
+        refused = await staged(session, f"schema orders-value '{SECOND}'")
+        assert "orders-value accepts no version: its mode is READONLY" in str(refused.refused[0])
+        await reverted(session, change)
+        assert mode("orders-value") == ("READWRITE", "DYNAMIC_DEFAULT_SCHEMA_CONFIG")
+        await applied(session, "set schema orders-value mode=READONLY")
+        session.discard()
+        # The mode is set before the version is registered.
+        await staged(session, f"set schema orders-value mode=READWRITE; schema orders-value '{SECOND}'")
+        assert (await apply_plan(session, ACCEPTED)).ok
+        await read(session)
+        assert live(session, "orders-value") == [1, 2]
+        await applied(session, "unset schema orders-value mode")
+        await applied(session, "set schema <default> mode=READONLY")
+        assert mode("orders-value") == ("READONLY", "DYNAMIC_DEFAULT_SCHEMA_CONFIG")
+        session.discard()
+        refused = await staged(session, "delete schema orders-value")
+        assert "set schema <default> mode=READWRITE allows it" in str(refused.refused[0])
+        await applied(session, "unset schema <default> mode")
+        assert embedded.state.values["", MODE] == "READWRITE"
+        silly = await staged(session, "set schema orders-value mode=SILLY")
+        assert "SILLY is no mode; there are READWRITE" in str(silly.refused[0])
+
+
+async def test_a_mode_that_the_registry_refuses_meanwhile_fails_with_its_words(
+    cluster: ThreadedCluster, embedded: RegistryServer
+) -> None:
+    with AdminClient(worlds.settings(cluster, schemas=embedded.settings)) as client:
+        session = Session(client, Context("test", "tests", client.settings), "test")
+        await read(session)
+        await staged(session, f"schema orders-value '{FIRST}'")
+        embedded.state.values["", MODE] = "READONLY"
+        report = await apply_plan(session, ACCEPTED)
+        assert not report.ok
+        (outcome,) = (each for result in report.results for each in result.outcomes)
+        assert outcome.failure is not None
+        assert "READONLY mode" in outcome.failure.message
+
+
+@pytest.mark.slow
+@pytest.mark.takes(20)
+async def test_a_registry_without_modes_says_so(cluster: ThreadedCluster, real: HttpSettings) -> None:
+    with AdminClient(worlds.settings(cluster, schemas=real)) as client:
+        session = Session(client, Context("test", "tests", client.settings), "test")
+        await read(session)
+        session.discard()
+        await staged(session, "set schema <default> mode=READONLY")
+        report = await check_plan(session)
+        (outcome,) = (each for result in report.results for each in result.outcomes)
+        assert outcome.failure is not None
+        assert outcome.failure.message == "the registry has no modes"
 
 
 async def test_a_version_is_deleted_and_registered_again(session: Session) -> None:
