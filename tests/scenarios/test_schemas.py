@@ -7,12 +7,14 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import pytest
+from msgspec.structs import replace
 
 from console.admin.client import AdminClient
 from console.admin.settings import HttpSettings
@@ -21,19 +23,25 @@ from console.answers.lists import list_kind
 from console.answers.results import to_data
 from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.files.reading import read_files
+from console.files.staging import Prune, file_edits
+from console.files.subjects import WantedSubject
+from console.files.wanted import Wanted, wanted_of
+from console.files.writing import yaml_text
 from console.language.grammar import parse
 from console.language.needs import needs_of_script
 from console.language.verbs.listing import List
 from console.language.verbs.show import Show
-from console.model.changes import Outcome
+from console.model.changes import Outcome, TopicTarget
 from console.model.config import entry_in
 from console.model.parts import Part
+from console.model.snapshot import Snapshot
 from console.model.subjects import COMPATIBILITY, MODE, SchemaReference, subject_resource
 from console.plan.reconcile import ApplyOptions
 from console.plan.risks import risks
 from console.session.applying import check_plan
 from console.session.journal_changes import stage_revert
-from console.session.reading import read_needs
+from console.session.reading import read_everything, read_needs
 from console.session.session import Session
 from tests.support import worlds
 from tests.support.apicurio import apicurio, apicurio_folder
@@ -94,7 +102,7 @@ async def session(request: pytest.FixtureRequest, cluster: ThreadedCluster) -> A
 
 def _empty(url: str) -> None:
     """Delete all subjects for ever: Apicurio counts the references of those that are softly deleted."""
-    for name in ("payments-value", "orders-value"):
+    for name in ("payments-value", "orders-value", "kept-value"):
         for ending in ("", "?permanent=true"):
             with suppress(HTTPError):
                 urlopen(Request(f"{url}/subjects/{name}{ending}", method="DELETE"), timeout=PATIENCE).close()
@@ -325,6 +333,47 @@ async def test_the_same_schema_is_not_registered_twice(session: Session) -> None
     session.discard()
     report = await staged(session, f"schema orders-value '{json.dumps(json.loads(FIRST), indent=1)}'")
     assert "already" in str(report.dropped[0])
+
+
+async def test_files_bring_a_registry_to_their_state(session: Session, tmp_path: Path) -> None:
+    """One subject refers to the other, which the same file registers first; a prune deletes them in turn."""
+    # A registry that had these subjects goes on with their numbers, though they were deleted for ever.
+    await registered(session, "orders-value", FIRST)
+    number = last(session, "orders-value")
+    (tmp_path / "order.avsc").write_text(json.dumps(json.loads(SECOND), indent=1))
+    (tmp_path / "payment.avsc").write_text(PAYMENT)
+    file = tmp_path / "wanted.yaml"
+    file.write_text(
+        "version: 1\nschemas:\n  payments-value:\n    file: payment.avsc\n"
+        f'    references: ["shop.Order:orders-value:{number + 1}"]\n'
+        "  orders-value:\n    file: order.avsc\n    compatibility: FULL\n"
+    )
+    wanted = read_files([str(file)]).wanted
+    assert wanted_edits(wanted, await read_everything(session, (), wanted.subjects)) == 3
+    session.stage(file_edits(wanted, session.snapshot).edits)
+    report = await apply_plan(session, ACCEPTED)
+    assert report.ok, report
+    assert wanted_edits(wanted, await read_everything(session, (), wanted.subjects)) == 0
+    exported = tmp_path / "exported.yaml"
+    exported.write_text(yaml_text(wanted_of(await read_everything(session)), "title"))
+    again = read_files([str(exported)]).wanted
+    assert wanted_edits(again, await read_everything(session, (), again.subjects)) == 0
+    session.discard()
+    await registered(session, "kept-value", '"int"')
+    only = replace(Wanted(), schemas={subject_resource("kept-value"): WantedSubject()})
+    session.stage(file_edits(only, await read_everything(session, (), ()), (Prune("schemas"),)).edits)
+    report = await apply_plan(session, ACCEPTED)
+    assert report.ok, report
+    await read(session)
+    assert (live(session, "orders-value"), live(session, "payments-value")) == ([], [])
+    await applied(session, "delete schema kept-value")
+
+
+def wanted_edits(wanted: Wanted, snapshot: Snapshot) -> int:
+    """How many edits a file takes, without an obstacle."""
+    found = file_edits(wanted, snapshot)
+    assert found.obstacles == ()
+    return sum(not isinstance(each.target, TopicTarget) for each in found.edits)
 
 
 async def test_reverts_delete_and_register(session: Session) -> None:
