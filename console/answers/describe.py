@@ -345,7 +345,7 @@ def _about_connector(snapshot: Snapshot, subject: ConfigResource) -> About:
 def _about_schema(snapshot: Snapshot, subject: ConfigResource) -> About:
     if subject.is_default:
         return ("what every subject has that sets nothing of its own",), {}, {}
-    from console.model.schema_samples import id_uses
+    from console.model.schema_use import id_uses
     from console.present import schemas
 
     row = schemas.row_of(snapshot, subject.name)

@@ -12,7 +12,7 @@ from console.model.config import ConfigSet
 from console.model.numbers import commas, json_text
 from console.model.parts import Part
 from console.model.record_conditions import ConditionError, condition
-from console.model.schema_samples import subjects_in
+from console.model.schema_use import subjects_in
 from console.model.snapshot import Snapshot
 from console.model.subjects import topics_of
 from console.model.system_topics import system_topic

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from console.model import schema_samples, subjects
+from console.model import schema_use, subjects
 from console.model.avro_compatibility import SAME, Difference, compare
 from console.model.config import ConfigSet, own_value
 from console.model.numbers import commas, first_few
@@ -286,7 +286,7 @@ def schema_lines(snapshot: Snapshot, row: SchemaRow) -> list[Line]:
     told: list[tuple[str, str]] = []
     if subject.is_deleted:
         told.append(("deleted", "softly: records are still decoded by its ids; undelete schema registers it again"))
-    by_ids = schema_samples.id_uses(snapshot, subject)
+    by_ids = schema_use.id_uses(snapshot, subject)
     told += [("used by", line) for line in _used_by(snapshot, row, by_ids)]
     if not row.topics and not by_ids:
         by_record = "any topic may use it: its name is its record's (RecordNameStrategy)"
@@ -309,7 +309,7 @@ def schema_lines(snapshot: Snapshot, row: SchemaRow) -> list[Line]:
     return [[(f"{name:<15}", "muted"), (clean(value, 600), "")] for name, value in told]
 
 
-def _used_by(snapshot: Snapshot, row: SchemaRow, by_ids: Sequence[schema_samples.IdUse]) -> Iterator[str]:
+def _used_by(snapshot: Snapshot, row: SchemaRow, by_ids: Sequence[schema_use.IdUse]) -> Iterator[str]:
     """Yield the topics that use a subject, by name, and by the ids in the records that were read."""
     for use in row.topics:
         how = use.why if use.is_sure else f"likely: {use.why}"
@@ -322,12 +322,12 @@ def _used_by(snapshot: Snapshot, row: SchemaRow, by_ids: Sequence[schema_samples
     yield from (f"topic {each.topic} ({_ids_text(each)})" for each in by_ids if each.topic not in named)
 
 
-def _ids_text(use: schema_samples.IdUse) -> str:
+def _ids_text(use: schema_use.IdUse) -> str:
     versions = f", version {first_few([*map(str, use.versions)], 5)}" if use.versions else ""
     return f"by the ids of {use.matching} of the {use.records} newest records, {use.part}{versions}"
 
 
-ID_USES: columns.Columns[schema_samples.IdUse] = columns.Columns(
+ID_USES: columns.Columns[schema_use.IdUse] = columns.Columns(
     columns.Column("topic", columns.TOLD, lambda row: row.topic),
     columns.Column("part", columns.TOLD, lambda row: row.part, "word"),
     columns.Column("records", columns.TOLD, lambda row: row.matching, "number", title="Records with its ids"),

@@ -72,7 +72,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
     if need.schema_texts:
         await session.keep(snapshot_reader.read_schema_texts(session.client, session.snapshot, need.schema_texts))
     if need.schemas_in or need.schema_users:
-        from console.model.schema_samples import candidates
+        from console.model.schema_use import candidates
 
         users = {topic for subject in need.schema_users for topic in candidates(session.snapshot, subject)}
         await session.keep(

@@ -20,7 +20,7 @@ from console.embedded.faults import Fail, Fault
 from console.embedded.spec import ClusterSpec
 from console.lint.schemas import RULES
 from console.model.parts import Part
-from console.model.schema_samples import MOST_TOPICS, candidates
+from console.model.schema_use import MOST_TOPICS, candidates
 from console.model.snapshot import Snapshot
 from console.model.subjects import SchemaVersion, Subject
 from console.plan.risks import risks

@@ -12,7 +12,7 @@ from console.model.codes import DYNAMIC_DEFAULT_SCHEMA_CONFIG, SCHEMA
 from console.model.inheritance import Inheritance
 from console.model.numbers import first_few
 from console.model.parts import Part
-from console.model.schema_samples import id_uses
+from console.model.schema_use import id_uses
 from console.model.schemas import AVRO
 from console.model.snapshot import Snapshot
 from console.plan import edits as plan_edits

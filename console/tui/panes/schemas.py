@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 
 from console.language.quoting import quote
 from console.model.parts import Part
-from console.model.schema_samples import candidates
+from console.model.schema_use import candidates
 from console.model.subjects import SubjectTarget, subject_resource
 from console.plan.edits import DropSchema
 from console.present import schemas
