@@ -1,16 +1,24 @@
-"""The newest batches of some partitions: their size, and whether their records have keys. Changes nothing."""
+"""The newest batches of some partitions: their size, whether their records have keys, and the schemas that these name.
+Changes nothing.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from console.admin.errors import AdminError
 from console.admin.link import Link, broker
 from console.admin.partitions import EARLIEST, LATEST, list_offsets
 from console.admin.record_times import fetch_request
+from console.model import schema_samples as model_samples
 from console.model.cluster import Partition, Topic
-from console.model.records import NewestBatches
+from console.model.records import NewestBatches, Record
+from console.model.schemas import KEY_HEADER, VALUE_HEADER, SchemaKey, framed
+
+if TYPE_CHECKING:
+    from console.wire.record_batches import Batch
 
 PARTITIONS = 3
 """Partitions that are read of a topic: those with a leader, the first by number."""
@@ -20,20 +28,35 @@ SECONDS = 5.0
 """Longest time of the reads together."""
 
 
+T = TypeVar("T")
+
+
 async def newest_batches(link: Link, topics: Iterable[Topic]) -> dict[str, NewestBatches]:
     """Return topic -> what its producers wrote lately. Empty topics are missing, and those that this principal may not
     read.
     """
+    found = await _of_topics(link, topics, counted)
+    return {topic: each for topic, parts in found.items() if (each := _together(parts)).records}
+
+
+async def schema_samples(link: Link, topics: Iterable[Topic]) -> dict[str, model_samples.SchemaSample]:
+    """Return topic -> the schemas that its newest records name; missing as for `newest_batches`."""
+    found = await _of_topics(link, topics, sampled)
+    return {topic: each for topic, parts in found.items() if (each := model_samples.together(parts)).records}
+
+
+async def _of_topics(link: Link, topics: Iterable[Topic], count: Callable[[bytes, int], T]) -> dict[str, list[T]]:
+    """Return topic -> what `count` makes of the bytes of each partition, from an offset on."""
     known = list(topics)
     try:
         async with asyncio.timeout(SECONDS):
-            found = await asyncio.gather(*(_of_topic(link, topic) for topic in known))
+            found = await asyncio.gather(*(_of_topic(link, topic, count) for topic in known))
     except (TimeoutError, AdminError):
         return {}
-    return {topic.name: each for topic, each in zip(known, found, strict=True) if each.records}
+    return {topic.name: each for topic, each in zip(known, found, strict=True)}
 
 
-async def _of_topic(link: Link, topic: Topic) -> NewestBatches:
+async def _of_topic(link: Link, topic: Topic, count: Callable[[bytes, int], T]) -> list[T]:
     led = [each for each in topic.partitions if each.leader >= 0][:PARTITIONS]
     places = [(topic.name, each.number) for each in led]
     (starts, _), (ends, _) = await asyncio.gather(
@@ -44,43 +67,75 @@ async def _of_topic(link: Link, topic: Topic) -> NewestBatches:
     }
     parts = await asyncio.gather(
         *(
-            _of_partition(link, topic, each, begin[topic.name, each.number])
+            _of_partition(link, topic, each, begin[topic.name, each.number], count)
             for each in led
             if (topic.name, each.number) in begin
         )
     )
-    return _together(parts)
+    return [each for part in parts for each in part]
 
 
-async def _of_partition(link: Link, topic: Topic, partition: Partition, offset: int) -> NewestBatches:
+async def _of_partition(
+    link: Link, topic: Topic, partition: Partition, offset: int, count: Callable[[bytes, int], T]
+) -> list[T]:
     wanted = {"partition": partition.number, "fetch_offset": offset, "partition_max_bytes": BYTES}
     asked = fetch_request([(topic, [wanted])], BYTES)
     response = await link.call("fetch", asked, to=broker(partition.leader), timeout=SECONDS)
     if getattr(response, "error_code", 0):
-        return NewestBatches()
+        return []
     parts = [part for each in response.responses for part in each.partitions if not part.error_code]
     # Other requests of the client continue while a large batch is decompressed.
-    return _together(await asyncio.to_thread(lambda: [counted(part.records or b"", offset) for part in parts]))
+    return await asyncio.to_thread(lambda: [count(part.records or b"", offset) for part in parts])
 
 
 def counted(data: bytes, offset: int) -> NewestBatches:
     """Return the largest batch in the bytes of a partition, and the records from an offset on, with and without keys.
     Control batches, and batches that can't be decoded, are left out.
     """
-    from console.wire.record_batches import BatchDamage, OutOfTime, batches, records
-
     largest = count = keyless = 0
-    for batch in batches(data):
-        if batch.problem or batch.control or batch.last_offset < offset:
-            continue
+    for batch in _batches(data, offset):
         largest = max(largest, batch.size)
-        try:
-            for record in records(batch, "", 0, offset):
-                count += 1
-                keyless += record.key is None
-        except (BatchDamage, OutOfTime):
-            continue
+        for record in _records(batch, offset):
+            count += 1
+            keyless += record.key is None
     return NewestBatches(largest, count, keyless)
+
+
+def sampled(data: bytes, offset: int) -> model_samples.SchemaSample:
+    """Return the schemas that the records in the bytes of a partition name, from an offset on; see `counted`."""
+    count = bare = 0
+    named: dict[tuple[str, SchemaKey], int] = {}
+    for batch in _batches(data, offset):
+        for record in _records(batch, offset):
+            count += 1
+            for part, content, header in (
+                (model_samples.KEY, record.key, KEY_HEADER),
+                (model_samples.VALUE, record.value, VALUE_HEADER),
+            ):
+                found = framed(content, record.headers, header)
+                if found is not None:
+                    use = (part, found.key)
+                    named[use] = named.get(use, 0) + 1
+                elif part == model_samples.VALUE and content is not None:
+                    bare += 1
+    return model_samples.SchemaSample(count, bare, named)
+
+
+def _batches(data: bytes, offset: int) -> Iterator[Batch]:
+    from console.wire.record_batches import batches
+
+    for batch in batches(data):
+        if not (batch.problem or batch.control or batch.last_offset < offset):
+            yield batch
+
+
+def _records(batch: Batch, offset: int) -> Iterator[Record]:
+    from console.wire.record_batches import BatchDamage, OutOfTime, records
+
+    try:
+        yield from records(batch, "", 0, offset)
+    except (BatchDamage, OutOfTime):
+        return
 
 
 def _together(parts: Sequence[NewestBatches]) -> NewestBatches:

@@ -88,6 +88,11 @@ class TokenProvider:
                     self._good_until = asked + life - max(KEPT_SHARE * life, KEPT_SECONDS)
             return self._token
 
+    def refused(self, token: str) -> None:
+        """Take note that a service refuses a token before its end: the next call of `token` requests another one."""
+        if token == self._token:
+            self._renewed_at = self._good_until = float("-inf")
+
     async def _fetched(self) -> jwt.Token:
         try:
             async with asyncio.timeout(self._limit):

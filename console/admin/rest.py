@@ -13,12 +13,17 @@ import base64
 import os
 import ssl
 from io import BytesIO
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
+from console.admin.delivery import DOTS
 from console.admin.settings import HttpSettings, TlsSettings
 from console.model.foreign_json import json_as
+from console.model.numbers import json_text
+
+if TYPE_CHECKING:
+    from console.admin.oauth import TokenProvider
 
 SECONDS = 5.0
 """Seconds for one response, from the connection on."""
@@ -79,6 +84,7 @@ class RestClient:
         self.settings = settings
         self.service = service
         self._tls: ssl.SSLContext | None = None
+        self._tokens: TokenProvider | None = None
 
     async def exchange(
         self,
@@ -89,7 +95,8 @@ class RestClient:
         largest: int = LARGEST_ANSWER,
         seconds: float | None = None,
     ) -> Answer:
-        """Send a request once and return its response.
+        """Send a request once and return its response. If the service refuses a token that was fetched (401), which
+        changes nothing, another token is fetched, and the request is sent with it.
 
         Args:
             path: absolute, with its query, quoted.
@@ -98,13 +105,52 @@ class RestClient:
             seconds: for the response, from the connection on; None for `SECONDS`.
 
         Raises:
-            RestFailed: the service is unreachable or too slow, its response is too large or no HTTP, or it redirects.
+            RestFailed: the service is unreachable or too slow, its response is too large or no HTTP, or it redirects;
+                or there is no token for it.
         """
-        who, limit = self.service.who, SECONDS if seconds is None else seconds
+        limit = SECONDS if seconds is None else seconds
+        token = await self._token()
+        answer = await self._timed(self._request(method, path, body, token), method, largest, limit)
+        if answer.status == 401 and self._tokens is not None:
+            self._tokens.refused(token)
+            again = await self._token()
+            if again != token:
+                token = again
+                answer = await self._timed(self._request(method, path, body, token), method, largest, limit)
+        return answer if answer.status < 400 else self._without_login(answer, token)
+
+    async def _token(self) -> str:
+        """Return the token of a request, which may be fetched; ``""`` without one. Raises RestFailed."""
+        if self.settings.token is not None:
+            return self.settings.token.reveal()
+        if self.settings.oauth is None:
+            return ""
+        from console.admin.errors import AdminError
+        from console.admin.oauth import token_provider
+
+        try:
+            if self._tokens is None:
+                self._tokens = token_provider(self.settings.oauth)
+            return await self._tokens.token()
+        except AdminError as error:
+            raise RestFailed(f"{self.service.who} is not asked: {error.failure.message}") from None
+
+    def _without_login(self, answer: Answer, token: str) -> Answer:
+        """Return a response without the login of its request, which an error may repeat."""
+        body = answer.body
+        password = self.settings.password.reveal() if self.settings.password is not None else ""
+        for secret in (token.strip(), password, _basic(self.settings)):
+            for form in {secret, json_text(secret)[1:-1], json_text(secret, ensure_ascii=False)[1:-1]} - {""}:
+                body = body.replace(form.encode(), DOTS.encode())
+        return answer._replace(body=body)
+
+    async def _timed(self, request: bytes, method: str, largest: int, limit: float) -> Answer:
+        """Send a request once, and return its response within `limit` seconds. Raises RestFailed."""
+        who = self.service.who
         sent = [False]
         try:
             async with asyncio.timeout(limit):
-                return await self._exchange(method, path, body, largest, sent)
+                return await self._exchange(request, method, largest, sent)
         except TimeoutError:
             raise RestFailed(f"{who} does not answer within {limit:g} s", was_sent=sent[0]) from None
         except ssl.SSLError as error:
@@ -114,11 +160,10 @@ class RestClient:
             why = error.strerror or type(error).__name__
             raise RestFailed(f"{who} is not reached: {why}{_unused_proxy(self.settings)}", was_sent=sent[0]) from None
 
-    async def _exchange(self, method: str, path: str, body: bytes | None, largest: int, sent: list[bool]) -> Answer:
+    async def _exchange(self, request: bytes, method: str, largest: int, sent: list[bool]) -> Answer:
         from http.client import HTTPException, HTTPResponse
 
         settings, who = self.settings, self.service.who
-        request = self._request(method, path, body)
         if settings.tls is not None and self._tls is None:
             self._tls = await asyncio.to_thread(self._tls_context)
         reader, writer = await asyncio.open_connection(settings.host, settings.port, ssl=self._tls)
@@ -145,14 +190,13 @@ class RestClient:
                 f"{settings} is no {self.service.kind}: it does not answer as HTTP has it", was_sent=True
             ) from None
 
-    def _request(self, method: str, path: str, body: bytes | None) -> bytes:
+    def _request(self, method: str, path: str, body: bytes | None, token: str) -> bytes:
         settings = self.settings
         login = ""
-        if settings.token is not None:
-            login = f"Authorization: Bearer {self._header_safe(settings.token.reveal())}\r\n"
+        if settings.token is not None or settings.oauth is not None:
+            login = f"Authorization: Bearer {self._header_safe(token)}\r\n"
         elif settings.password is not None:
-            pair = f"{settings.username}:{settings.password.reveal()}".encode()
-            login = f"Authorization: Basic {base64.b64encode(pair).decode()}\r\n"
+            login = f"Authorization: Basic {_basic(settings)}\r\n"
         host = f"[{settings.host}]" if ":" in settings.host else settings.host.encode("idna").decode()
         content = "" if body is None else f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         return (
@@ -180,6 +224,13 @@ class RestClient:
             return client_context(self.settings.tls or TlsSettings())
         except TlsFailed as error:
             raise RestFailed(f"{self.service.who} is not reached: {error.failure.message}") from None
+
+
+def _basic(settings: HttpSettings) -> str:
+    """Return user and password as Basic sends them; ``""`` without a password."""
+    if settings.password is None:
+        return ""
+    return base64.b64encode(f"{settings.username}:{settings.password.reveal()}".encode()).decode()
 
 
 class _Received(BytesIO):

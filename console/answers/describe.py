@@ -345,6 +345,7 @@ def _about_connector(snapshot: Snapshot, subject: ConfigResource) -> About:
 def _about_schema(snapshot: Snapshot, subject: ConfigResource) -> About:
     if subject.is_default:
         return ("what every subject has that sets nothing of its own",), {}, {}
+    from console.model.schema_use import id_uses
     from console.present import schemas
 
     row = schemas.row_of(snapshot, subject.name)
@@ -354,6 +355,8 @@ def _about_schema(snapshot: Snapshot, subject: ConfigResource) -> About:
     lines = tuple("".join(text for text, _ in line) for line in schemas.schema_lines(snapshot, row))
     versions = table_of("versions", schemas.VERSIONS, reversed(row.subject.versions))
     parts: dict[str, Table | tuple[Detail, ...]] = {"versions": versions}
+    if by_ids := id_uses(snapshot, row.subject):
+        parts["ids_in_records"] = table_of("ids_in_records", schemas.ID_USES, by_ids)
     if (diff := schemas.version_diff(snapshot, subject.name)) is not None:
         empty = diff.why or f"versions {diff.old} and {diff.new} do not differ for any reader"
         parts["differences"] = table_of("differences", schemas.DIFFERENCES, diff.places, empty=empty)

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 CHANGES = 3
 """Exit code: there are pending changes."""
 PRUNE_HELP = (
-    "remove what no file has: topics, configs, quotas, acls or connectors, all or those whose name GLOB matches (an "
-    "ACL goes by its principal). Of what a file lists, overrides and limits that it leaves out are removed in any case"
+    "remove what no file has: topics, configs, quotas, acls, connectors or schemas, all or those whose name GLOB "
+    "matches (an ACL goes by its principal). Of what a file lists, overrides and limits that it leaves out are removed "
+    "in any case"
 )
 
 
@@ -215,7 +216,7 @@ def tell_difference(
     from console.session.retention_reading import read_deletions
 
     async def work(session: Session) -> int:
-        known = await read_everything(session, found.wanted.connector_classes)
+        known = await read_everything(session, found.wanted.connector_classes, found.wanted.subjects)
         owned = await read_owned(known, session.context, partial(read_operations, session))
         wanted = file_edits(found.wanted, known, prune, owned)
         code = left_out(staging_of(found, wanted, session.stage(wanted.edits), session.snapshot))
@@ -309,6 +310,7 @@ def run_apply(options: argparse.Namespace) -> int:
         if found.reassign is not None:
             return _reassign(options, "apply", found, begins=True)
     from console.files.staging import file_edits, staging_of
+    from console.files.wanted import Wanted
     from console.plan.plan import marked
     from console.session.operating import read_operations
     from console.session.owned_reading import read_owned
@@ -316,8 +318,9 @@ def run_apply(options: argparse.Namespace) -> int:
     from console.session.reading import read_everything
 
     async def work(session: Session) -> int:
-        classes = found.wanted.connector_classes if found is not None else ()
-        known, code, blocked = await read_everything(session, classes), FAILED, True
+        wishes = found.wanted if found is not None else Wanted()
+        known = await read_everything(session, wishes.connector_classes, wishes.subjects)
+        code, blocked = FAILED, True
         if found is not None:
             owned = await read_owned(known, session.context, partial(read_operations, session))
             wanted = file_edits(found.wanted, known, prune, owned)
@@ -574,7 +577,7 @@ def run_snapshot(options: argparse.Namespace) -> int:
 
     # One pass over live objects that all stay until the end: the cyclic collector would scan them repeatedly.
     gc.disable()
-    known = with_session(options, "snapshot", read_everything)
+    known = with_session(options, "snapshot", partial(read_everything, subjects=()))
     if isinstance(known, int):
         return known
     out = stdout()

@@ -129,7 +129,9 @@ def _looked(options: argparse.Namespace, rules: Sequence[Rule], files: Read | No
     # All objects made here live until the end: the collector would scan them repeatedly.
     gc.disable()
     # Files may have entities of each kind, so with them everything is read.
-    seen = with_session(options, "lint", partial(read_for_lint, rules=RULES if files is not None else rules))
+    needed = RULES if files is not None else rules
+    subjects = files.wanted.subjects if files is not None else ()
+    seen = with_session(options, "lint", partial(read_for_lint, rules=needed, subjects=subjects))
     if isinstance(seen, int):
         return seen
     return _report(seen, rules, files, options)
@@ -148,6 +150,7 @@ def _report(seen: Seen, rules: Sequence[Rule], files: Read | None, options: argp
 
         found = wished(files, seen, [rule for rule in rules if can_look(seen, rule)], alone=options.offline)
         code = left_out(found.staging)
+        missing += found.unjudged
         report = lint(found.after, target, rules, found.counts)
     _print(report, missing, seen.snapshot.cluster.cluster_id or "without an id", files, options)
     return code or (CHANGES if options.exit_code and report.open else DONE)

@@ -1,5 +1,5 @@
-"""The services with HTTP of a context, with the keys ``ssl.*`` of Java's clients: the schema registry
-(``[contexts.NAME.schemas]``) and the workers of Connect (``[contexts.NAME.connect.CLUSTER]``).
+"""The services with HTTP of a context: the schema registry (``[contexts.NAME.schemas]``) and the workers of Connect
+(``[contexts.NAME.connect.CLUSTER]``), with the keys ``ssl.*`` and ``sasl.oauthbearer.*`` of Java's clients.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ import re
 from urllib.parse import urlsplit
 
 from console.admin.settings import HttpSettings, TlsSettings
-from console.contexts.java_client import JAVA_KEYS, tls_settings
+from console.contexts.java_client import BEARER_KEYS, JAVA_KEYS, bearer_settings, tls_settings
 from console.contexts.properties import Values
 
 OWN_KEYS = ("url", "username", "password", "token")
-SSL_KEYS = frozenset(key for key in JAVA_KEYS if key.startswith("ssl."))
+JAVA_SERVICE_KEYS = frozenset(key for key in JAVA_KEYS if key.startswith("ssl.")) | BEARER_KEYS
 _LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
 
 
@@ -48,6 +48,10 @@ def http_settings(values: Values) -> HttpSettings:
         raise values.error(missing, "it is missing: a login by name has username and password")
     if username and ":" in username:
         raise values.error("username", "a login by Basic has no colon in its name")
+    oauth = bearer_settings(values)
+    if oauth is not None and (token is not None or username is not None):
+        key = "token" if token is not None else "username"
+        raise values.error(key, "it is given, and a source of tokens too; remove one of them")
     tls: TlsSettings | None = None
     if url.scheme == "https":
         tls = tls_settings(values)
@@ -58,9 +62,9 @@ def http_settings(values: Values) -> HttpSettings:
             )
     else:
         for key in values:
-            if key.startswith("ssl."):
+            if key.startswith("ssl.") and oauth is None:
                 values.warn(key, "has no effect with a url that is http")
-        if (token or password) and not _LOOPBACK.fullmatch(url.hostname):
+        if (token or password or oauth) and not _LOOPBACK.fullmatch(url.hostname):
             values.warn("url", "is http: the login is sent in the clear; use https")
     return HttpSettings(
         url.hostname,
@@ -70,4 +74,5 @@ def http_settings(values: Values) -> HttpSettings:
         username,
         password,
         token,
+        oauth,
     )

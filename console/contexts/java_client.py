@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from console.admin import settings as admin_settings
 from console.contexts import strimzi_oauth
 from console.contexts.config_providers import PROVIDERS
@@ -314,7 +316,7 @@ def _oauthbearer(values: Values, options: Values) -> admin_settings.SaslSettings
         return _unsecured_token(values, options, extensions)
     if url.lower().startswith("file:"):
         return admin_settings.SaslSettings("OAUTHBEARER", options={"token.endpoint.url": url, **extensions})
-    client_id = values.text("sasl.oauthbearer.client.credentials.client.id") or options.untrimmed("clientId")
+    client_id = values.text(_CLIENT_ID) or options.untrimmed("clientId")
     settings = {"token.endpoint.url": url, **extensions}
     for name in ("scope", "audience"):
         if text := values.text(f"sasl.oauthbearer.{name}") or options.text(name):
@@ -327,7 +329,7 @@ def _oauthbearer(values: Values, options: Values) -> admin_settings.SaslSettings
         settings |= {"assertion": kind, **assertion_options(values)}
         passphrase = values.secret(f"{_ASSERTION}private.key.passphrase")
         return admin_settings.SaslSettings("OAUTHBEARER", client_id, passphrase, options=settings, endpoint_tls=tls)
-    client_secret = values.secret("sasl.oauthbearer.client.credentials.client.secret") or options.secret("clientSecret")
+    client_secret = values.secret(_CLIENT_SECRET) or options.secret("clientSecret")
     if client_id is None or client_secret is None:
         missing = "clientId" if client_id is None else "clientSecret"
         raise _missing_option(
@@ -336,6 +338,37 @@ def _oauthbearer(values: Values, options: Values) -> admin_settings.SaslSettings
             'OAuthBearerLoginModule required clientId="…" clientSecret="${env:CLIENT_SECRET}";',
         )
     return admin_settings.SaslSettings("OAUTHBEARER", client_id, client_secret, options=settings, endpoint_tls=tls)
+
+
+_CREDENTIALS = "sasl.oauthbearer.client.credentials."
+BEARER_KEYS = frozenset(
+    key
+    for key in (*JAVA_KEYS, TOKEN_COMMAND, "sasl.oauthbearer.audience")
+    if key.startswith((_ASSERTION, _CREDENTIALS, TOKEN_COMMAND, _TOKEN_URL))
+    or key in _ENDPOINT_OPTIONS.values()
+    or key in ("sasl.oauthbearer.scope", "sasl.oauthbearer.audience", "sasl.oauthbearer.jwt.retriever.class")
+)
+"""The keys of a token for a service next to the brokers."""
+_CLIENT_ID, _CLIENT_SECRET = (f"{_CREDENTIALS}client.{each}" for each in ("id", "secret"))
+
+
+def bearer_settings(values: Values) -> admin_settings.SaslSettings | None:
+    """Return the source of tokens for a service next to the brokers; None without one. ``ssl.*`` count for the token
+    endpoint too. Raises ContextError.
+    """
+    given = sorted(BEARER_KEYS & set(values))
+    if not given:
+        return None
+    url = values.text(_TOKEN_URL) or ""
+    if TOKEN_COMMAND not in values and not url:
+        raise values.error(_TOKEN_URL, f"it is missing, and {given[0]} is given: the address of a token endpoint")
+    by_secret = url and not url.lower().startswith("file:") and _assertion_kind(values) is None
+    for key in (_CLIENT_ID, _CLIENT_SECRET) if by_secret and TOKEN_COMMAND not in values else ():
+        if not values.text(key):
+            raise values.error(key, "it is missing: a token endpoint wants a client's id and its secret")
+    found = _oauthbearer(values, values.below(_JAAS, {}))
+    tls = tls_settings(values) if any(key.startswith("ssl.") for key in values) else None
+    return replace(found, endpoint_tls=tls)
 
 
 def _milliseconds(options: Values, name: str) -> str | None:

@@ -417,7 +417,7 @@ class _OwnFileReader:
             of_context: the context's properties, which declare providers of secrets.
         """
         from console.contexts.config_providers import is_provider_key
-        from console.contexts.http_services import OWN_KEYS, SSL_KEYS
+        from console.contexts.http_services import JAVA_SERVICE_KEYS, OWN_KEYS
         from console.contexts.properties import Entry
 
         if not isinstance(tree, dict):
@@ -425,8 +425,8 @@ class _OwnFileReader:
         entries = {key: entry for key, entry in of_context.items() if is_provider_key(key)}
         for below, value in _leaves(tree):
             key, place = ".".join(below), self._place(*path, *below)
-            if key not in (*OWN_KEYS, *SSL_KEYS):
-                raise context.ContextError(f"{place}: {unknown_key(key, (*OWN_KEYS, *sorted(SSL_KEYS)))}")
+            if key not in (*OWN_KEYS, *JAVA_SERVICE_KEYS):
+                raise context.ContextError(f"{place}: {unknown_key(key, (*OWN_KEYS, *sorted(JAVA_SERVICE_KEYS)))}")
             entries[key] = Entry(_property_text(key, value, place), place)
         return entries
 

@@ -34,8 +34,8 @@ class Indented(logging.Formatter):
 
 
 FAILED, USAGE = 1, 2
-CONNECT = "connect"
-"""The word before the URLs of Connect's workers."""
+CONNECT, SCHEMAS = "connect", "schemas"
+"""The words before the URLs of Connect's workers, and before that of the schema registry."""
 _DEFAULT_BROKERS = 3
 _STANDARD_INPUT = 0
 
@@ -99,6 +99,11 @@ def add_options(parser: argparse.ArgumentParser, scenario: str = "quiet") -> Non
         action="store_true",
         help="run Kafka Connect next to the cluster: two workers with REST APIs on this host",
     )
+    parser.add_argument(
+        "--schemas",
+        action="store_true",
+        help="run a schema registry next to the cluster, with schemas of the demo's topics; --state does not keep it",
+    )
     parser.add_argument("--still", action="store_true", help="no changes by other clients")
 
 
@@ -106,7 +111,7 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
     """Run until SIGTERM or SIGINT, and return the exit code.
 
     Once all brokers listen, print the bootstrap addresses as one line. Each further cluster of a fleet has a line with
-    its name; separate controllers have one, and the URLs of Connect's workers.
+    its name; separate controllers have one, the URLs of Connect's workers, and the schema registry's.
 
     until_input_ends: also stop at the end of standard input, which comes when the parent process dies.
     """
@@ -149,6 +154,7 @@ def cluster_specs(options: argparse.Namespace) -> dict[str, specs.ClusterSpec]:
         forwarding=not options.no_forwarding,
         profile=PROFILES.get(options.profile),
         connect=specs.ConnectSpec() if options.connect else None,
+        schemas=options.schemas,
     )
     return specs.clusters_of(options.scenario, spec)
 
@@ -169,7 +175,8 @@ def argv_of(options: argparse.Namespace) -> list[str]:
     # The child process runs in another folder.
     pairs = [(flag, value.absolute() if isinstance(value, Path) else value) for flag, value in pairs]
     pairs += [("--fault", fault) for fault in options.fault]
-    flags = [_flag(name) for name in ("no_forwarding", "no_proposals", "connect", "still") if getattr(options, name)]
+    switches = ("no_forwarding", "no_proposals", "connect", "schemas", "still")
+    flags = [_flag(name) for name in switches if getattr(options, name)]
     return [*(str(part) for pair in pairs for part in pair), *flags]
 
 
@@ -200,6 +207,8 @@ async def _serve(clusters: Mapping[str, specs.ClusterSpec], faults: tuple[Fault,
                     lines.append(f"controllers {cluster.bootstrap_controllers}")
                 if cluster.connect_urls:
                     lines.append(f"{CONNECT} {','.join(cluster.connect_urls)}")
+                if cluster.schemas_url:
+                    lines.append(f"{SCHEMAS} {cluster.schemas_url}")
         put("".join(f"{line}\n" for line in lines))
         await stop.wait()
 
@@ -283,15 +292,17 @@ def run_in_process(argv: Sequence[str]) -> Iterator[Reached]:
                 process.wait(START_TIMEOUT)
                 errors.seek(0)
                 raise ClusterProcessFailed(errors.read().strip().removeprefix("kac: ") or "no error message")
-            yield Reached(bootstrap, _connect_urls(process.stdout) if f"--{CONNECT}" in argv else ())
+            urls = _urls(process.stdout, CONNECT) if f"--{CONNECT}" in argv else ()
+            (schemas_url,) = _urls(process.stdout, SCHEMAS) if f"--{SCHEMAS}" in argv else ("",)
+            yield Reached(bootstrap, urls, schemas_url)
         finally:
             _stop_process(process)
 
 
-def _connect_urls(lines: Iterable[str]) -> tuple[str, ...]:
-    """Read the line with the URLs of Connect's workers."""
-    line = next(each for each in lines if each.startswith(f"{CONNECT} "))
-    return tuple(line.removeprefix(f"{CONNECT} ").strip().split(","))
+def _urls(lines: Iterable[str], word: str) -> tuple[str, ...]:
+    """Read on to the line that begins with a word, and return the URLs after it."""
+    line = next(each for each in lines if each.startswith(f"{word} "))
+    return tuple(line.removeprefix(f"{word} ").strip().split(","))
 
 
 def _started_process(argv: Sequence[str], errors: IO[str]) -> subprocess.Popen[str]:

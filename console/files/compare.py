@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from console.answers.results import Column, Row, Table
+from console.files.subjects import values_of
 from console.files.wanted import HIDDEN, Value, Wanted, WantedConnector, WantedTopic
 from console.model.acl import Acl
 from console.model.broker_matrix import BrokerRow
@@ -63,6 +64,8 @@ def _all(left: Wanted, right: Wanted) -> Iterator[Difference]:
         yield from differing(entity, _numbers(left.quotas.get(entity, {})), _numbers(right.quotas.get(entity, {})))
     for resource in sorted({*left.connectors, *right.connectors}):
         yield from differing(resource, *_connectors(left.connectors.get(resource), right.connectors.get(resource)))
+    for resource in sorted({*left.schemas, *right.schemas}):
+        yield from differing(resource, *values_of(left.schemas.get(resource), right.schemas.get(resource)))
     for acl in sorted(left.acls ^ right.acls):
         yield Difference(acl, "", THERE if acl in left.acls else None, THERE if acl in right.acls else None)
 

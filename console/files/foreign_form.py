@@ -63,6 +63,7 @@ _ABOUT = {
     "broker": ("configs",),
     "group": ("configs",),
     "connector": ("connectors",),
+    "schema": ("schemas",),
 }
 """Word in the name of a kind of document -> the kinds of a wanted state in such documents."""
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from console.files.read import Read
-from console.files.staging import Staging, file_edits, staging_of
+from console.files.staging import Staging, file_edits, listed, staging_of
+from console.files.subjects import WantedSubject, unjudged
 from console.lint.rule import Found, Rule, Seen
+from console.model import subjects
 from console.model.changes import NewTopic
 from console.model.codes import BROKER
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym, own_source
 from console.model.inheritance import Inheritance
 from console.model.numbers import long_number
-from console.model.snapshot import Snapshot
+from console.model.parts import Part
+from console.model.snapshot import Snapshot, with_schemas
 from console.plan.compile import predict
 from console.plan.edits import CreateTopic
 from console.plan.plan import EMPTY, stage
@@ -31,6 +35,8 @@ class Wished(NamedTuple):
     """The parts of the files that can't be staged, and so are not in it."""
     counts: Callable[[Rule, Found], bool]
     """Whether a finding is on an entity that the files list, or would not be there without them."""
+    unjudged: tuple[str, ...]
+    """The parts of the files that no rule compares, a line each."""
 
 
 def wished(read: Read, seen: Seen, rules: Iterable[Rule], *, alone: bool = False) -> Wished:
@@ -42,20 +48,51 @@ def wished(read: Read, seen: Seen, rules: Iterable[Rule], *, alone: bool = False
         rules: those that will look.
         alone: whether the cluster is a stand-in, so that only findings on the files' own entities count.
     """
+    no_registry = Part.SCHEMAS in seen.absent and bool(read.schemas)
+    if no_registry:
+        seen = _with_registry(seen, read.schemas)
+    seen = _with_levels(seen, read.schemas)
     now = seen.snapshot
     wanted = file_edits(read.wanted, now, (), owned_by_moves(now))
     report = stage(EMPTY, wanted.edits, now)
-    listed = {target for target, key in read.places if not key}
+    in_files = {target for target, key in read.places if not key}
     there = {(rule.name, found.subject, found.key) for rule in rules for found in rule.find(seen)}
 
     def counts(rule: Rule, found: Found) -> bool:
         new = not alone and (rule.name, found.subject, found.key) not in there
         # Of a broker that other tools' files describe, only the keys that stand there count.
-        return found.subject in listed or (found.subject, found.key) in read.places or new
+        return listed(found.subject) in in_files or (found.subject, found.key) in read.places or new
 
     made = [each.edit.topic for each in report.plan.staged if isinstance(each.edit, CreateTopic)]
     after = replace(seen, snapshot=_placed(predict(now, report.plan), made), accepted=(*seen.accepted, *read.accepted))
-    return Wished(after, staging_of(read, wanted, report, now), counts)
+    lines = unjudged(read.schemas, after.snapshot, alone=no_registry)
+    return Wished(after, staging_of(read, wanted, report, now), counts, tuple(lines))
+
+
+def _with_registry(seen: Seen, wanted: Mapping[ConfigResource, WantedSubject]) -> Seen:
+    """Return the state with a registry that has the earlier versions of files alone."""
+    found: dict[str, subjects.Subject] = {}
+    texts: dict[tuple[str, int], subjects.SchemaSource] = {}
+    for resource, each in wanted.items():
+        numbered = [*enumerate(each.earlier, start=1)]
+        if numbered:
+            versions = tuple(subjects.SchemaVersion(number, kind=text.kind) for number, text in numbered)
+            found[resource.name] = subjects.Subject(resource.name, versions)
+            texts |= {(resource.name, number): text for number, text in numbered}
+    key, default = subjects.COMPATIBILITY, subjects.BACKWARD
+    source = own_source(subjects.subject_resource(""))
+    level = ConfigEntry(key, default, source, synonyms=(Synonym(key, default, source),))
+    listing = subjects.SchemaListing(found, {subjects.subject_resource(""): ConfigSet((level,))})
+    snapshot = replace(with_schemas(seen.snapshot, listing, seen.at), schema_texts=texts)
+    return replace(seen, snapshot=snapshot, absent=seen.absent - {Part.SCHEMAS})
+
+
+def _with_levels(seen: Seen, wanted: Iterable[ConfigResource]) -> Seen:
+    """Return the state with configs of the subjects that do not exist yet: they inherit those of the default."""
+    configs = seen.snapshot.configs
+    default = configs.get(subjects.subject_resource(""), ConfigSet(()))
+    known = {**dict.fromkeys(wanted, default), **configs} if len(default) else configs
+    return replace(seen, snapshot=replace(seen.snapshot, configs=known))
 
 
 def _placed(snapshot: Snapshot, made: Iterable[NewTopic]) -> Snapshot:
@@ -91,5 +128,5 @@ def _default_factor(snapshot: Snapshot) -> int:
 
 def place_of(read: Read, found: Found) -> str:
     """Return the file and line of a finding's key, or of its entity; ``""`` if no file has it."""
-    source, line = read.place(found.subject, found.key)
+    source, line = read.place(listed(found.subject), found.key)
     return f"{source}:{line}" if source else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from console.files.subjects import WantedSubject
 from console.files.wanted import Value, Wanted, WantedConnector, WantedTopic
 from console.lint.acceptance import Acceptance
 from console.model.acl import Acl
@@ -60,6 +61,7 @@ class Read:
     accepted: list[Acceptance] = field(default_factory=list)
     """Findings of lint that stay."""
     connectors: dict[ConfigResource, WantedConnector] = field(default_factory=dict)
+    schemas: dict[ConfigResource, WantedSubject] = field(default_factory=dict)
     described: dict[str, DescribedCluster] = field(default_factory=dict)
     """Name of a cluster -> what resources of its operator say of it; it is no wanted state."""
 
@@ -75,6 +77,7 @@ class Read:
             frozenset(self.alone),
             self.refused,
             connectors=self.connectors,
+            schemas=self.schemas,
         )
 
     def place(self, target: Target, key: str = "") -> tuple[str, int | None]:
@@ -105,7 +108,7 @@ class Read:
     @property
     def is_empty(self) -> bool:
         """Whether it has no wanted state to compare."""
-        return not (self.topics or self.configs or self.quotas or self.acls or self.connectors)
+        return not (self.topics or self.configs or self.quotas or self.acls or self.connectors or self.schemas)
 
     @property
     def is_taken(self) -> bool:
@@ -167,5 +170,6 @@ def for_cluster(read: Read, given: str | None) -> Read:
         cluster=name,
         accepted=[*read.accepted, *part.accepted],
         connectors={**read.connectors, **part.connectors},
+        schemas={**read.schemas, **part.schemas},
         described=read.described,
     )

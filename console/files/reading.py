@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import ValidationError
 
-from console.files import schema
+from console.files import schema, subjects
 from console.files.foreign import DOCUMENT_FORMS, TEXT_FORMS
 from console.files.read import Read
 from console.files.wanted import HIDDEN, Value, WantedConnector, WantedTopic
@@ -27,6 +27,7 @@ from console.model.entity_types import in_sections
 from console.model.java_logs import is_error, without_log_lines
 from console.model.numbers import has_number_form
 from console.model.quota import QuotaEntity
+from console.model.subjects import subject_resource
 from console.plan.values import parse_quota
 from console.safe_files import read_stdin, read_text, why_unread
 
@@ -61,9 +62,9 @@ def read_files(names: Iterable[str], *, described: bool = False) -> Read:
             read, which must not count as an empty wanted state.
     """
     read, problems, source = Read(), list[yaml_places.FileProblem](), ""
-    for source, text in _texts(names, problems):
+    for source, text, folder in _texts(names, problems):
         try:
-            problems += take_text(text, source, read)
+            problems += take_text(text, source, read, folder)
         except yaml_places.FileProblem as problem:
             problems.append(problem)
     if not problems and not read.is_taken and not (described and read.described):
@@ -73,11 +74,12 @@ def read_files(names: Iterable[str], *, described: bool = False) -> Read:
     return read
 
 
-def _texts(names: Iterable[str], problems: list[yaml_places.FileProblem]) -> Iterator[tuple[str, str]]:
+def _texts(names: Iterable[str], problems: list[yaml_places.FileProblem]) -> Iterator[tuple[str, str, FilePath | None]]:
+    """Yield the name, the text and the folder of each file."""
     for name in names:
         if name == STDIN:
             try:
-                yield "standard input", read_stdin(LARGEST)
+                yield "standard input", read_stdin(LARGEST), None
             except ValueError as error:
                 problems.append(yaml_places.FileProblem("standard input", None, f"it can't be read: {error}"))
             continue
@@ -89,13 +91,17 @@ def _texts(names: Iterable[str], problems: list[yaml_places.FileProblem]) -> Ite
             )
         for each in found:
             try:
-                yield str(each), read_text(each, LARGEST)
+                yield str(each), read_text(each, LARGEST), each.parent
             except (OSError, ValueError) as error:
                 problems.append(yaml_places.FileProblem(str(each), None, f"it can't be read: {why_unread(error)}"))
 
 
-def take_text(text: str, source: str, read: Read) -> list[yaml_places.FileProblem]:
-    """Add the wanted state of a file, in any form, to `read`. Returns its problems. Raises FileProblem."""
+def take_text(text: str, source: str, read: Read, folder: FilePath | None = None) -> list[yaml_places.FileProblem]:
+    """Add the wanted state of a file, in any form, to `read`. Returns its problems. Raises FileProblem.
+
+    Args:
+        folder: of the files that it may name; None without one.
+    """
     text = without_log_lines(text)
     beginning = text[:LONGEST_HEAD].lstrip()
     if is_error(beginning.partition("\n")[0]):
@@ -115,7 +121,7 @@ def take_text(text: str, source: str, read: Read) -> list[yaml_places.FileProble
     if not any(forms):
         if len(documents) > 1:
             return [yaml_places.FileProblem(source, documents[1].begins, yaml_places.SECOND_DOCUMENT)]
-        return take(documents[0], read)
+        return take(documents[0], read, folder)
     problems = list[yaml_places.FileProblem]()
     for document, form in zip(documents, forms, strict=True):
         if form is not None:
@@ -129,8 +135,11 @@ def take_text(text: str, source: str, read: Read) -> list[yaml_places.FileProble
     return problems
 
 
-def take(document: yaml_places.Document, read: Read) -> list[yaml_places.FileProblem]:
+def take(document: yaml_places.Document, read: Read, folder: FilePath | None = None) -> list[yaml_places.FileProblem]:
     """Add the wanted state of a document in kac's own form to `read`.
+
+    Args:
+        folder: of the files that it may name; None without one.
 
     Returns:
         Its problems, each with its line. A document that does not match the schema adds nothing; others add all their
@@ -145,17 +154,20 @@ def take(document: yaml_places.Document, read: Read) -> list[yaml_places.FilePro
     except ValidationError:
         return schema.wrong_in(document)
     if not any(getattr(part, name) for name in schema.FilePart.__struct_fields__ if name != "version"):
-        sections = ", ".join(("topics", *(type_.section for type_ in in_sections()), "quotas", "acls", "connectors"))
+        of_entities = (type_.section for type_ in in_sections())
+        sections = ", ".join(("topics", *of_entities, "quotas", "acls", "connectors", "schemas"))
         read.notes.append(
             yaml_places.FileProblem(document.source, 1, "nothing is listed in it", f"list something of {sections}")
         )
-    return list(_entities(part, document, read))
+    return list(_entities(part, document, read, subjects.Neighbours(folder)))
 
 
 # -- entities ------------------------------------------------------------------------------------------------------
 
 
-def _entities(part: schema.FilePart, document: yaml_places.Document, read: Read) -> Iterator[yaml_places.FileProblem]:
+def _entities(
+    part: schema.FilePart, document: yaml_places.Document, read: Read, files: subjects.Neighbours
+) -> Iterator[yaml_places.FileProblem]:
     for name, topic in part.topics.items():
         line = document.line(("topics", name))
         resource = topic_resource(name)
@@ -183,6 +195,8 @@ def _entities(part: schema.FilePart, document: yaml_places.Document, read: Read)
         yield from _acls(acl, number, document, read)
     for name, connector in part.connectors.items():
         yield from _connector(name, connector, document, read)
+    for name, subject in part.schemas.items():
+        yield from _subject(name, subject or schema.SubjectPart(), document, read, files)
     for number, accepted in enumerate(part.lint):
         line = document.line(("lint", number))
         if not accepted.reason.strip():
@@ -205,6 +219,25 @@ def _connector(
     values = {key: value for key, value in _values(part.config).items() if key != "name"}
     read.connectors[resource] = WantedConnector(values, part.state and part.state.upper())
     _remember_keys(read, resource, document, (*place, "config"), part.config)
+
+
+def _subject(
+    name: str, part: schema.SubjectPart, document: yaml_places.Document, read: Read, files: subjects.Neighbours
+) -> Iterator[yaml_places.FileProblem]:
+    place: yaml_places.Path = ("schemas", name)
+    line = document.line(place)
+    resource = subject_resource("" if name == DEFAULT else name)
+    if not name or (resource.is_default and (part.schema or part.file or part.references or part.type)):
+        what = "the default of all subjects has no schema" if name else "a subject has a name"
+        yield yaml_places.FileProblem(document.source, line, what, "write the subject's name")
+        return
+    yield from read.begin(resource, f"schema {name}", document.source, line)
+    wrong: list[tuple[str, str, str]] = []
+    read.schemas[resource] = subjects.wanted_subject(part, files, wrong)
+    for key, what, hint in wrong:
+        at = document.line((*place, key)) if key else line
+        yield yaml_places.FileProblem(document.source, at, what, hint)
+    _remember_keys(read, resource, document, place, (key for key in ("compatibility", "mode") if getattr(part, key)))
 
 
 def _number(count: schema.Count | None) -> int | None:

@@ -123,6 +123,20 @@ class ConnectorPart(_Part, frozen=True, kw_only=True):
     config: Configs
 
 
+class SubjectPart(_Part, frozen=True, kw_only=True):
+    """A subject of the schema registry. file, earlier: paths below the file's own folder. references: each
+    ``NAME:SUBJECT:VERSION``, in the registry's order.
+    """
+
+    type: Literal["AVRO", "PROTOBUF", "JSON"] | None = None
+    schema: str | None = None
+    file: str | None = None
+    references: list[str] = field(default_factory=list)
+    earlier: list[str] = field(default_factory=list)
+    compatibility: str | None = None
+    mode: str | None = None
+
+
 class LintPart(_Part, frozen=True, kw_only=True):
     """Findings of lint that stay: a rule, a glob of the subjects' texts, and the reason."""
 
@@ -157,6 +171,7 @@ class FilePart(_Sections, frozen=True):
     quotas: list[QuotaPart] = field(default_factory=list)
     acls: list[AclPart] = field(default_factory=list)
     connectors: dict[str, ConnectorPart] = field(default_factory=dict)
+    schemas: dict[str, SubjectPart | None] = field(default_factory=dict)
     lint: list[LintPart] = field(default_factory=list)
 
     def section(self, type_: EntityType) -> Entities:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from console.files import subjects as files_subjects
 from console.files import wanted as files_wanted
 from console.files.read import Read
 from console.files.writing import DEFAULT
@@ -22,6 +23,7 @@ from console.model.parts import Part
 from console.model.quota import USER, QuotaEntity
 from console.model.secret import MaybeSecret, Secret
 from console.model.snapshot import Snapshot, settled_topics
+from console.model.subjects import MODE, SubjectTarget, subject_resource
 from console.model.system_topics import is_kafkas_own
 from console.model.yaml_places import FileProblem
 from console.plan import edits as plan_edits
@@ -91,7 +93,7 @@ def file_edits(
         owned: configs of running moves, from `session.owned_reading.read_owned`: they stay unchanged.
 
     Returns:
-        Edits in the order topics, configs, quotas, ACLs, connectors, pruned ones. Nothing is validated here:
+        Edits in the order topics, configs, quotas, ACLs, connectors, schemas, pruned ones. Nothing is validated here:
         staging may refuse one.
     """
     edits: list[plan_edits.Edit] = []
@@ -117,6 +119,9 @@ def file_edits(
     for resource, connector in wanted.connectors.items():
         for each in _connector(resource, connector, snapshot, wanted.partial):
             (obstacles if isinstance(each, Obstacle) else edits).append(each)  # type: ignore[arg-type]
+    of_schemas, wrong = _schemas(wanted.schemas, snapshot)
+    edits += of_schemas
+    obstacles += wrong
     pruned: dict[plan_edits.Slot, Pruned] = {}
     spared: list[str] = []
     left = {
@@ -255,6 +260,37 @@ def _secret_of_new(named: ConfigResource, key: str, name: str) -> Obstacle:
     return Obstacle(named, key, f"{key} is secret, and without it no connector is created; {how}", secret=True)
 
 
+def _schemas(
+    wanted: Mapping[ConfigResource, files_subjects.WantedSubject], snapshot: Snapshot
+) -> tuple[list[plan_edits.Edit], list[Obstacle]]:
+    """Return the edits of subjects, levels first, and the obstacles. A registry that failed is among what is unread."""
+    configs: list[plan_edits.Edit] = []
+    versions: list[plan_edits.Edit] = []
+    obstacles: list[Obstacle] = []
+    if Part.SCHEMAS not in snapshot.read_at:
+        failed = any(each.part == Part.SCHEMAS for each in snapshot.failures)
+        why = "the context has no schema registry: add its address, [contexts.NAME.schemas] url"
+        return [], [] if failed else [Obstacle(resource, "", why) for resource in wanted]
+    default = snapshot.configs.get(subject_resource(""))
+    has_modes = default is not None and default.get(MODE) is not None
+    for resource, each in wanted.items():
+        # A registry without modes accepts everything, as this one does.
+        values = {key: of for key, of in each.configs.items() if has_modes or (key, of) != (MODE, "READWRITE")}
+        # The default of all always has values.
+        open_keys = {resource} if resource.is_default else set()
+        for found in _configs(resource, values, snapshot, open_keys):
+            (obstacles if isinstance(found, Obstacle) else configs).append(found)  # type: ignore[arg-type]
+        edit = None if each.schema is None else files_subjects.other_version(resource.name, each.schema, snapshot)
+        if isinstance(edit, str):
+            obstacles.append(Obstacle(resource, "", edit))
+        elif edit is not None:
+            versions.append(edit)
+            if values.get(MODE, "").startswith("READONLY"):
+                why = f"in mode {values[MODE]} no new version is accepted: leave the mode out until it is registered"
+                obstacles.append(Obstacle(resource, MODE, why))
+    return [*configs, *versions], obstacles
+
+
 def _in_cluster(named: ConfigResource, snapshot: Snapshot) -> ConfigResource | None:
     """Return a connector with its cluster: the only one, if the file names none; None if there are others."""
     cluster, name = connect.split_name(named.name)
@@ -311,6 +347,9 @@ def _unlisted(prune: Prune, wanted: files_wanted.Wanted, now: files_wanted.Wante
                 listed = {resource.name, own} & stay or resource in wanted.alone
                 if not listed and _goes(resource.name, prune):
                     yield _Unlisted("connectors", (plan_edits.DeleteConnector(resource.name),))
+        case "schemas":
+            unlisted = (each.name for each in now.schemas if each.name and each not in wanted.schemas)
+            yield from (_Unlisted("schemas", (plan_edits.DropSchema(name),)) for name in unlisted if _goes(name, prune))
         case "acls":
             users = {f"User:{target.name_of(USER)}" for target in wanted.alone if isinstance(target, QuotaEntity)}
             left = (acl for acl in sorted(now.acls - wanted.acls) if acl.principal not in users)
@@ -332,6 +371,7 @@ def _sections(wanted: files_wanted.Wanted) -> Mapping[str, Collection[object]]:
         "topics": [*wanted.topics],
         "acls": [*wanted.acls],
         "connectors": [*wanted.connectors],
+        "schemas": [each for each in wanted.schemas if each.name],
     }
     entities: list[ConfigResource | QuotaEntity] = [*wanted.configs, *wanted.quotas]
     for each in entities:
@@ -400,15 +440,22 @@ def staging_of(read: Read, found: FileEdits, report: StageReport, snapshot: Snap
     """
     problems = [_problem(read, each.target, each.key, each.message) for each in found.obstacles if not each.secret]
     problems += [
-        _problem(read, subject(each.edit.target), each.edit.key, each.reason, each.remedy) for each in report.refused
+        _problem(read, listed(each.edit.target), each.edit.key, each.reason, each.remedy) for each in report.refused
     ]
     unread = tuple(
         f"{each.part} {each.entity}: {each.failure}".strip()
         for each in snapshot.failures
-        if each.part in files_wanted.PARTS and (each.part != Part.CONNECT or read.connectors)
+        if each.part in files_wanted.PARTS
+        and (each.part != Part.CONNECT or read.connectors)
+        and (each.part != Part.SCHEMAS or read.schemas)
     )
     secrets = tuple(_problem(read, each.target, each.key, each.message) for each in found.obstacles if each.secret)
     return Staging(report, tuple(problems), secrets, unread, found.spared, tuple(files_wanted.owned_lines(found.left)))
+
+
+def listed(target: Target) -> Target:
+    """Return the entity that files list for a target."""
+    return target.resource if isinstance(target, SubjectTarget) else subject(target)
 
 
 def _problem(read: Read, target: Target, key: str, message: str, hint: str = "") -> FileProblem:

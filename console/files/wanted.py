@@ -1,4 +1,5 @@
-"""The wanted state of a cluster: topics, overrides, quotas, ACLs, connectors; and the conversion of a snapshot to one.
+"""The wanted state of a cluster: topics, overrides, quotas, ACLs, connectors, schemas; and the conversion of a snapshot
+to one.
 
 It has no inherited values.
 """
@@ -12,6 +13,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from console.files.subjects import WantedSubject, listed_subjects, wanted_subjects
 from console.model import config, connect
 from console.model.acl import Acl
 from console.model.changes import Target
@@ -26,11 +28,11 @@ from console.present import names
 # The wanted state of a cluster: topics, overrides, quotas and ACLs, without inherited values.
 
 
-PARTS = frozenset({Part.TOPICS, Part.CONFIGS, Part.QUOTAS, Part.ACLS, Part.RESOURCES, Part.CONNECT})
+PARTS = frozenset({Part.TOPICS, Part.CONFIGS, Part.QUOTAS, Part.ACLS, Part.RESOURCES, Part.CONNECT, Part.SCHEMAS})
 """The parts of a snapshot for a wanted state."""
 MOST_LINES = 20
 """The most entities with configs of running moves to list."""
-KINDS = ("topics", "configs", "quotas", "acls", "connectors")
+KINDS = ("topics", "configs", "quotas", "acls", "connectors", "schemas")
 """The kinds of entities in a wanted state."""
 
 
@@ -76,7 +78,8 @@ class Wanted(Struct, frozen=True):
     its wanted state is unknown, so nothing of the kind is pruned. owned: for a cluster's state, configs of running
     moves,
     which are not part of it, each with a line that names the move (`plan.stale_throttles.owned_by_moves`). connectors:
-    by their config resources; one without a cluster in its name is of the only Connect cluster.
+    by their config resources; one without a cluster in its name is of the only Connect cluster. schemas: by their
+    config resources.
     """
 
     topics: Mapping[str, WantedTopic] = field(default_factory=dict)
@@ -88,6 +91,7 @@ class Wanted(Struct, frozen=True):
     refused: Mapping[str, FileProblem] = field(default_factory=dict)
     owned: Mapping[config.ConfigPlace, str] = field(default_factory=dict)
     connectors: Mapping[config.ConfigResource, WantedConnector] = field(default_factory=dict)
+    schemas: Mapping[config.ConfigResource, WantedSubject] = field(default_factory=dict)
 
     @property
     def connector_classes(self) -> frozenset[tuple[str, str]]:
@@ -96,6 +100,11 @@ class Wanted(Struct, frozen=True):
             (connect.split_name(each.name)[0], of.config.get(connect.CLASS)) for each, of in self.connectors.items()
         )
         return frozenset((cluster, name) for cluster, name in found if isinstance(name, str))
+
+    @property
+    def subjects(self) -> frozenset[str]:
+        """The subjects that are listed or referred to."""
+        return listed_subjects(self.schemas)
 
 
 def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
@@ -110,6 +119,7 @@ def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
         wanted.refused,
         wanted.owned,
         {} if Part.CONNECT in parts else wanted.connectors,
+        {} if Part.SCHEMAS in parts else wanted.schemas,
     )
 
 
@@ -147,6 +157,7 @@ def wanted_of(snapshot: Snapshot, owned: Mapping[config.ConfigPlace, str] | None
         frozenset(snapshot.acls),
         owned=owned,
         connectors=dict(_connectors(snapshot)),
+        schemas=dict(wanted_subjects(snapshot)),
     )
 
 

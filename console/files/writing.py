@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from types import MappingProxyType
 
+from console.files.subjects import WantedSubject
 from console.files.wanted import HIDDEN, Value, Wanted, WantedConnector, WantedTopic, owned_lines
 from console.model.acl import Acl
 from console.model.codes import AclResourceType, Permission
@@ -48,6 +49,7 @@ def yaml_text(wanted: Wanted, title: str, unread: Iterable[str] = (), notes: Not
         _quotas(wanted.quotas),
         _acls(wanted.acls),
         _connectors(wanted.connectors),
+        _subjects(wanted.schemas),
     ):
         lines += section
     return "\n".join(lines) + "\n"
@@ -92,6 +94,28 @@ def _connectors(connectors: Mapping[ConfigResource, WantedConnector]) -> Iterato
         if wanted.state not in (None, RUNNING):
             yield f"    state: {wanted.state.lower()}"
         yield from _block("config", wanted.config, "    ")
+
+
+def _subjects(subjects: Mapping[ConfigResource, WantedSubject]) -> Iterator[str]:
+    if subjects:
+        yield "schemas:"
+    for resource in sorted(subjects):
+        wanted = subjects[resource]
+        source = wanted.schema
+        name = key_text(DEFAULT if resource.is_default else resource.name)
+        yield f"  {name}:" + ("" if source is not None or wanted.configs else " {}")
+        if source is not None:
+            yield f"    type: {source.kind}"
+            yield f"    schema: {_single_quoted(source.text)}"
+            if source.references:
+                yield "    references:"
+                yield from (f"      - {quoted(each.text)}" for each in source.references)
+        yield from (f"    {key}: {quoted(wanted.configs[key])}" for key in sorted(wanted.configs))
+
+
+def _single_quoted(text: str) -> str:
+    """Return a text in single quotes, in which the quotes of JSON need no escapes; as `quoted` if it can't be there."""
+    return f"'{text.replace(chr(39), chr(39) * 2)}'" if text.isprintable() else quoted(text)
 
 
 def _order(resource: ConfigResource) -> tuple[int, str]:

@@ -36,6 +36,8 @@ class Needs(Struct, frozen=True):
     changes_connectors: whether connectors are changed: in a context without Connect clusters none exists then.
     connector_classes: Connect clusters with classes, for the keys that these define. connector_offsets: connectors.
     schema_texts: subjects, for the texts of their versions, with those that these refer to.
+    schemas_in: topics, for the schemas that their newest records name; schema_users: subjects, for the topics whose
+    newest records name them.
     nodes: ids named as brokers, to find out whether those without a broker are controllers.
     """
 
@@ -65,6 +67,8 @@ class Needs(Struct, frozen=True):
     users_of: frozenset[str] = frozenset()
     nodes: frozenset[int] = frozenset()
     schema_texts: frozenset[str] = frozenset()
+    schemas_in: frozenset[str] = frozenset()
+    schema_users: frozenset[str] = frozenset()
 
     def __or__(self, other: Needs) -> Needs:
         return Needs(*(getattr(self, name) | getattr(other, name) for name in Needs.__struct_fields__))

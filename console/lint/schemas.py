@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from console.lint.rule import Found, Rule, Seen
 from console.model import subjects
-from console.model.avro_compatibility import problems
-from console.model.config import entry_in, own_value
+from console.model.avro_compatibility import breaks, problems
+from console.model.config import entry_in, own_value, topic_resource
 from console.model.numbers import first_few
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
@@ -41,6 +41,16 @@ def _unused(seen: Seen) -> Iterator[Found]:
             yield Found(subjects.SubjectTarget(name), what, advice="delete it softly if no other cluster uses it")
 
 
+def _bare(seen: Seen) -> Iterator[Found]:
+    """Yield topics with a subject of their name, whose newest records, as far as they were read, lack a schema."""
+    for topic, sample in sorted(seen.snapshot.schema_samples.items()):
+        subject = seen.snapshot.schemas.get(f"{topic}-value")
+        if sample.bare and subject is not None and not subject.is_deleted and topic in seen.snapshot.topics:
+            what = f"{sample.bare} of its {sample.records} newest records have a value without a schema"
+            advice = f"look at its records, and for the producer that does not use {subject.name}"
+            yield Found(topic_resource(topic), what, advice=advice)
+
+
 def _breaking(seen: Seen) -> Iterator[Found]:
     """Yield subjects with versions that can't be read by readers with the version before or after them."""
     for name in sorted(seen.snapshot.schemas):
@@ -52,6 +62,20 @@ def _breaking(seen: Seen) -> Iterator[Found]:
                 advice = f"describe schema {name} shows the differences; keep readers of both until the old records end"
                 yield Found(subjects.SubjectTarget(name), first_few(lines, 2), advice=advice)
                 break
+
+
+def _refused(seen: Seen) -> Iterator[Found]:
+    """Yield subjects whose newest version their level refuses, by the versions before it."""
+    for name in sorted(seen.snapshot.schemas):
+        versions = read_versions(seen.snapshot, name)
+        if not versions:
+            continue
+        *before, (number, newest) = versions
+        level = subjects.level_of(seen.snapshot.configs, name)
+        if lines := [str(each) for each in breaks(level, newest, before)]:
+            what = f"version {number} is not {level}: {first_few(lines, 2)}"
+            advice = "correct the schema, or set the level that is meant"
+            yield Found(subjects.SubjectTarget(name), what, advice=advice)
 
 
 RULES = (
@@ -73,6 +97,27 @@ RULES = (
         why="It may be of a topic that was deleted, and is registered for the next one of that name",
         find=_unused,
         reads=(Part.SCHEMAS, Part.TOPICS),
+        source=AVRO_RESOLUTION,
+    ),
+    Rule(
+        name="records-without-schema",
+        severity=Severity.WARNING,
+        certainty=Certainty.POSSIBLE,
+        title="a topic with a subject whose newest records, as far as they were read, have no schema",
+        why="A reader that expects the schema's id fails at the first such record",
+        find=_bare,
+        reads=(Part.SCHEMAS, Part.TOPICS),
+        source=AVRO_RESOLUTION,
+    ),
+    Rule(
+        name="schema-refused",
+        severity=Severity.HIGH,
+        certainty=Certainty.LIKELY,
+        title="a subject whose newest version its own compatibility level refuses",
+        why="A registry that has the versions before it does not register it, and readers for which the level was set "
+        "fail",
+        find=_refused,
+        reads=(Part.SCHEMAS,),
         source=AVRO_RESOLUTION,
     ),
     Rule(

@@ -8,6 +8,7 @@ types are compared without their namespaces, and a union has to be readable in e
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count, islice
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -30,6 +31,10 @@ MOST_TYPES = 20_000
 """Most types and fields of a schema."""
 MOST_PATHS = 2_000
 """Most places of a schema that are compared for display."""
+MOST_COMPARISONS = 100_000
+"""Most pairs of types that are compared of two schemas: some tenths of a second."""
+MOST_PROBLEMS = 100
+"""Most problems of two records that are told."""
 ITEMS, VALUES = "[]", "{}"
 """The steps of a path into an array and into a map."""
 
@@ -226,14 +231,23 @@ def problems(reader: AvroSchema, writer: AvroSchema) -> tuple[Problem, ...]:
 
 
 class _Resolution:
-    """The comparison of a reader's schema with a writer's. open: the pairs of records that are being compared."""
+    """The comparison of a reader's schema with a writer's.
+
+    known: pairs of records -> their problems, with paths from there; empty while they are compared. A record that many
+    fields have is compared once, as Java does: else a chain of 30 records would take 2^30 comparisons.
+    """
 
     def __init__(self, reader: AvroSchema, writer: AvroSchema) -> None:
         self._reader, self._writer = reader, writer
-        self._open: set[tuple[str, str]] = set()
+        self._known: dict[tuple[str, str], tuple[Problem, ...]] = {}
+        self._left = MOST_COMPARISONS
 
     def between(self, reads: AvroType, wrote: AvroType, path: str) -> Iterator[Problem]:
-        """Yield the problems of a reader's type with a writer's."""
+        """Yield the problems of a reader's type with a writer's; that they are not known, once there are too many."""
+        self._left -= 1
+        if self._left <= 0:
+            yield Problem("", "they have too many types to be compared: what else differs is not known")
+            return
         reads, wrote = self._reader.meant(reads), self._writer.meant(wrote)
         if wrote.kind == "union":
             for branch in wrote.parts:
@@ -269,19 +283,19 @@ class _Resolution:
 
     def _of_records(self, reads: AvroType, wrote: AvroType, path: str) -> Iterator[Problem]:
         pair = (reads.name, wrote.name)
-        if pair in self._open:
-            return
-        self._open.add(pair)
-        try:
-            written = {each.name: each for each in wrote.fields}
-            for field in reads.fields:
-                found = next((written[name] for name in (field.name, *field.aliases) if name in written), None)
-                if found is not None:
-                    yield from self.between(field.type, found.type, f"{path}/{field.name}")
-                elif field.default is None:
-                    yield Problem(f"{path}/{field.name}", "the writer has no such field, and it has no default")
-        finally:
-            self._open.discard(pair)
+        if pair not in self._known:
+            self._known[pair] = ()
+            self._known[pair] = tuple(islice(self._of_fields(reads, wrote), MOST_PROBLEMS))
+        yield from (Problem(f"{path}{each.path}", each.why) for each in self._known[pair])
+
+    def _of_fields(self, reads: AvroType, wrote: AvroType) -> Iterator[Problem]:
+        written = {each.name: each for each in wrote.fields}
+        for field in reads.fields:
+            found = next((written[name] for name in (field.name, *field.aliases) if name in written), None)
+            if found is not None:
+                yield from self.between(field.type, found.type, f"/{field.name}")
+            elif field.default is None:
+                yield Problem(f"/{field.name}", "the writer has no such field, and it has no default")
 
 
 def _is_named_alike(reads: AvroType, wrote: AvroType) -> bool:
@@ -401,9 +415,11 @@ def _by_path(found: Iterable[Problem]) -> dict[str, str]:
 def _places(schema: AvroSchema) -> dict[str, _Seen]:
     """Return path -> the type there; a record that contains itself is entered once."""
     found: dict[str, _Seen] = {}
+    entered = count()
 
     def enter(type_: AvroType, path: str, default: str | None, inside: frozenset[str]) -> None:
-        if len(found) >= MOST_PATHS:
+        # The records of a union may have the same places, so that steps are counted too.
+        if len(found) >= MOST_PATHS or next(entered) >= MOST_COMPARISONS:
             return
         type_ = schema.meant(type_)
         known = found.get(path)

@@ -54,6 +54,7 @@ class FileForm(Enum):
     ENTRIES = "name -> key -> value"
     QUOTAS = "a list of entities and their limits"
     CONNECTORS = "name -> state and config"
+    SUBJECTS = "name -> schema, references, compatibility and mode"
 
 
 class NameForm(NamedTuple):
@@ -314,6 +315,8 @@ ENTITY_TYPES = (
         route=Route.SCHEMAS,
         sources=(1002, _DEFAULT_SUBJECT, _DEFAULT),
         default_source=_DEFAULT_SUBJECT,
+        section="schemas",
+        form=FileForm.SUBJECTS,
         keys=(
             KnownKey("compatibility", "STRING", "BACKWARD", _LEVELS),
             KnownKey("mode", "STRING", "READWRITE", _MODES),

@@ -19,6 +19,7 @@ _APICURIOS = {KEY_HEADER: b"apicurio.key.", VALUE_HEADER: b"apicurio.value."}
 _PROTOBUF_TYPES = {KEY_HEADER: b"apicurio.protobuf.type.key", VALUE_HEADER: b"apicurio.protobuf.type"}
 GLOBAL_ID, CONTENT_ID, APICURIO_ID = "Apicurio global id", "Apicurio content id", "Apicurio id"
 """The last one comes before a payload, and is a global id unless the producer is configured otherwise."""
+APICURIOS = (GLOBAL_ID, CONTENT_ID, APICURIO_ID)
 GLUE, ARTIFACT, FINGERPRINT = "AWS Glue version", "Apicurio artifact", "Avro fingerprint"
 FRAME_BEGINS = frozenset({b"\x00", b"\x03", b"\xc3"})
 """The first bytes of contents with a reference in front; without a header, no others have one."""
@@ -209,6 +210,14 @@ class Schema(Struct, frozen=True):
 
 
 _OF_JSON_SCHEMA = ("object", "integer", "number")
+
+
+_BY_ENDING = {".avsc": AVRO, ".proto": PROTOBUF}
+
+
+def kind_by_ending(name: str) -> str | None:
+    """Return the kind of the schema in a file, by the file's name; None for another ending."""
+    return next((kind for ending, kind in _BY_ENDING.items() if name.endswith(ending)), None)
 
 
 def kind_of(text: str, told: str | None) -> str:

@@ -25,6 +25,7 @@ from console.model.tokens import DelegationToken
 
 if TYPE_CHECKING:
     from console.model.lag_trend import LagTrend
+    from console.model.schema_samples import SchemaSample
     from console.model.transactions import Transactions
 
 TopicPartition = tuple[str, int]
@@ -54,6 +55,7 @@ class Snapshot(Struct, frozen=True):
     offsets_at: (topic, partition, ms since 1970) -> offset of its first record that is not older, -1 without such a
     record, for the requested times.
     schema_texts: (subject, version) -> its text, for the versions that were requested.
+    schema_samples: topic -> the schemas that its newest records name, for the topics that were requested.
     transactions: (topic, partition) -> its last poll; a poll covers many partitions.
     rates: the rates between two polls of offsets and log dirs; empty after one poll.
     observer_rules: the rules for replicas that are outside of the ISR by design, of the topics that have such rules.
@@ -81,6 +83,7 @@ class Snapshot(Struct, frozen=True):
     connector_offsets: Mapping[str, tuple[model_connect.ConnectorOffset, ...]] = field(default_factory=dict)
     schemas: Mapping[str, Subject] = field(default_factory=dict)
     schema_texts: Mapping[tuple[str, int], SchemaSource] = field(default_factory=dict)
+    schema_samples: Mapping[str, SchemaSample] = field(default_factory=dict)
     groups: Mapping[str, model_cluster.Group] = field(default_factory=dict)
     had_members: frozenset[str] = frozenset()
     lags: Mapping[str, model_cluster.GroupLag] = field(default_factory=dict)

@@ -194,6 +194,11 @@ class SubjectTarget(OwnTarget, frozen=True):
         version = "" if self.version is None else f" version {self.version}" if self.version else " (new version)"
         return f"schema {self.name}{version}"
 
+    @property
+    def resource(self) -> ConfigResource:
+        """The subject's config resource, by which files list it."""
+        return subject_resource(self.name)
+
 
 class AlterSchemaConfigs(ChangeRequest, frozen=True):
     """Changes of compatibility levels and modes: PUT or DELETE for each key."""

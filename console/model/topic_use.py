@@ -9,13 +9,15 @@ from console.model import connect
 from console.model.authorizer import covers, grants, pattern_of
 from console.model.codes import AclOperation, AclResourceType
 from console.model.config import ConfigSet
-from console.model.numbers import json_text
+from console.model.numbers import commas, json_text
 from console.model.parts import Part
 from console.model.record_conditions import ConditionError, condition
+from console.model.schema_use import subjects_in
 from console.model.snapshot import Snapshot
+from console.model.subjects import topics_of
 from console.model.system_topics import system_topic
 
-READS, WRITES, KEEPS = "reads", "writes", "keeps state in"
+READS, WRITES, KEEPS, DESCRIBES = "reads", "writes", "keeps state in", "describes"
 Sure = Literal["sure", "likely", "possible"]
 _ORDER = ("sure", "likely", "possible")
 _TOPIC, _WRITE = AclResourceType.parse("TOPIC"), AclOperation.parse("WRITE")
@@ -24,8 +26,8 @@ _TOPIC, _WRITE = AclResourceType.parse("TOPIC"), AclOperation.parse("WRITE")
 class TopicUse(NamedTuple):
     """A use of a topic.
 
-    what: `READS`, `WRITES` or `KEEPS`. who: as ``connector main/orders``, ``group billing``, ``User:etl``. why: the
-    sign of it.
+    what: `READS`, `WRITES`, `KEEPS` or `DESCRIBES`. who: as ``connector main/orders``, ``group billing``, ``User:etl``.
+    why: the sign of it.
     """
 
     what: str
@@ -67,6 +69,7 @@ def _uses(snapshot: Snapshot, topic: str) -> Iterator[TopicUse]:
     yield from _of_connectors(snapshot, topic)
     yield from _of_groups(snapshot, topic)
     yield from _of_producers(snapshot, topic)
+    yield from _of_schemas(snapshot, topic)
 
 
 def _of_connectors(snapshot: Snapshot, topic: str) -> Iterator[TopicUse]:
@@ -134,6 +137,16 @@ def _of_groups(snapshot: Snapshot, topic: str) -> Iterator[TopicUse]:
             yield TopicUse(READS, f"group {name}", "sure", f"members have its partitions{of}")
         elif lag is not None and any(each.topic == topic and each.committed >= 0 for each in lag.partitions):
             yield TopicUse(READS, f"group {name}", "sure", f"it committed offsets, no member has it now{of}")
+
+
+def _of_schemas(snapshot: Snapshot, topic: str) -> Iterator[TopicUse]:
+    for name, use in subjects_in(snapshot, topic):
+        versions = f", version {commas(use.versions)}" if use.versions else ""
+        why = f"its ids are in {use.matching} of the {use.records} newest records, as {use.part}{versions}"
+        yield TopicUse(DESCRIBES, f"schema {name}", "sure", why)
+    for name, subject in snapshot.schemas.items():
+        for by_name in topics_of(subject, (topic,)) if not subject.is_deleted else ():
+            yield TopicUse(DESCRIBES, f"schema {name}", "likely", f"by name: {by_name.why}, {by_name.part}")
 
 
 def _of_producers(snapshot: Snapshot, topic: str) -> Iterator[TopicUse]:

@@ -123,7 +123,8 @@ def singly(some: Iterable[Staged]) -> Iterable[Group]:
 
 
 Steps = Callable[[Sequence[Staged], Facts], list[Step]]
-"""(staged, facts) -> their requests, as few as the controller's limits allow; each edit in exactly one."""
+"""(staged, facts) -> their requests, as few as the controller's limits allow; each edit in exactly one.
+`Step.after` has places among these requests."""
 
 
 def together(request: Callable[[list[Staged]], ChangeRequest], what: str = "records") -> Steps:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from console.model import subjects
+from console.model import schema_use, subjects
 from console.model.avro_compatibility import SAME, Difference, compare
 from console.model.config import ConfigSet, own_value
-from console.model.numbers import first_few
+from console.model.numbers import commas, first_few
 from console.model.schemas import AVRO
 from console.model.snapshot import Snapshot
 from console.model.topic_readers import TopicLags
@@ -286,16 +286,16 @@ def schema_lines(snapshot: Snapshot, row: SchemaRow) -> list[Line]:
     told: list[tuple[str, str]] = []
     if subject.is_deleted:
         told.append(("deleted", "softly: records are still decoded by its ids; undelete schema registers it again"))
-    for use in row.topics:
-        how = use.why if use.is_sure else f"likely: {use.why}"
-        told.append(("used by", f"topic {use.topic}, {use.part} ({how})"))
-    if not row.topics:
+    by_ids = schema_use.id_uses(snapshot, subject)
+    told += [("used by", line) for line in _used_by(snapshot, row, by_ids)]
+    if not row.topics and not by_ids:
         by_record = "any topic may use it: its name is its record's (RecordNameStrategy)"
         topic = subjects.named_topic(subject.name)
         missing = f"no topic: there is none named {topic}" if topic else "no topic has its name"
         told.append(("used by", by_record if subjects.is_by_record(subject) else missing))
     lags = TopicLags().after(snapshot)
-    readers = sorted({group for use in row.topics for group, _ in lags.readers(use.topic)})
+    topics = {use.topic for use in row.topics} | {use.topic for use in by_ids}
+    readers = sorted({group for topic in topics for group, _ in lags.readers(topic)})
     if readers:
         told.append(("read by", f"{plural(len(readers), 'group')}: {first_few(readers, MOST_NAMED)}"))
     users = [
@@ -307,6 +307,36 @@ def schema_lines(snapshot: Snapshot, row: SchemaRow) -> list[Line]:
     if row.nothing_checked:
         told.append(("not checked", "compatibility is NONE: the registry accepts a version that no reader can read"))
     return [[(f"{name:<15}", "muted"), (clean(value, 600), "")] for name, value in told]
+
+
+def _used_by(snapshot: Snapshot, row: SchemaRow, by_ids: Sequence[schema_use.IdUse]) -> Iterator[str]:
+    """Yield the topics that use a subject, by name, and by the ids in the records that were read."""
+    for use in row.topics:
+        how = use.why if use.is_sure else f"likely: {use.why}"
+        sample = snapshot.schema_samples.get(use.topic)
+        seen = [_ids_text(each) for each in by_ids if each.topic == use.topic]
+        if sample is not None and not seen:
+            seen = [f"none of the {sample.records} newest records has its ids"]
+        yield f"topic {use.topic}, {use.part} (by name: {'; '.join((how, *seen))})"
+    named = {use.topic for use in row.topics}
+    yield from (f"topic {each.topic} ({_ids_text(each)})" for each in by_ids if each.topic not in named)
+
+
+def _ids_text(use: schema_use.IdUse) -> str:
+    versions = f", version {first_few([*map(str, use.versions)], 5)}" if use.versions else ""
+    return f"by the ids of {use.matching} of the {use.records} newest records, {use.part}{versions}"
+
+
+ID_USES: columns.Columns[schema_use.IdUse] = columns.Columns(
+    columns.Column("topic", columns.TOLD, lambda row: row.topic),
+    columns.Column("part", columns.TOLD, lambda row: row.part, "word"),
+    columns.Column("records", columns.TOLD, lambda row: row.matching, "number", title="Records with its ids"),
+    columns.Column("read", columns.TOLD, lambda row: row.records, "number", title="Records read"),
+    columns.Column(
+        "versions", columns.TOLD, lambda row: [*row.versions], text=lambda row: commas(row.versions) or NOTHING
+    ),
+)
+"""The topics whose newest records have a subject's ids."""
 
 
 def version_lines(subject: subjects.Subject) -> list[Line]:

@@ -35,11 +35,14 @@ MOST_SUBJECTS = 100
 _LARGE = frozenset({Part.QUOTAS, Part.ACLS, Part.LOG_DIRS})
 
 
-async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule], old: timedelta | None = None) -> Seen:
+async def read_for_lint(
+    reader: SnapshotReader, rules: Iterable[Rule], old: timedelta | None = None, subjects: Iterable[str] = ()
+) -> Seen:
     """Read all parts that rules need, but for those that the reader's snapshot has.
 
     Args:
         old: age from which on a part is read again; None: never.
+        subjects: those whose versions are compared in any case.
 
     Raises:
         Refused: it is the wrong cluster.
@@ -65,8 +68,8 @@ async def read_for_lint(reader: SnapshotReader, rules: Iterable[Rule], old: time
     for some in (parts - _LARGE, parts & _LARGE):
         await asyncio.gather(*map(read, sorted(some)))
     if Part.SCHEMAS in needed:
-        names = [*reader.snapshot.schemas][:MOST_SUBJECTS]
-        await reader.keep(read_schema_texts(reader.client, reader.snapshot, names))
+        names = dict.fromkeys([*subjects, *[*reader.snapshot.schemas][:MOST_SUBJECTS]])
+        await reader.keep(read_schema_texts(reader.client, reader.snapshot, names, whole=bool(subjects)))
     resources = [*_resources(reader.snapshot, types)]
     if GROUP in types:
         resources += await reader.list_resources((GROUP,))

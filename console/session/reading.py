@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Iterator
+from collections.abc import Awaitable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from console.language.snapshot_parts import Needs, one_broker, one_topic
@@ -71,6 +71,15 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
             await session.keep(snapshot_reader.read_transactions(session.client, held.places))
     if need.schema_texts:
         await session.keep(snapshot_reader.read_schema_texts(session.client, session.snapshot, need.schema_texts))
+    if need.schemas_in or need.schema_users:
+        from console.model.schema_use import candidates
+
+        users = {topic for subject in need.schema_users for topic in candidates(session.snapshot, subject)}
+        await session.keep(
+            snapshot_reader.read_schema_samples(
+                session.client, session.context, session.snapshot, need.schemas_in | users
+            )
+        )
     for topic in sorted(need.tiered):
         await session.read_tiered(topic)
     lost = _in_trouble(session.snapshot, need.replica_logs)
@@ -190,11 +199,14 @@ def _dependent(snapshot: Snapshot, need: Needs) -> Iterator[ConfigResource]:
         yield topic
 
 
-async def read_everything(session: Session, classes: Iterable[tuple[str, str]] = ()) -> Snapshot:
+async def read_everything(
+    session: Session, classes: Iterable[tuple[str, str]] = (), subjects: Collection[str] | None = None
+) -> Snapshot:
     """Read every part of the cluster that files have, and the running moves, which own some of its values.
 
     Args:
         classes: Connect clusters, ``""`` for any, and classes of connectors, whose keys are read.
+        subjects: those whose versions' texts are read; None for the newest version of each.
 
     Returns:
         The session's snapshot. Failures to read are in it.
@@ -208,11 +220,17 @@ async def read_everything(session: Session, classes: Iterable[tuple[str, str]] =
     parts: tuple[Part, ...] = (Part.QUORUM, Part.TOPICS, Part.QUOTAS, Part.ACLS, Part.REASSIGNMENTS)
     if session.context.settings.connect:
         parts = (*parts, Part.CONNECT)
+    if session.context.settings.schemas:
+        parts = (*parts, Part.SCHEMAS)
     await asyncio.gather(*(session.read_whole(part) for part in parts))
     if wanted := {
         (known, name) for cluster, name in classes for known in session.snapshot.connect if cluster in ("", known)
     }:
         await session.keep(snapshot_reader.read_connector_classes(session.client, wanted))
+    names = session.snapshot.schemas if subjects is None else subjects
+    versions = 1 if subjects is None else snapshot_reader.MOST_VERSIONS
+    reads = snapshot_reader.read_schema_texts(session.client, session.snapshot, names, versions, whole=True)
+    await session.keep(reads)
     named = await session.list_resources(IN_RESOURCE_LISTS)
     snapshot = session.snapshot
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]

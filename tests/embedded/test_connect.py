@@ -19,6 +19,7 @@ from console.admin.connect import describe_connect
 from console.admin.link import Link
 from console.cli.demo import CONNECT_NAME, context_of
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.cluster_command import run_in_process
 from console.embedded.connect import http_server
 from console.embedded.connect.groups import INTERNAL_TOPICS
 from console.embedded.connect.listening import REBALANCE_SECONDS
@@ -274,6 +275,24 @@ def test_kac_cluster_prints_the_urls_of_the_workers() -> None:
         assert [ask(url, "GET", "/").body["version"] for url in urls.split(",")] == ["3.9.1", "3.9.1"]
         cluster.terminate()
         assert cluster.wait(PATIENCE) == 0
+
+
+def test_kac_cluster_prints_the_url_of_the_registry() -> None:
+    command = (sys.executable, "-m", "console", "cluster", "--brokers", "1", "--schemas")
+    with Child(command, stdout=subprocess.PIPE, text=True) as cluster:
+        assert cluster.stdout is not None
+        cluster.stdout.readline()
+        word, _, url = cluster.stdout.readline().strip().partition(" ")
+        assert word == "schemas"
+        assert "checkout.orders-value" in ask(url, "GET", "/subjects").body
+        cluster.terminate()
+        assert cluster.wait(PATIENCE) == 0
+
+
+def test_a_demo_of_another_process_has_both_addresses() -> None:
+    with run_in_process(["--brokers", "1", "--connect", "--schemas"]) as reached:
+        assert ask(reached.connect_urls[0], "GET", "/").body["version"]
+        assert "checkout.orders-value" in ask(reached.schemas_url, "GET", "/subjects").body
 
 
 async def test_the_context_of_a_demo_has_the_workers_and_kacs_client_reads_them() -> None:

@@ -230,6 +230,10 @@ async def test_what_others_serializers_write_by_apicurio() -> None:
         assert shaped["value_json"] == {"id": 4, "email": "d@example.org"}
         assert "the registry answers 404: No content with id/hash" in unknown["value_error"]
         assert short["value_error"] == "it is cut short"
+        out, _ = await worlds.script(cluster, f"describe schema {TOPIC}-value", "json", schemas=settings)
+        (use,) = (each for each in json.loads(out)["ids_in_records"] if each["part"] == "value")
+        assert (use["topic"], use["read"]) == (TOPIC, 8)
+        assert use["records"] >= 4
 
 
 APICURIO: dict[str, Any] = json.loads(RECORDED.read_text())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from console.files.foreign_form import kinds_about
 from console.files.read import Read
 from console.files.reading import read_files, take_text
 from console.files.staging import Prune, file_edits
+from console.files.subjects import WantedSubject
 from console.files.wanted import KINDS, Wanted, WantedConnector, WantedTopic
 from console.files.writing import yaml_text
 from console.model import connect
@@ -24,8 +26,10 @@ from console.model.codes import CONNECTOR, ResourceType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, own_source, topic_resource
 from console.model.connect import RUNNING, ConnectCluster, Connector, connector_resource
 from console.model.entity_types import in_sections
+from console.model.parts import Part
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.model.snapshot import Snapshot
+from console.model.subjects import SchemaVersion, Subject, SubjectTarget, subject_resource
 from console.model.yaml_places import FileProblems
 from console.plan.plan import EMPTY, marked, stage
 from console.plan.risk_rules import MOST_PRUNED, PRUNES_MANY
@@ -57,6 +61,8 @@ CLUSTER = Snapshot(
     quotas={entity: {"producer_byte_rate": 1.0} for entity in QUOTAS},
     acls=ACLS,
     connect={"main": ConnectCluster("main", connectors={name: Connector(name, "", RUNNING, "") for name in TOPICS})},
+    schemas={name: Subject(name, (SchemaVersion(1, 1, "AVRO"),)) for name in TOPICS},
+    read_at={Part.SCHEMAS: datetime(2026, 11, 20, tzinfo=UTC)},
 )
 """Two entities of everything that a file can list."""
 FOREIGN = {
@@ -64,6 +70,7 @@ FOREIGN = {
     "acls": ("KafkaPrincipalAuthorization", "kafka.jikkou.io/v1beta1"),
     "quotas": ("KafkaClientQuota", "kafka.jikkou.io/v1beta1"),
     "connectors": ("KafkaConnector", "kafka.jikkou.io/v1beta1"),
+    "schemas": ("SchemaRegistrySubject", "schemaregistry.jikkou.io/v1beta2"),
     "configs": ("KafkaBroker", "kafka.jikkou.io/v1beta2"),
 }
 SILENT = {
@@ -105,6 +112,7 @@ LISTED = st.builds(
     connectors=st.dictionaries(
         st.just(connector_resource("main", "here")), st.just(WantedConnector({"k": "1"})), max_size=1
     ),
+    schemas=st.dictionaries(st.just(subject_resource("here")), st.just(WantedSubject()), max_size=1),
 )
 
 
@@ -128,10 +136,11 @@ def test_nothing_goes_of_which_the_files_say_nothing_or_are_not_all_taken(
     said |= {each.type for each in listed.configs} | {each.types for each in listed.quotas}
     gone = {_of(edit) for edit in found.edits}
     assert (connect.ConnectorTarget in gone) is (bool(listed.connectors) and "connectors" not in foreign)
-    topics = gone - said - {connect.ConnectorTarget, CONNECTOR}
+    assert (SubjectTarget in gone) is (bool(listed.schemas) and "schemas" not in foreign)
+    topics = gone - said - {connect.ConnectorTarget, CONNECTOR, SubjectTarget}
     assert not topics or listed.topics, "only topics have another target than their file's"
     for kind in {about for each in foreign for about in kinds_about(FOREIGN[each][0])}:
-        section = {each: each for each in ("topics", "acls", "quotas", "connectors")}.get(kind)
+        section = {each: each for each in ("topics", "acls", "quotas", "connectors", "schemas")}.get(kind)
         assert not [each for each in found.pruned.values() if section and each.section.startswith(section)], kind
     # Both ways: what is asked for, said and taken does go.
     removed = {edit.target for edit in file_edits(listed, CLUSTER, ASKED).edits}

@@ -7,33 +7,42 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import pytest
+from msgspec.structs import replace
 
 from console.admin.client import AdminClient
+from console.admin.schema_registry import CCOMPAT
 from console.admin.settings import HttpSettings
 from console.answers.describe import show
 from console.answers.lists import list_kind
 from console.answers.results import to_data
 from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.files.reading import read_files
+from console.files.staging import Prune, file_edits
+from console.files.subjects import WantedSubject
+from console.files.wanted import Wanted, wanted_of
+from console.files.writing import yaml_text
 from console.language.grammar import parse
 from console.language.needs import needs_of_script
 from console.language.verbs.listing import List
 from console.language.verbs.show import Show
-from console.model.changes import Outcome
+from console.model.changes import Outcome, TopicTarget
 from console.model.config import entry_in
 from console.model.parts import Part
-from console.model.subjects import COMPATIBILITY, SchemaReference, subject_resource
+from console.model.snapshot import Snapshot
+from console.model.subjects import COMPATIBILITY, MODE, SchemaReference, subject_resource
 from console.plan.reconcile import ApplyOptions
 from console.plan.risks import risks
 from console.session.applying import check_plan
 from console.session.journal_changes import stage_revert
-from console.session.reading import read_needs
+from console.session.reading import read_everything, read_needs
 from console.session.session import Session
 from tests.support import worlds
 from tests.support.apicurio import apicurio, apicurio_folder
@@ -94,7 +103,7 @@ async def session(request: pytest.FixtureRequest, cluster: ThreadedCluster) -> A
 
 def _empty(url: str) -> None:
     """Delete all subjects for ever: Apicurio counts the references of those that are softly deleted."""
-    for name in ("payments-value", "orders-value"):
+    for name in ("payments-value", "orders-value", "kept-value"):
         for ending in ("", "?permanent=true"):
             with suppress(HTTPError):
                 urlopen(Request(f"{url}/subjects/{name}{ending}", method="DELETE"), timeout=PATIENCE).close()
@@ -237,6 +246,74 @@ async def test_a_level_is_a_config_with_a_default(session: Session) -> None:
     assert "SILLY is no compatibility; there are BACKWARD" in str(refused.refused[0])
 
 
+async def test_a_mode_refuses_changes_until_it_is_reset(cluster: ThreadedCluster, embedded: RegistryServer) -> None:
+    with AdminClient(worlds.settings(cluster, schemas=embedded.settings)) as client:
+        session = Session(client, Context("test", "tests", client.settings), "test")
+        await read(session)
+        await registered(session, "orders-value", FIRST)
+
+        def mode(name: str) -> tuple[str | None, str]:
+            found = entry_in(session.snapshot.configs, subject_resource(name), MODE)
+            assert found is not None
+            return found.value, found.source.name
+
+        assert mode("orders-value") == ("READWRITE", "DYNAMIC_DEFAULT_SCHEMA_CONFIG")
+        change = await applied(session, "set schema orders-value mode=readonly")
+        assert mode("orders-value") == ("READONLY", "DYNAMIC_SCHEMA_CONFIG")
+        assert embedded.state.values["orders-value", MODE] == "READONLY"
+        session.discard()
+        refused = await staged(session, f"schema orders-value '{SECOND}'")
+        assert "orders-value accepts no version: its mode is READONLY" in str(refused.refused[0])
+        await reverted(session, change)
+        assert mode("orders-value") == ("READWRITE", "DYNAMIC_DEFAULT_SCHEMA_CONFIG")
+        await applied(session, "set schema orders-value mode=READONLY")
+        session.discard()
+        # The mode is set before the version is registered.
+        await staged(session, f"set schema orders-value mode=READWRITE; schema orders-value '{SECOND}'")
+        assert (await apply_plan(session, ACCEPTED)).ok
+        await read(session)
+        assert live(session, "orders-value") == [1, 2]
+        await applied(session, "unset schema orders-value mode")
+        await applied(session, "set schema <default> mode=READONLY")
+        assert mode("orders-value") == ("READONLY", "DYNAMIC_DEFAULT_SCHEMA_CONFIG")
+        session.discard()
+        refused = await staged(session, "delete schema orders-value")
+        assert "set schema <default> mode=READWRITE allows it" in str(refused.refused[0])
+        await applied(session, "unset schema <default> mode")
+        assert embedded.state.values["", MODE] == "READWRITE"
+        silly = await staged(session, "set schema orders-value mode=SILLY")
+        assert "SILLY is no mode; there are READWRITE" in str(silly.refused[0])
+
+
+async def test_a_mode_that_the_registry_refuses_meanwhile_fails_with_its_words(
+    cluster: ThreadedCluster, embedded: RegistryServer
+) -> None:
+    with AdminClient(worlds.settings(cluster, schemas=embedded.settings)) as client:
+        session = Session(client, Context("test", "tests", client.settings), "test")
+        await read(session)
+        await staged(session, f"schema orders-value '{FIRST}'")
+        embedded.state.values["", MODE] = "READONLY"
+        report = await apply_plan(session, ACCEPTED)
+        assert not report.ok
+        (outcome,) = (each for result in report.results for each in result.outcomes)
+        assert outcome.failure is not None
+        assert "READONLY mode" in outcome.failure.message
+
+
+@pytest.mark.slow
+@pytest.mark.takes(20)
+async def test_a_registry_without_modes_says_so(cluster: ThreadedCluster, real: HttpSettings) -> None:
+    with AdminClient(worlds.settings(cluster, schemas=real)) as client:
+        session = Session(client, Context("test", "tests", client.settings), "test")
+        await read(session)
+        session.discard()
+        await staged(session, "set schema <default> mode=READONLY")
+        report = await check_plan(session)
+        (outcome,) = (each for result in report.results for each in result.outcomes)
+        assert outcome.failure is not None
+        assert outcome.failure.message == "the registry has no modes"
+
+
 async def test_a_version_is_deleted_and_registered_again(session: Session) -> None:
     await registered(session, "orders-value", FIRST, SECOND)
     number = last(session, "orders-value")
@@ -257,6 +334,52 @@ async def test_the_same_schema_is_not_registered_twice(session: Session) -> None
     session.discard()
     report = await staged(session, f"schema orders-value '{json.dumps(json.loads(FIRST), indent=1)}'")
     assert "already" in str(report.dropped[0])
+
+
+async def test_files_bring_a_registry_to_their_state(session: Session, tmp_path: Path) -> None:
+    """One subject refers to the other, which the same file registers first; a prune deletes them in turn."""
+    # A registry that had these subjects goes on with their numbers, though they were deleted for ever.
+    await registered(session, "orders-value", FIRST)
+    number = last(session, "orders-value")
+    (tmp_path / "order.avsc").write_text(json.dumps(json.loads(SECOND), indent=1))
+    (tmp_path / "payment.avsc").write_text(PAYMENT)
+    file = tmp_path / "wanted.yaml"
+    file.write_text(
+        "version: 1\nschemas:\n  payments-value:\n    file: payment.avsc\n"
+        f'    references: ["shop.Order:orders-value:{number + 1}"]\n'
+        "  orders-value:\n    file: order.avsc\n    compatibility: FULL\n"
+    )
+    wanted = read_files([str(file)]).wanted
+    assert wanted_edits(wanted, await read_everything(session, (), wanted.subjects)) == 3
+    session.stage(file_edits(wanted, session.snapshot).edits)
+    report = await apply_plan(session, ACCEPTED)
+    assert report.ok, report
+    assert wanted_edits(wanted, await read_everything(session, (), wanted.subjects)) == 0
+    exported = tmp_path / "exported.yaml"
+    exported.write_text(yaml_text(wanted_of(await read_everything(session)), "title"))
+    again = read_files([str(exported)]).wanted
+    assert wanted_edits(again, await read_everything(session, (), again.subjects)) == 0
+    session.discard()
+    await registered(session, "kept-value", '"int"')
+    only = replace(Wanted(), schemas={subject_resource("kept-value"): WantedSubject()})
+    session.stage(file_edits(only, await read_everything(session, (), ()), (Prune("schemas"),)).edits)
+    report = await apply_plan(session, ACCEPTED)
+    await read(session)
+    assert live(session, "payments-value") == []
+    # In Apicurio the references of a softly deleted schema count.
+    settings = session.context.schemas
+    assert settings is not None
+    is_apicurio = CCOMPAT in f"{settings.path}/"
+    assert report.ok is not is_apicurio
+    assert bool(live(session, "orders-value")) is is_apicurio
+    await applied(session, "delete schema kept-value")
+
+
+def wanted_edits(wanted: Wanted, snapshot: Snapshot) -> int:
+    """How many edits a file takes, without an obstacle."""
+    found = file_edits(wanted, snapshot)
+    assert found.obstacles == ()
+    return sum(not isinstance(each.target, TopicTarget) for each in found.edits)
 
 
 async def test_reverts_delete_and_register(session: Session) -> None:

@@ -35,6 +35,7 @@ from console.model.connect import ConnectCluster
 from console.model.failure import Failure
 from console.model.parts import Part
 from console.model.quota import QuotaEntity
+from console.model.schema_samples import SchemaSample
 from console.model.subjects import COMPATIBILITY, SchemaSource, SchemaVersion, Subject, subject_resource
 from console.model.tokens import DelegationToken
 from console.session.lint_reading import read_for_lint
@@ -234,6 +235,12 @@ def schema(subject: str, *texts: str, level: str = "") -> Make:
         return with_config(seen, subject_resource(subject), COMPATIBILITY, level) if level else seen
 
     return make
+
+
+def with_samples(sample: SchemaSample) -> Make:
+    """Gives topic orders a subject, and what its newest records name."""
+    make = schema("orders-value", '"int"')
+    return lambda seen: with_parts(make(seen), schema_samples={"orders": sample})
 
 
 def certificate(left: timedelta) -> Make:
@@ -475,6 +482,14 @@ CASES: Mapping[str, Case] = {
         "schema orders-value",
     ),
     "schema-unused": Case(schema("gone-value", '"int"'), schema("orders-value", '"int"'), "schema gone-value"),
+    "records-without-schema": Case(
+        with_samples(SchemaSample(50, 3)), with_samples(SchemaSample(50, 0)), "topic orders"
+    ),
+    "schema-refused": Case(
+        schema("orders-value", '"int"', '"string"', level="FULL"),
+        schema("orders-value", '"int"', '"string"', level="NONE"),
+        "schema orders-value",
+    ),
     "schema-versions-break": Case(
         schema("orders-value", '"int"', '"string"'), schema("orders-value", '"int"', '"int"'), "schema orders-value"
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
@@ -38,7 +38,8 @@ class Bad(NamedTuple):
 
 
 class RegistryServer:
-    """What the tests see of it. asked: all requests. bad: path -> what is answered there instead."""
+    """What the tests see of it. asked: all requests. bad: path -> what is answered there instead. accepts: whether a
+    login, the header Authorization, may do everything; another one is refused, and repeated."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -46,6 +47,7 @@ class RegistryServer:
         self.bad: dict[str, Bad] = {}
         self.state = Registry()
         self.released = threading.Event()
+        self.accepts: Callable[[str], bool] = lambda login: True
 
     @property
     def url(self) -> str:
@@ -79,7 +81,10 @@ def registry(tls: ssl.SSLContext | None = None) -> Iterator[RegistryServer]:
             data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             of.asked.append(Asked(self.path, self.headers.get("Authorization", ""), self.command))
             bad = of.bad.get(urlsplit(self.path).path)
-            if bad is None:
+            if not of.accepts(of.asked[-1].login):
+                said = f"{of.asked[-1].login} is not welcome"
+                self._send(401, json.dumps({"error_code": 401, "message": said}).encode(), {"Content-Type": MEDIA})
+            elif bad is None:
                 reply = of.state.answer(self.command, self.path, data)
                 self._send(reply.status, json.dumps(reply.body).encode(), {"Content-Type": MEDIA})
             elif bad.silent:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from console.admin.settings import HttpSettings, Store, TlsSettings
+from console.admin.settings import HttpSettings, SaslSettings, Store, TlsSettings
 from console.cli.opening import listing
 from console.contexts import Context, Contexts, load, resolve
 from console.contexts.secret_sources import Locked
@@ -73,9 +73,52 @@ def test_a_token_of_a_file_or_a_command_is_fetched_for_the_context_in_use(tmp_pa
     assert used.token == Secret("1234")
 
 
+ENDPOINT = 'sasl.oauthbearer.token.endpoint.url = "https://idp/token"\n'
+CLIENT = (
+    'sasl.oauthbearer.client.credentials.client.id = "kac"\n'
+    'sasl.oauthbearer.client.credentials.client.secret = "${env:WORD}"\n'
+)
+
+
+def test_tokens_of_an_identity_provider_are_of_the_clients_own_keys(tmp_path: Path) -> None:
+    lines = f'url = "https://r"\n{ENDPOINT}{CLIENT}sasl.oauthbearer.scope = "schemas"\n'
+    found = context(tmp_path, lines, WORD="open sesame").schemas
+    options = {"token.endpoint.url": "https://idp/token", "scope": "schemas"}
+    assert found is not None
+    assert found.oauth == SaslSettings("OAUTHBEARER", "kac", Secret("open sesame"), options)
+    assert "sesame" not in repr(found)
+
+
+def test_ssl_counts_for_the_token_endpoint_too(tmp_path: Path) -> None:
+    lines = (
+        f'url = "http://localhost:1"\n{ENDPOINT}{CLIENT}"ssl.truststore.type" = "PEM"\n"ssl.truststore.location" = "c"'
+    )
+    found = context(tmp_path, lines, WORD="open sesame")
+    assert found.schemas is not None
+    assert found.schemas.oauth is not None
+    assert found.schemas.oauth.endpoint_tls == TlsSettings(trust=Store("PEM", tmp_path / "c"))
+    assert found.warnings == ()
+
+
+def test_connects_workers_have_the_same_keys(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.touch(mode=0o600)
+    table = f'[contexts.a.connect.main]\nurl = ["https://w1", "https://w2"]\n{ENDPOINT}{CLIENT}'
+    file.write_text(f'[contexts.a]\n"bootstrap.servers" = "b"\n{table}')
+    found = load({"KAC_CONFIG": str(file), "WORD": "x"}, tmp_path, cwd=tmp_path)
+    assert found.broken == ()
+    (cluster,) = found.contexts[0].settings.connect
+    one, other = cluster.workers
+    assert one.oauth is not None
+    assert one.oauth == other.oauth
+
+
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
+        (f'url = "http://r"\n{ENDPOINT}', "client.id: it is missing: a token endpoint wants a client's id"),
+        (f'url = "http://r"\n{CLIENT}', "token.endpoint.url: it is missing, and sasl.oauthbearer.client."),
+        (f'url = "http://r"\n{ENDPOINT}{CLIENT}token = "x"', ":9: token: it is given, and a source of tokens too"),
         ('username = "kac"', "url: it is missing"),
         ('url = "registry:8081"', ":5: url: it is no address such as https://registry:8081"),
         ('url = "ftp://r"', ":5: url: it is no address"),
@@ -93,7 +136,7 @@ def test_a_token_of_a_file_or_a_command_is_fetched_for_the_context_in_use(tmp_pa
     ],
 )
 def test_what_is_wrong_refuses_the_context(tmp_path: Path, lines: str, words: str) -> None:
-    (broken,) = contexts(tmp_path, lines).broken
+    (broken,) = contexts(tmp_path, lines, WORD="x").broken
     assert words in broken.problem
     assert "sesame" not in broken.problem
 

@@ -65,6 +65,11 @@ controller will choose the brokers of a new topic: lint assumes that it spreads 
 `--offline` judges files without a cluster, by three brokers in three racks with Kafka's own defaults. It reports only
 findings on the entities of the files.
 
+kac compares schemas of Avro itself with the registry's versions, as the subject's level wants it: `schema-refused` and
+`schema-versions-break`. Without a registry, also offline, it compares them with the files that the subject lists as
+`earlier`. The report names what kac compared with nothing: other types, schemas that refer to one that was not read,
+subjects without an earlier version ([schemas.md](schemas.md#in-files-and-in-ci)).
+
 Of Strimzi's `Kafka` and `KafkaNodePool` it takes the number of brokers and `spec.kafka.config`, and judges these as the
 files of the brokers: what they set, and what they leave to Kafka's defaults. Listeners, racks and disks, which Strimzi
 derives, are not judged. `-c NAME` takes one cluster of files for several.
@@ -91,7 +96,7 @@ def _source(text: str) -> str:
         return text
     if text[0].isupper():
         return f"`{text}`"
-    return f"[Kafka]({_DOCS}{text})"
+    return f"[Avro]({text})" if text.startswith("https://") else f"[Kafka]({_DOCS}{text})"
 
 
 def _cell(text: str) -> str:

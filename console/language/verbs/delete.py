@@ -240,7 +240,8 @@ _GROUP = StatementKind(
 
 
 def _schema_needs(statement: DeleteSchema, _selected: statements.Subject | None) -> Needs:
-    return whole_parts(Part.SCHEMAS, Part.TOPICS) | Needs(schema_texts=frozenset({statement.subject}))
+    subject = frozenset({statement.subject})
+    return whole_parts(Part.SCHEMAS, Part.TOPICS) | Needs(schema_texts=subject, schema_users=subject)
 
 
 _SCHEMA = StatementKind(

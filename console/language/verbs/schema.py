@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import PurePath
 
 from console.language import reader as language_reader
 from console.language import statements
@@ -14,13 +13,12 @@ from console.language.snapshot_parts import Needs, whole_parts
 from console.language.staging import Staging
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.parts import Part
-from console.model.schemas import AVRO, JSON_SCHEMA, PROTOBUF, kind_of
+from console.model.schemas import AVRO, JSON_SCHEMA, PROTOBUF, kind_by_ending, kind_of
 from console.model.snapshot import Snapshot
 from console.model.subjects import SchemaReference, parsed_reference
 from console.plan.edits import AddSchema, Edit, RestoreSchema
 
 TYPES = (AVRO, PROTOBUF, JSON_SCHEMA)
-_BY_ENDING = {".avsc": AVRO, ".proto": PROTOBUF}
 _SLOT = "schema"
 _PAIRS = {"type": f"type={'|'.join(TYPES)}", "references": "references=NAME:SUBJECT:VERSION,…"}
 
@@ -112,7 +110,7 @@ def _registers(statement: Register, staging: Staging) -> Iterator[Edit]:
     text = source if isinstance(source, str) else staging.secrets[_SLOT].reveal()
     if not text.strip():
         raise CommandError("the schema is empty", "", statement.span)
-    told = statement.kind or (_BY_ENDING.get(PurePath(source.path).suffix) if not isinstance(source, str) else None)
+    told = statement.kind or (kind_by_ending(str(source.path)) if not isinstance(source, str) else None)
     yield AddSchema(statement.subject, kind_of(text, told), text, statement.references)
 
 

@@ -58,7 +58,11 @@ def _needs(statement: Show, selected: statements.Subject | None) -> snapshot_par
         return (
             need
             | snapshot_parts.whole_parts(Part.TOPICS, Part.GROUPS)
-            | snapshot_parts.Needs(lags_of=frozenset({()}), schema_texts=frozenset({subject.name}))
+            | snapshot_parts.Needs(
+                lags_of=frozenset({()}),
+                schema_texts=frozenset({subject.name}),
+                schema_users=frozenset({subject.name}),
+            )
         )
     if subject.type == BROKER and not subject.is_cluster_default:
         return (

@@ -21,8 +21,9 @@ def _parse(reader: Reader) -> Whose:
 
 
 def _needs(statement: Whose, _selected: Subject | None) -> Needs:
-    users = Needs(users_of=frozenset({statement.topic.text or ""}))
-    return the_topic(statement.topic) | whole_parts(Part.CONNECT, Part.GROUPS, Part.ACLS) | users
+    topic = frozenset({statement.topic.text or ""})
+    users = Needs(users_of=topic, schemas_in=topic)
+    return the_topic(statement.topic) | whole_parts(Part.CONNECT, Part.GROUPS, Part.ACLS, Part.SCHEMAS) | users
 
 
 VERBS = (
@@ -30,9 +31,10 @@ VERBS = (
         "whose",
         LOOK,
         ("whose topic NAME",),
-        "Whose a topic is: the connectors, groups and producers that read or write it, and how sure that is",
+        "Whose a topic is: the connectors, groups and producers that use it, its schemas, and how sure that is",
         "Sure: offsets, partitions, a transaction, the topics that Connect counts, or a config that lists it. Likely: "
-        "a config's value is its name. Possible: an ACL lets a principal write. Brokers do not say who produces, so a "
+        "a config's value is its name. A schema is sure if its ids are in the newest records, and likely by "
+        "its name alone. Possible: an ACL lets a principal write. Brokers do not say who produces, so a "
         "writer may be missing. If there are more than 100 groups, those already read are shown: "
         "list groups topic=NAME asks all.",
         ("whose topic orders",),

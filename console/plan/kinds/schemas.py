@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -12,6 +12,7 @@ from console.model.codes import DYNAMIC_DEFAULT_SCHEMA_CONFIG, SCHEMA
 from console.model.inheritance import Inheritance
 from console.model.numbers import first_few
 from console.model.parts import Part
+from console.model.schema_use import id_uses
 from console.model.schemas import AVRO
 from console.model.snapshot import Snapshot
 from console.plan import edits as plan_edits
@@ -19,7 +20,7 @@ from console.plan import risk_rules
 from console.plan import staged as plan_staged
 from console.plan.edit_kind import Batch, EditKind, Reversal
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
-from console.plan.requests import apart
+from console.plan.requests import Facts, Step
 from console.plan.schema_texts import avro_of, read_versions, same_schema
 
 MOST_RECORDED = 64 << 10
@@ -45,12 +46,59 @@ def _request(staged: plan_staged.Staged) -> subjects.RegisterSchema | subjects.D
     return subjects.DeleteSchema(edit.subject, edit.version)
 
 
+def _additions(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
+    """Return a request for each registration, after those that it refers to: until then the registry refuses it."""
+
+    def waits_for(each: plan_staged.Staged) -> set[str]:
+        references = each.edit.references if isinstance(each.edit, plan_edits.AddSchema) else ()
+        return {one.subject for one in references}
+
+    return _in_turn(staged, waits_for, "once the schemas that it refers to are registered")
+
+
+def _deletions(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
+    """Return a request for each deletion, after those of what refers to it: until then the registry refuses it."""
+    users: dict[str, set[str]] = {}
+    for each in staged:
+        for version in each.was.versions if isinstance(each.was, subjects.Subject) else ():
+            for one in version.references:
+                users.setdefault(one.subject, set()).add(_subject_of(each))
+    return _in_turn(staged, lambda each: users.get(_subject_of(each), set()), "once what refers to it is deleted")
+
+
+def _subject_of(staged: plan_staged.Staged) -> str:
+    assert isinstance(staged.edit, plan_edits.SchemaEdit)
+    return staged.edit.subject
+
+
+def _in_turn(
+    staged: Sequence[plan_staged.Staged], waits_for: Callable[[plan_staged.Staged], set[str]], why: str
+) -> list[Step]:
+    """Return a request for each edit, after those of the subjects that it waits for. A circle, which no registry has,
+    is sent as it is.
+    """
+    steps: list[Step] = []
+    places: dict[str, list[int]] = {}
+    left = {each.edit.slot: each for each in staged}
+    while left:
+        open_ = {_subject_of(each) for each in left.values()}
+        ready = [slot for slot, each in left.items() if not (waits_for(each) - {_subject_of(each)}) & open_]
+        for each in [left.pop(slot) for slot in ready or [*left]]:
+            subject = _subject_of(each)
+            after = tuple(place for name in sorted(waits_for(each) - {subject}) for place in places.get(name, ()))
+            places.setdefault(subject, []).append(len(steps))
+            steps.append(Step(_request(each), (each,), why if after else "", after, unchecked=bool(after)))
+    return steps
+
+
 def _with(snapshot: Snapshot, edits: Sequence[plan_edits.SchemaEdit]) -> Snapshot:
     """Return the snapshot with the subjects as these edits leave them."""
-    found = dict(snapshot.schemas)
+    found, texts = dict(snapshot.schemas), dict(snapshot.schema_texts)
     for edit in edits:
-        found[edit.subject] = _after(edit, found.get(edit.subject))
-    return replace(snapshot, schemas=found)
+        after = found[edit.subject] = _after(edit, found.get(edit.subject))
+        if isinstance(edit, plan_edits.AddSchema):
+            texts[edit.subject, after.versions[-1].number] = source_of(edit)
+    return replace(snapshot, schemas=found, schema_texts=texts)
 
 
 def _after(edit: plan_edits.Edit, was: subjects.Subject | None) -> subjects.Subject:
@@ -74,8 +122,8 @@ def _after(edit: plan_edits.Edit, was: subjects.Subject | None) -> subjects.Subj
     return replace(subject, versions=(*subject.versions, new))
 
 
-ADDITIONS = Batch(steps=apart(_request), predict=_with)
-DELETIONS = Batch(steps=apart(_request), predict=_with)
+ADDITIONS = Batch(steps=_additions, predict=_with)
+DELETIONS = Batch(steps=_deletions, predict=_with)
 
 
 # -- warnings ----------------------------------------------------------------------------------------------------------
@@ -83,7 +131,7 @@ DELETIONS = Batch(steps=apart(_request), predict=_with)
 
 def _readers_break(edit: plan_edits.AddSchema, judged: risk_rules.Judged) -> Iterator[str]:
     """Yield a line for each sort of readers that can't read what the other one's writers write."""
-    new = avro_of(judged.before, source_of(edit))
+    new = avro_of(judged.after, source_of(edit))
     versions = read_versions(judged.before, edit.subject)
     if new is None or not versions:
         return
@@ -136,12 +184,17 @@ def _in_use(edit: plan_edits.DropSchema, judged: risk_rules.Judged) -> Iterator[
     live = [each.number for each in known.versions if not each.is_deleted]
     users = [
         f"{name} version {version.number}"
-        for name, version, reference in subjects.users_of(judged.before.schemas, edit.subject)
+        for name, version, reference in subjects.users_of(judged.after.schemas, edit.subject)
         if not version.is_deleted and edit.version in (None, reference.version)
     ]
     if users:
         yield f"{first_few(users)} refers to it: the registry refuses the deletion while that is so"
-    topics = [use.topic for use in subjects.topics_of(known, judged.before.topics)]
+    by_ids = {
+        use.topic
+        for use in id_uses(judged.before, known)
+        if edit.version is None or not use.versions or edit.version in use.versions
+    }
+    topics = [*dict.fromkeys([*(use.topic for use in subjects.topics_of(known, judged.before.topics)), *by_ids])]
     last = edit.version is None or live == [edit.version]
     if topics:
         left = (
@@ -149,7 +202,8 @@ def _in_use(edit: plan_edits.DropSchema, judged: risk_rules.Judged) -> Iterator[
             if last
             else (f"producers that look for version {edit.version} are refused")
         )
-        yield f"topic {first_few(topics)} uses it: {left}; records stay readable by their ids"
+        seen = f", and newest records of {first_few(sorted(by_ids))} have its ids" if by_ids else ""
+        yield f"topic {first_few(topics)} uses it{seen}: {left}; records stay readable by their ids"
 
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
@@ -186,9 +240,12 @@ class _SchemaKind(EditKind):
 
 
 def _require_writable(subject: str, draft: plan_staged.Draft) -> None:
-    """Raise Refused if the subject's mode refuses a new version."""
+    """Raise Refused if the subject's mode refuses a new version, unless the plan changes the mode: that comes first."""
     for name in (subject, ""):
-        configs = draft.snapshot.configs.get(subjects.subject_resource(name))
+        resource = subjects.subject_resource(name)
+        if draft.at(plan_edits.Slot(resource, subjects.MODE)) is not None:
+            return
+        configs = draft.snapshot.configs.get(resource)
         mode = None if configs is None else configs.get(subjects.MODE)
         if mode is not None:
             if (mode.value or "").startswith("READONLY"):

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 
 from console.language.quoting import quote
 from console.model.parts import Part
+from console.model.schema_use import candidates
 from console.model.subjects import SubjectTarget, subject_resource
 from console.plan.edits import DropSchema
 from console.present import schemas
@@ -13,7 +14,7 @@ from console.present.columns import clock
 from console.present.failures import wrapped
 from console.present.names import plural
 from console.present.text import Cell, Line, clean
-from console.session.snapshot_reader import read_schema_texts
+from console.session.snapshot_reader import read_schema_samples, read_schema_texts
 from console.tui import keymap
 from console.tui.panes.details import BesideView
 from console.tui.text_lines import wrap_all
@@ -108,6 +109,8 @@ class SchemasView(BesideView[schemas.SchemaRow]):
         """Show the newest two versions side by side, and who reads."""
         session = self.session
         await session.keep(read_schema_texts(session.client, session.snapshot, [row.name]))
+        topics = candidates(session.snapshot, row.name)
+        await session.keep(read_schema_samples(session.client, session.context, session.snapshot, topics))
         snapshot = session.snapshot
         diff = schemas.version_diff(snapshot, row.name, whole=True)
 

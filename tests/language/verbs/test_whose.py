@@ -18,8 +18,8 @@ def test_what_is_written_reads_back(statement):
 
 def test_what_it_needs():
     found = needs(one("whose topic a"))
-    assert (found.topics, found.users_of) == ({"a"}, {"a"})
-    assert found.parts == {Part.CONNECT, Part.GROUPS, Part.ACLS}
+    assert (found.topics, found.users_of, found.schemas_in) == ({"a"}, {"a"}, {"a"})
+    assert found.parts == {Part.CONNECT, Part.GROUPS, Part.ACLS, Part.SCHEMAS}
 
 
 @pytest.mark.parametrize("text", ["whose", "whose topic", "whose group billing", "whose topic a b"])

@@ -1,0 +1,239 @@
+"""The subjects of a schema registry in files: what they list, read from them, and the edits that bring it about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePath
+
+from msgspec import Struct, field
+
+from console.files.schema import SubjectPart
+from console.model import subjects
+from console.model.codes import SCHEMA
+from console.model.config import ConfigResource
+from console.model.numbers import first_few
+from console.model.schemas import AVRO, kind_by_ending, kind_of
+from console.model.snapshot import Snapshot
+from console.plan import edits as plan_edits
+from console.plan.schema_texts import references_of, same_schema
+from console.safe_files import read_regular, why_unread
+
+LARGEST = 1 << 20
+"""Most bytes of a schema in a file of its own. A registry's answer may have two MiB, in which quotes are escaped."""
+MOST = 64 << 20
+"""Most bytes of all such files of a wanted file."""
+_LEGAL = {each.name: each.values for each in SCHEMA.entity.keys}
+
+
+class WantedSubject(Struct, frozen=True):
+    """A subject. schema: its newest version; None if the file leaves its versions open. configs: its own level and
+    mode. earlier: versions before it, the oldest first, for comparisons without a registry; they are not registered.
+    """
+
+    schema: subjects.SchemaSource | None = None
+    configs: Mapping[str, str] = field(default_factory=dict)
+    earlier: tuple[subjects.SchemaSource, ...] = ()
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+class Neighbours:
+    """The files below the folder of a wanted file, which may name them. They count together.
+
+    Args:
+        folder: None for a wanted file without one, as standard input.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._left = MOST
+        self._known: dict[str, str] = {}
+
+    def text(self, name: str) -> str:
+        """Return the text of a file. Raises ValueError with the reason, a line, if it can't be read or is elsewhere."""
+        if name not in self._known:
+            self._known[name] = self._read(name)
+        return self._known[name]
+
+    def _read(self, name: str) -> str:
+        if self._folder is None:
+            raise ValueError("standard input has no folder with other files: write the schema itself, as schema:")
+        if PurePath(name).is_absolute() or ".." in PurePath(name).parts or "\0" in name:
+            raise ValueError("a file is named by its path below the folder of this file")
+        try:
+            path = (self._folder / name).resolve()
+            if not path.is_relative_to(self._folder.resolve()):
+                raise ValueError("a link leads out of the folder of this file")
+            data = read_regular(path, min(LARGEST, self._left))
+        except OSError as error:
+            raise ValueError(f"it can't be read: {why_unread(error)}") from None
+        self._left -= len(data)
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            raise ValueError("it is no text in UTF-8") from None
+        if not text.strip():
+            raise ValueError("it is empty")
+        return text
+
+
+class _Wrong(Exception):
+    """A key's value can't be taken. key: of the subject, ``""`` for the subject itself."""
+
+    def __init__(self, key: str, why: str, hint: str = "") -> None:
+        super().__init__(why)
+        self.key = key
+        self.hint = hint
+
+
+def wanted_subject(part: SubjectPart, files: Neighbours, wrong: list[tuple[str, str, str]]) -> WantedSubject:
+    """Return a subject as a file lists it.
+
+    Args:
+        part: checked by the files' schema.
+        files: that it may name.
+        wrong: gets the keys whose values can't be taken, each with the reason and a hint.
+    """
+    schema = None
+    earlier: tuple[subjects.SchemaSource, ...] = ()
+    configs = {}
+    try:
+        schema = _source(part, files)
+        if part.earlier and schema is None:
+            raise _Wrong("earlier", "earlier versions are compared with a schema, which is missing", "add it, as file:")
+        earlier = tuple(_from_file("earlier", each, part.type, files) for each in part.earlier)
+    except _Wrong as problem:
+        wrong.append((problem.key, str(problem), problem.hint))
+    for key, value in ((subjects.COMPATIBILITY, part.compatibility), (subjects.MODE, part.mode)):
+        if value is None:
+            continue
+        if value.upper() not in _LEGAL[key]:
+            wrong.append((key, f"{value!r} is no {key}", f"one of {', '.join(_LEGAL[key])}"))
+        configs[key] = value.upper()
+    return WantedSubject(schema, configs, earlier)
+
+
+def _source(part: SubjectPart, files: Neighbours) -> subjects.SchemaSource | None:
+    if part.schema is not None and part.file is not None:
+        raise _Wrong("file", "a subject has its schema here or in a file, not both", "remove schema: or file:")
+    if part.schema is None and part.file is None:
+        if part.type is not None or part.references:
+            raise _Wrong("", "a type or references are of a schema, which is missing", "add it, as schema: or file:")
+        return None
+    try:
+        references = tuple(map(subjects.parsed_reference, part.references))
+    except ValueError as error:
+        raise _Wrong("references", str(error)) from None
+    if part.file is not None:
+        return _from_file("file", part.file, part.type, files, references)
+    text = part.schema or ""
+    if not text.strip():
+        raise _Wrong("schema", "the schema is empty")
+    return subjects.SchemaSource(kind_of(text, part.type), text, references)
+
+
+def _from_file(
+    key: str,
+    name: str,
+    kind: str | None,
+    files: Neighbours,
+    references: tuple[subjects.SchemaReference, ...] = (),
+) -> subjects.SchemaSource:
+    try:
+        text = files.text(name)
+    except ValueError as error:
+        raise _Wrong(key, f"{name}: {error}") from None
+    return subjects.SchemaSource(kind_of(text, kind or kind_by_ending(name)), text, references)
+
+
+# -- the cluster as a wanted state -------------------------------------------------------------------------------------
+
+
+def wanted_subjects(snapshot: Snapshot) -> Iterator[tuple[ConfigResource, WantedSubject]]:
+    """Yield the subjects that are not deleted, the default of all first, as far as their texts were read."""
+    for name in ("", *sorted(snapshot.schemas)):
+        resource = subjects.subject_resource(name)
+        known, entries = snapshot.schemas.get(name), snapshot.configs.get(resource)
+        if known.is_deleted if known is not None else entries is None:
+            continue
+        newest = None if known is None else known.newest
+        own = {} if entries is None else {each.name: each.value or "" for each in entries.overrides(resource)}
+        source = None if newest is None else snapshot.schema_texts.get((name, newest.number))
+        yield resource, WantedSubject(source, own)
+
+
+def listed_subjects(wanted: Mapping[ConfigResource, WantedSubject]) -> frozenset[str]:
+    """Return the subjects that files list or refer to."""
+    sources = [each.schema for each in wanted.values() if each.schema is not None]
+    return frozenset(each.name for each in wanted if each.name) | {
+        each.subject for source in sources for each in source.references
+    }
+
+
+def values_of(
+    left: WantedSubject | None, right: WantedSubject | None
+) -> tuple[dict[str, str] | None, dict[str, str] | None]:
+    """Return the values of a subject on both sides of a comparison; texts of the same schema are equal."""
+    with_schema = all(each.schema is not None for each in (left, right) if each is not None)
+    sides = [None if each is None else dict(each.configs) for each in (left, right)]
+    for values, each in zip(sides, (left, right), strict=True):
+        if values is not None and each is not None and with_schema and each.schema is not None:
+            values |= {"type": each.schema.kind, "schema": each.schema.text}
+            if each.schema.references:
+                values["references"] = ", ".join(one.text for one in each.schema.references)
+    mine, theirs = sides
+    if left is not None and right is not None and left.schema is not None and right.schema is not None:
+        assert mine is not None
+        assert theirs is not None
+        if same_schema(left.schema, right.schema):
+            mine["schema"] = theirs["schema"]
+    return mine, theirs
+
+
+# -- the edits ---------------------------------------------------------------------------------------------------------
+
+
+def other_version(name: str, wanted: subjects.SchemaSource, snapshot: Snapshot) -> plan_edits.AddSchema | str | None:
+    """Return the edit that makes a schema the newest version of a subject, or why none can; None if it is that."""
+    known = snapshot.schemas.get(name)
+    for version in reversed(known.versions if known is not None else ()):
+        there = snapshot.schema_texts.get((name, version.number))
+        if version.is_deleted or there is None or not same_schema(there, wanted):
+            continue
+        if known is not None and version is known.newest:
+            return None
+        newest = known.newest if known is not None else None
+        return (
+            f"it is version {version.number} of {name}, and the newest is {newest.number if newest else '?'}: a "
+            "registry registers no schema twice; delete the versions after it, or write the newest one"
+        )
+    return plan_edits.AddSchema(name, wanted.kind, wanted.text, wanted.references)
+
+
+# -- what a file alone shows -------------------------------------------------------------------------------------------
+
+
+def unjudged(wanted: Mapping[ConfigResource, WantedSubject], snapshot: Snapshot, *, alone: bool) -> Iterator[str]:
+    """Yield what comparisons of the listed schemas leave out, a line each.
+
+    Args:
+        snapshot: the registry as it will be.
+        alone: whether no registry was read, so that only the files' own versions are compared.
+    """
+    with_schema = [(each.name, of) for each, of in wanted.items() if of.schema is not None]
+    others = [name for name, of in with_schema if of.schema is not None and of.schema.kind != AVRO]
+    if others:
+        yield f"schemas of {first_few(others)} were compared with nothing: kac compares Avro, the registry all"
+    for name, of in with_schema:
+        if of.schema is not None and references_of(snapshot, of.schema) is None:
+            there = snapshot.schema_texts
+            gone = [each for each in of.schema.references if (each.subject, each.version) not in there]
+            which = first_few([f"{each.subject} version {each.version}" for each in gone]) or "too many others"
+            yield f"schema {name} was compared with nothing: it refers to {which}, which was not read"
+    lonely = [name for name, of in with_schema if not of.earlier and name not in others]
+    if alone and lonely:
+        yield (
+            f"schemas of {first_few(lonely)} were compared with no former version: no registry was read, and the "
+            "files name none as earlier"
+        )

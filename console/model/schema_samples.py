@@ -1,0 +1,34 @@
+"""The schemas that the newest records of a topic name. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from console.model.schemas import SchemaKey
+
+KEY, VALUE = "key", "value"
+
+
+class SchemaSample(NamedTuple):
+    """What the newest records of a topic say of their schemas.
+
+    records: that were read. bare: values without a reference to a schema. named: part and reference -> records with it.
+    subjects: reference in another name space than Confluent's -> the subjects that the registry has for it.
+    """
+
+    records: int = 0
+    bare: int = 0
+    named: Mapping[tuple[str, SchemaKey], int] = {}
+    subjects: Mapping[SchemaKey, tuple[str, ...]] = {}
+
+
+def together(samples: Iterable[SchemaSample]) -> SchemaSample:
+    """Return the samples of partitions as one of their topic."""
+    records = bare = 0
+    named: dict[tuple[str, SchemaKey], int] = {}
+    for each in samples:
+        records, bare = records + each.records, bare + each.bare
+        for use, count in each.named.items():
+            named[use] = named.get(use, 0) + count
+    return SchemaSample(records, bare, named)

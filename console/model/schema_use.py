@@ -1,0 +1,69 @@
+"""The topics whose newest records name a subject's schemas by their ids. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from console.model.snapshot import Snapshot
+from console.model.subjects import Subject, is_by_record, topics_of
+
+MOST_TOPICS = 20
+"""Most topics whose records are read for a subject that any topic may use."""
+
+
+class IdUse(NamedTuple):
+    """A subject in the newest records of a topic: the part, the records with it, and all that were read; its versions,
+    if the references say them."""
+
+    topic: str
+    part: str
+    matching: int
+    records: int
+    versions: tuple[int, ...]
+
+
+def id_uses(snapshot: Snapshot, subject: Subject) -> list[IdUse]:
+    """Return the topics whose newest records name a subject's schemas by their ids, as far as records were read."""
+    numbers: dict[int, list[int]] = {}
+    for version in subject.versions:
+        if version.id:
+            numbers.setdefault(version.id, []).append(version.number)
+    found = []
+    for topic in sorted(snapshot.schema_samples):
+        sample = snapshot.schema_samples[topic]
+        by_part: dict[str, tuple[int, set[int]]] = {}
+        for (part, key), count in sample.named.items():
+            versions = numbers.get(key.id, []) if not key.of else []
+            if versions or subject.name in sample.subjects.get(key, ()):
+                before, known = by_part.get(part, (0, set()))
+                by_part[part] = (before + count, known | {*versions})
+        found += [
+            IdUse(topic, part, count, sample.records, tuple(sorted(versions)))
+            for part, (count, versions) in sorted(by_part.items())
+        ]
+    return found
+
+
+def subjects_in(snapshot: Snapshot, topic: str) -> list[tuple[str, IdUse]]:
+    """Return the subjects that the newest records of a topic name by ids. An id is of each subject that has it."""
+    return [
+        (name, use)
+        for name in sorted(snapshot.schemas)
+        for use in id_uses(snapshot, snapshot.schemas[name])
+        if use.topic == topic
+    ]
+
+
+def candidates(snapshot: Snapshot, subject: str) -> list[str]:
+    """Return the topics that may use a subject, to read their records: those of its name; else, for a subject that is
+    named after its record, topics that no subject is named after, at most `MOST_TOPICS`.
+    """
+    known = snapshot.schemas.get(subject)
+    if known is None:
+        return []
+    by_name = [each.topic for each in topics_of(known, snapshot.topics)]
+    if by_name or not is_by_record(known):
+        return by_name
+    taken = {use.topic for each in snapshot.schemas.values() for use in topics_of(each, snapshot.topics)}
+    free = (name for name, topic in sorted(snapshot.topics.items()) if not topic.internal and name not in taken)
+    return [name for name, _ in zip(free, range(MOST_TOPICS), strict=False)]

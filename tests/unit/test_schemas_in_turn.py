@@ -1,0 +1,61 @@
+"""Registrations are sent after those that they refer to, and deletions after those of what refers to them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.model.snapshot import Snapshot, with_schemas
+from console.model.subjects import SchemaListing, SchemaReference, SchemaVersion, Subject
+from console.plan import edits as plan_edits
+from console.plan.compile import compile_plan
+from console.plan.plan import EMPTY as NO_PLAN
+from console.plan.plan import stage
+from console.plan.requests import Facts, Step
+
+AT = datetime(2026, 11, 20, tzinfo=UTC)
+BELOW = st.integers(0, 7).flatmap(
+    lambda count: st.tuples(*(st.sets(st.integers(0, max(n - 1, 0)), max_size=3) for n in range(count)))
+)
+"""For each number the lower ones that it refers to; the first may refer to itself."""
+
+
+def references(below: set[int]) -> tuple[SchemaReference, ...]:
+    return tuple(SchemaReference("r", str(each), 1) for each in sorted(below))
+
+
+def check(steps: tuple[Step, ...], before: dict[str, set[str]]) -> None:
+    """Each step waits for exactly those before it that it needs, and is not checked then."""
+    places = {step.staged[0].edit.subject: place for place, step in enumerate(steps)}  # type: ignore[attr-defined]
+    assert len(places) == len(steps) == len(before)
+    for name, place in places.items():
+        wanted = {places[each] for each in before[name] - {name}}
+        assert set(steps[place].after) == wanted
+        assert all(each < place for each in wanted)
+        assert steps[place].unchecked == bool(wanted)
+
+
+@given(BELOW, st.randoms())
+def test_a_registration_follows_those_that_it_refers_to(below: tuple[set[int], ...], shuffle: Random) -> None:
+    order = list(range(len(below)))
+    shuffle.shuffle(order)
+    edits = [plan_edits.AddSchema(str(n), "JSON", "{}", references(below[n])) for n in order]
+    report = stage(NO_PLAN, edits, with_schemas(Snapshot(), SchemaListing(), AT))
+    check(compile_plan(report.plan, Facts()), {str(n): {str(m) for m in each} for n, each in enumerate(below)})
+
+
+@given(BELOW, st.randoms())
+def test_a_deletion_follows_those_of_what_refers_to_it(below: tuple[set[int], ...], shuffle: Random) -> None:
+    order = list(range(len(below)))
+    shuffle.shuffle(order)
+    there = {
+        str(n): Subject(str(n), (SchemaVersion(1, n + 1, "JSON", references=references(each)),))
+        for n, each in enumerate(below)
+    }
+    edits = [plan_edits.DropSchema(str(n)) for n in order]
+    report = stage(NO_PLAN, edits, with_schemas(Snapshot(), SchemaListing(there), AT))
+    users = {str(n): {str(m) for m, each in enumerate(below) if n in each} for n in range(len(below))}
+    check(compile_plan(report.plan, Facts()), users)
