@@ -52,7 +52,7 @@ class HandedOver(Struct, frozen=True):
     """An orderly stop of a broker, as its partitions showed it."""
 
     at: datetime
-    """When its leaders were first seen elsewhere although it was up, UTC."""
+    """When it was first seen fenced, or its leaders elsewhere, although it was up until then, UTC."""
     over: datetime | None = None
     """When it led, or was in sync with a leader, again; None while it was not since."""
 
@@ -280,20 +280,23 @@ def serving(topics: Mapping[str, Topic]) -> frozenset[int]:
 
 
 def _handed_over(observations: Observations, poll: symptoms.Poll) -> Mapping[int, HandedOver]:
-    """Return broker -> its last orderly stop, of the last 30 minutes (`KEPT`): it was in no ISR any more, and led
-    nothing, while it answered, or before it could have been fenced for its silence.
+    """Return broker -> its last orderly stop, of the last 30 minutes (`KEPT`): it was fenced, or was in no ISR any more
+    and led nothing, while it answered, or before it could have been fenced for its silence.
     """
     known, last = observations.handed_over, observations.last
     old, new = last.snapshot.topics, poll.snapshot.topics
+    left = symptoms.gone(poll.snapshot) - symptoms.gone(last.snapshot)
     if old is not new:
         serve = serving(new)
         back = [broker for broker, each in known.items() if each.over is None and broker in serve]
-        over = {broker: replace(known[broker], over=poll.at) for broker in back}
-        # Polls that are further apart do not show that a broker was up when its leaders moved.
-        if poll.at - last.at <= APART:
-            replicas = {broker for _, each in symptoms.out_of_sync(new) for broker in each.replicas}
-            left = sorted((in_sync_with_others(old) - serve) & replicas)
-            over |= {broker: HandedOver(poll.at) for broker in left if not _failed(observations, broker, poll.at)}
+        known = {**known, **{broker: replace(known[broker], over=poll.at) for broker in back}} if back else known
+        replicas = {broker for _, each in symptoms.out_of_sync(new) for broker in each.replicas}
+        left |= (in_sync_with_others(old) - serve) & replicas
+    # Polls that are further apart do not show that a broker was up until it left.
+    if left and poll.at - last.at <= APART:
+        known_open = {broker for broker, each in known.items() if each.over is None}
+        served = (left & in_sync_with_others(old)) - known_open
+        over = {b: HandedOver(poll.at) for b in sorted(served) if not _failed(observations, b, poll.at)}
         known = {**known, **over} if over else known
     if all(each.at > poll.at - KEPT for each in known.values()):
         return known

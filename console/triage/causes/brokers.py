@@ -148,7 +148,11 @@ def _restarts(observations: Observations) -> Iterator[cause.Claim]:
             title=_restarted(broker, restart, late=_is_late(observations, restart)) + _fewer(fewer, back),
             since=handed_over or back,
             evidence=cause.given(
-                cause.Evidence(f"it led nothing, and was in no ISR, {at} although it was up until then", "Metadata")
+                cause.Evidence(
+                    f"it was fenced, or led nothing and was in no ISR, {at} although it was up until then: one that "
+                    "fails keeps its leaders until its session times out",
+                    "DescribeCluster, Metadata",
+                )
                 if handed_over is not None
                 else None,
                 cause.Evidence(f"it answers again since {time_of_day(back)}", "ApiVersions") if back else None,
