@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -16,6 +17,8 @@ from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
 from console.triage.remembered import remembered
 from console.triage.standing import Standing, standing_after
+
+T = TypeVar("T")
 
 KEPT = timedelta(minutes=30)
 """The period of the observations."""
@@ -130,6 +133,14 @@ class Observations(Struct, frozen=True):
         """Return the symptoms of the last poll with this name."""
         return _by_name(self.seen).get(name, ())
 
+    def of_groups(self, name: str) -> Mapping[str, symptoms.Symptom]:
+        """Return group -> its symptom of the last poll with this name, of symptoms of whole groups."""
+        return _by_group(self.seen).get(name, {})
+
+    def intervals_of_groups(self, name: str) -> Mapping[str, Sequence[Interval]]:
+        """Return group -> the intervals of its symptom with this name, of symptoms of whole groups."""
+        return _intervals_by_group(self.intervals).get(name, {})
+
     def times(self, key: symptoms.Key) -> int:
         """Return how often a symptom began within the last 30 minutes (`KEPT`), at most 64 times (`MOST_INTERVALS`)."""
         return len(self.intervals.get(key, ()))
@@ -140,6 +151,27 @@ def _by_name(seen: Mapping[symptoms.Key, symptoms.Symptom]) -> Mapping[str, Sequ
     found: dict[str, list[symptoms.Symptom]] = {}
     for each in seen.values():
         found.setdefault(each.name, []).append(each)
+    return found
+
+
+@remembered
+def _by_group(seen: Mapping[symptoms.Key, symptoms.Symptom]) -> Mapping[str, Mapping[str, symptoms.Symptom]]:
+    return _of_groups(seen)
+
+
+@remembered
+def _intervals_by_group(
+    intervals: Mapping[symptoms.Key, tuple[Interval, ...]],
+) -> Mapping[str, Mapping[str, Sequence[Interval]]]:
+    return _of_groups(intervals)
+
+
+def _of_groups(by_key: Mapping[symptoms.Key, T]) -> Mapping[str, Mapping[str, T]]:
+    """Return symptom -> group -> value, for subjects that are a whole group."""
+    found: dict[str, dict[str, T]] = {}
+    for (name, subject), value in by_key.items():
+        if subject.group is not None and subject.topic is None:
+            found.setdefault(name, {})[subject.group] = value
     return found
 
 

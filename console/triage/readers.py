@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -82,10 +82,10 @@ class Sorted(NamedTuple):
 
 
 @remembered
-def sorted_readings(known: Sequence[Reading]) -> Sorted:
+def sorted_readings(known: Mapping[str, Reading]) -> Sorted:
     """Return the readings that rules examine further, by the kind of problem; most groups are in none."""
     found = Sorted([], [], [])
-    for each in known:
+    for each in known.values():
         group, left, _, trend = each
         if left:
             found.left.append(each)
@@ -109,7 +109,7 @@ class Leftovers(NamedTuple):
     waiting: tuple[PartitionLag, ...] = ()
 
 
-def leftovers(known: Sequence[Reading], snapshot: Snapshot) -> tuple[Leftovers, ...]:
+def leftovers(known: Mapping[str, Reading], snapshot: Snapshot) -> tuple[Leftovers, ...]:
     """Return the offsets that no client reads from, for the groups that have some."""
     return _leftovers(sorted_readings(known), snapshot.lags, snapshot.log_ranges)
 

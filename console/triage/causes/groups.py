@@ -16,7 +16,7 @@ from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.folding import FEW, one_of
 from console.triage.observations import Interval, Observations
 from console.triage.readers import Leftovers, Reading, is_beyond, leftovers, sorted_readings
-from console.triage.remembered import RememberedEach
+from console.triage.remembered import RememberedAmong
 from console.triage.waiting import is_held, waits
 
 OFTEN, NEAR = 3, timedelta(minutes=2)
@@ -315,37 +315,39 @@ def _place(place: Place) -> str:
 
 
 def _slow(observations: Observations) -> Iterator[cause.Claim]:
-    known = {each.group.name: each for each in symptoms.readings(observations.last.snapshot)}
-    intervals, had_members = observations.intervals, observations.last.snapshot.had_members
-    parts: list[tuple[symptoms.Subject, tuple[object, ...]]] = []
-    for symptom in observations.of(symptoms.LAG_GROWS):
-        subject = symptom.subject
-        lags, moves = (symptom.name, subject), (symptoms.REBALANCING, subject)
-        # Of 10,000 groups most are as they were: what these objects say is only looked at if one is another.
-        found = known.get(subject.group or ""), intervals.get(lags, ()), intervals.get(moves, ())
-        parts.append((subject, (subject, *found, subject.group in had_members, observations.began)))
-    yield from (claim for claim in _each_slow.of(parts) if claim is not None)
+    snapshot = observations.last.snapshot
+    claims = _each_slow.of(
+        observations.of_groups(symptoms.LAG_GROWS),
+        symptoms.readings(snapshot),
+        observations.intervals_of_groups(symptoms.LAG_GROWS),
+        observations.intervals_of_groups(symptoms.REBALANCING),
+        snapshot.had_members,
+        common=(observations.began,),
+    )
+    yield from (claim for claim in claims.values() if claim is not None)
 
 
 def _slow_group(
-    subject: symptoms.Subject,
+    symptom: symptoms.Symptom,
     reading: Reading | None,
-    lagged: Sequence[Interval],
-    rebalanced_at: Sequence[Interval],
+    lagged: Sequence[Interval] | None,
+    rebalanced_at: Sequence[Interval] | None,
     had_members: bool,
     watched: datetime,
 ) -> cause.Claim | None:
     """Return the claim that a group is slow; None if it is not.
 
     Args:
-        lagged, rebalanced_at: when its lag grew, and when members joined or left.
+        symptom: its growing lag.
+        lagged, rebalanced_at: when its lag grew, and when members joined or left; None for never.
         watched: time of the first poll, UTC.
     """
     if reading is None or reading.trend is None:
         return None
+    subject, lagged = symptom.subject, lagged or ()
     trend, is_empty, again = reading.trend, reading.group.is_vacant, len(lagged) > 1
     since = lagged[-1].began if lagged and lagged[-1].began > watched else None
-    rebalanced = _rebalanced(rebalanced_at, trend)
+    rebalanced = _rebalanced(rebalanced_at or (), trend)
     if not _moving(trend) or (is_empty and _rests(trend)):
         return None
     # A group without members only commits now and then, or, if it had some, is about to be found stopped.
@@ -385,19 +387,20 @@ def _slow_group(
             else None,
         ),
         predicted=cause.predict(symptoms.LAG_GROWS, subject=subject),
-        next=(
-            cause.Next(
-                "look at the producers' keys: all records of a key go to one partition, so that more members, or more "
-                "partitions, do not help"
-            )
-            if uneven
-            else cause.Next("look at its consumers: their time for a batch, their quota"),
-        ),
+        next=_LOOK_AT_KEYS if uneven else _LOOK_AT_CONSUMERS,
         fold=("lags", "lag, and ever more"),
     )
 
 
-_each_slow: RememberedEach[symptoms.Subject, cause.Claim | None] = RememberedEach(_slow_group)
+_each_slow: RememberedAmong[str, cause.Claim | None] = RememberedAmong(_slow_group)
+# Of 10,000 groups each has the same object.
+_LOOK_AT_KEYS = (
+    cause.Next(
+        "look at the producers' keys: all records of a key go to one partition, so that more members, or more "
+        "partitions, do not help"
+    ),
+)
+_LOOK_AT_CONSUMERS = (cause.Next("look at its consumers: their time for a batch, their quota"),)
 
 
 def _rebalances(observations: Observations, group: str) -> Certainty | None:
