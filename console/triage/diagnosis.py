@@ -263,17 +263,24 @@ class _Index:
                 self.by_topic.setdefault(topic, []).append(place)
         self.every = frozenset(range(len(self.symptoms)))
         self.work = frozenset(n for n, each in enumerate(self.symptoms) if each.name in WORK)
-        self._known: dict[int, tuple[Claim, _Places]] = {}
+        self._known: dict[int, tuple[tuple[Prediction, ...], _Places]] = {}
 
-    def explained(self, claims: Iterable[Claim]) -> list[_Places]:
-        """Return the symptoms that each claim explains. Most claims are the same objects as in the last call."""
-        known = self._known
-        now = [known.get(id(claim)) or (claim, _explained(claim.predicted, self)) for claim in claims]
-        self._known = {id(each[0]): each for each in now}
-        return [places for _, places in now]
+    def explained(self, claims: Sequence[Claim]) -> list[_Places]:
+        """Return the symptoms that each claim explains. Most predictions are the same objects as in the last call."""
+        known, found = self._known, []
+        for claim in claims:
+            entry = known.get(id(claim.predicted))
+            if entry is None:  # the entry has the object, so that no other one gets its id
+                entry = known[id(claim.predicted)] = claim.predicted, _explained(claim.predicted, self)
+            found.append(entry[1])
+        if len(known) > 2 * len(found) + _MOST_LOST:
+            self._known = {id(claim.predicted): known[id(claim.predicted)] for claim in claims}
+        return found
 
 
 _index = remembered(_Index)
+_MOST_LOST = 1_000
+"""Limit of predictions of former claims that an index keeps, beside as many as there are claims."""
 
 
 def _explained(predicted: Sequence[Prediction], index: _Index) -> _Places:
@@ -303,8 +310,8 @@ def _fitting(each: Prediction, index: _Index) -> _Places:
 
 
 def _cover(explained: Sequence[_Places], open_: set[int]) -> tuple[list[int], set[int]]:
-    """Return the indexes of the chosen claims, sorted, and the symptoms that stay open. Each step takes the claim that explains
-    most of the open symptoms, the earlier one of equals (greedy set cover).
+    """Return the indexes of the chosen claims, sorted, and the symptoms that stay open. Each step takes the claim that
+    explains most of the open symptoms, the earlier one of equals (greedy set cover).
     """
     chosen: list[int] = []
     heap = [(-len(mine), place) for place, mine in enumerate(explained) if len(mine) > 1]

@@ -123,8 +123,9 @@ class Observations(Struct, frozen=True):
         """Yield the brokers that were away, or silent, with the interval, the latest first."""
         found = [
             (subject.broker, interval)
-            for (name, subject), mine in self.intervals.items()
-            if name in ABSENCES and subject.broker is not None
+            for name in ABSENCES
+            for subject, mine in self.intervals_of(name).items()
+            if subject.broker is not None
             for interval in mine
         ]
         yield from sorted(found, key=lambda each: each[1].began, reverse=True)
@@ -132,6 +133,10 @@ class Observations(Struct, frozen=True):
     def of(self, name: str) -> Sequence[symptoms.Symptom]:
         """Return the symptoms of the last poll with this name."""
         return _by_name(self.seen).get(name, ())
+
+    def intervals_of(self, name: str) -> Mapping[symptoms.Subject, tuple[Interval, ...]]:
+        """Return subject -> the intervals of its symptom with this name."""
+        return _intervals_by_name(self.intervals).get(name, {})
 
     def of_groups(self, name: str) -> Mapping[str, symptoms.Symptom]:
         """Return group -> its symptom of the last poll with this name, of symptoms of whole groups."""
@@ -152,6 +157,23 @@ def _by_name(seen: Mapping[symptoms.Key, symptoms.Symptom]) -> Mapping[str, Sequ
     for each in seen.values():
         found.setdefault(each.name, []).append(each)
     return found
+
+
+@remembered
+def _intervals_by_name(
+    intervals: Mapping[symptoms.Key, tuple[Interval, ...]],
+) -> Mapping[str, Mapping[symptoms.Subject, tuple[Interval, ...]]]:
+    found: dict[str, dict[symptoms.Subject, tuple[Interval, ...]]] = {}
+    for (name, subject), mine in intervals.items():
+        found.setdefault(name, {})[subject] = mine
+    return found
+
+
+@remembered
+def _first_end(intervals: Mapping[symptoms.Key, tuple[Interval, ...]]) -> datetime | None:
+    """Return when the first of all intervals ended; None if none did."""
+    ends = (mine[0].ended for mine in intervals.values())
+    return min((each for each in ends if each is not None), default=None)
 
 
 @remembered
@@ -213,23 +235,31 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
         handed_over=_handed_over(observations, poll),
         racks={**observations.racks, **{each.id: each.rack for each in poll.snapshot.cluster.brokers if each.rack}},
     )
-    now = symptoms.shown(poll)
-    now.update(((each.name, each.subject), each) for each in _over_time(known))
+    found = symptoms.shown(poll)
+    found.update(((each.name, each.subject), each) for each in _over_time(known))
+    # Equal symptoms are the same object, so that results based on them are not computed again.
+    now = _same_as(observations.seen, found)
     intervals = _intervals(observations, now, poll.at)
     # Dropped only after the intervals of brokers are known, which show whether one went or came a moment ago.
     left = [each.at for each in known.handed_over.values()]
     if not _is_settled(intervals, left, observations.began, poll.at):
-        now = {key: symptom for key, symptom in now.items() if key[0] != symptoms.LAG_GROWS}
+        settled = {key: symptom for key, symptom in now.items() if key[0] != symptoms.LAG_GROWS}
+        now = _same_as(observations.seen, settled)
         intervals = _intervals(observations, now, poll.at)
-    # Equal symptoms are the same object, so that results based on them are not computed again.
-    return replace(known, seen=observations.seen if now == observations.seen else now, intervals=intervals)
+    return replace(known, seen=now, intervals=intervals)
+
+
+def _same_as(
+    before: Mapping[symptoms.Key, symptoms.Symptom], now: Mapping[symptoms.Key, symptoms.Symptom]
+) -> Mapping[symptoms.Key, symptoms.Symptom]:
+    return before if now == before else now
 
 
 def _is_settled(
     intervals: Mapping[symptoms.Key, tuple[Interval, ...]], left: Iterable[datetime], began: datetime, at: datetime
 ) -> bool:
     """Return whether no broker went or came recently. left: when brokers handed their leaders over."""
-    last = [mine[-1] for (name, _), mine in intervals.items() if name in ABSENCES]
+    last = [mine[-1] for name in ABSENCES for mine in _intervals_by_name(intervals).get(name, {}).values()]
     moments = [*(interval.ended or interval.began for interval in last), *left]
     # A broker that was away at the first poll left before: clients have settled.
     return all(moment <= max(began, at - SETTLES) for moment in moments)
@@ -241,9 +271,12 @@ def _intervals(
     """Return the intervals after a poll: open for a symptom that is seen, closed for one that is gone. Most are
     unchanged.
     """
-    oldest = at - KEPT
-    old = [key for key, mine in observations.intervals.items() if mine[0].ended is not None and mine[0].ended <= oldest]
-    if not old and now.keys() == observations.seen.keys():
+    oldest, first_end = at - KEPT, _first_end(observations.intervals)
+    old: list[symptoms.Key] = []
+    if first_end is not None and first_end <= oldest:
+        some = observations.intervals.items()
+        old = [key for key, mine in some if mine[0].ended is not None and mine[0].ended <= oldest]
+    if not old and (now is observations.seen or now.keys() == observations.seen.keys()):
         return observations.intervals
     intervals = dict(observations.intervals)
     for key in old:
@@ -276,8 +309,9 @@ def without_restarts(observations: Observations, announced: Collection[symptoms.
     """
     intervals = [
         interval
-        for (name, subject), mine in observations.intervals.items()
-        if name in ABSENCES and subject in announced
+        for name in ABSENCES
+        for subject, mine in observations.intervals_of(name).items()
+        if subject in announced
         for interval in mine
     ]
     planned = list(_planned(observations))

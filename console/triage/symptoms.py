@@ -452,7 +452,7 @@ def _group_symptoms(
 
 
 def _wrong_with(reading: Reading, *, unread: bool) -> Iterator[Symptom]:
-    group, _, lag, trend = reading
+    group, lag, trend = reading.group, reading.lag, reading.trend
     if group.state in MOVING_STATES:
         yield Symptom(REBALANCING, Subject(group=group.name), (group.coordinator,))
     if lag is not None and trend is not None and trend.base.at < trend.last.at:

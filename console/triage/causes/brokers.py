@@ -305,12 +305,12 @@ def _controller_too(observations: Observations, broker: int) -> Iterator[cause.E
 
 
 def _flapping(observations: Observations) -> Iterator[cause.Claim]:
-    for (name, subject), intervals in observations.intervals.items():
+    for subject, intervals in observations.intervals_of(symptoms.BROKER_GONE).items():
         broker = subject.broker
-        if name != symptoms.BROKER_GONE or broker is None or len(intervals) < FLAPS:
+        if broker is None or len(intervals) < FLAPS:
             continue
         # Leaders are elected only once it stays: each election moves clients, and the next absence moves them back.
-        still = (name, subject) in observations.seen
+        still = (symptoms.BROKER_GONE, subject) in observations.seen
         yield cause.Claim(
             cause="broker-flapping",
             subject=subject,

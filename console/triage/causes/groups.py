@@ -74,7 +74,8 @@ def _rests(trend: LagTrend) -> bool:
 
 def _stopped(observations: Observations) -> Iterator[cause.Claim]:
     absences = list(observations.absences())
-    for group, _, _, trend in sorted_readings(symptoms.readings(observations.last.snapshot)).vacant:
+    for reading in sorted_readings(symptoms.readings(observations.last.snapshot)).vacant:
+        group, trend = reading.group, reading.trend
         # A simple consumer commits without being a member, so a group without members may be at work.
         if trend is None or not symptoms.grows(trend) or not _rests(trend):
             continue
@@ -126,7 +127,8 @@ def _broker_away(absences: Sequence[tuple[int, Interval]], trend: LagTrend) -> c
 
 def _stuck(observations: Observations) -> Iterator[cause.Claim]:
     """Yield partitions whose commit does not move while records arrive, although a member reads them or others."""
-    for group, _, _, trend in sorted_readings(symptoms.readings(observations.last.snapshot)).stuck:
+    for reading in sorted_readings(symptoms.readings(observations.last.snapshot)).stuck:
+        group, trend = reading.group, reading.trend
         if trend is None or _rebalances(observations, group.name):
             continue
         rows = {(each.topic, each.partition): each for each in trend.last.lag.partitions}
@@ -372,12 +374,7 @@ def _slow_group(
         since=since,
         evidence=cause.given(
             _lag(trend),
-            cause.Evidence(
-                "it commits, more slowly than records arrive"
-                if lags
-                else "for a moment only, or in partitions in which nothing was committed meanwhile",
-                "OffsetFetch",
-            ),
+            _COMMITS_SLOWLY if lags else _FOR_A_MOMENT,
             cause.Evidence(
                 f"{_place(uneven.place)} gets {uneven.share:.0%} of the records of its topic's {uneven.of} partitions: "
                 "one member reads all of them",
@@ -394,6 +391,10 @@ def _slow_group(
 
 _each_slow: RememberedAmong[str, cause.Claim | None] = RememberedAmong(_slow_group)
 # Of 10,000 groups each has the same object.
+_COMMITS_SLOWLY = cause.Evidence("it commits, more slowly than records arrive", "OffsetFetch")
+_FOR_A_MOMENT = cause.Evidence(
+    "for a moment only, or in partitions in which nothing was committed meanwhile", "OffsetFetch"
+)
 _LOOK_AT_KEYS = (
     cause.Next(
         "look at the producers' keys: all records of a key go to one partition, so that more members, or more "
@@ -422,12 +423,11 @@ def _rebalances(observations: Observations, group: str) -> Certainty | None:
 
 def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
     # By intervals, not by the present state: between two rebalances a group looks well.
-    for name, subject in [key for key in observations.intervals if key[0] == symptoms.REBALANCING]:
+    for subject, intervals in observations.intervals_of(symptoms.REBALANCING).items():
         group = subject.group or ""
         known, certainty = observations.last.snapshot.groups.get(group), _rebalances(observations, group)
         if known is None or certainty is None:
             continue
-        intervals = observations.intervals[name, subject]
         how = "again and again" if intervals[1:] else "for long"
         members, services = len(known.members or ()), _several_services(known)
         deployed = (

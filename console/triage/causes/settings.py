@@ -226,12 +226,18 @@ def _allow(entity: QuotaEntity, rate: float) -> tuple[cause.Next, ...]:
     )
 
 
+@lru_cache(256)
+def _quota_evidence(entity: QuotaEntity, rate: float) -> cause.Evidence:
+    return cause.Evidence(
+        f"{CONSUMERS} of {quota_text(entity)} is {rate:,.0f}, from each broker", "DescribeClientQuotas"
+    )
+
+
 def _throttled(group: str, since: datetime | None, limit: Limit, what: str, written: float) -> cause.Claim:
     """Return the claim of a group at its quota. written: bytes per second to a broker if above the quota; 0 if reads
     are only near it.
     """
     sure = bool(written) and limit.sure
-    whose = quota_text(limit.entity)
     allow = 2 * max(limit.quota, written)
     return cause.Claim(
         cause="quota-exceeded",
@@ -245,7 +251,7 @@ def _throttled(group: str, since: datetime | None, limit: Limit, what: str, writ
         ),
         since=since,
         evidence=cause.given(
-            cause.Evidence(f"{CONSUMERS} of {whose} is {limit.quota:,.0f}, from each broker", "DescribeClientQuotas"),
+            _quota_evidence(limit.entity, limit.quota),
             cause.Evidence(what, "OffsetFetch, ListOffsets, DescribeLogDirs"),
             None
             if limit.sure
