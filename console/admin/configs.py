@@ -30,9 +30,11 @@ from console.model.entity_types import BY_NUMBER
 from console.model.failure import Failure
 from console.model.numbers import long_number
 from console.model.secret import Secret
-from console.wire.fields import Fields
+from console.wire.fields import Asked, Fields, for_version
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from console.wire.config_decoder import ConfigDecoder
 
 
@@ -135,15 +137,21 @@ class _RequestShape(NamedTuple):
     synonyms: bool
     documentation: bool
 
-    def request(self, resources: Sequence[ConfigResource]) -> Fields:
-        return {
-            "resources": [
-                {"resource_type": type_, "resource_name": name, "configuration_keys": self.keys}
-                for type_, name in resources
-            ],
-            "include_synonyms": self.synonyms,
-            "include_documentation": self.documentation,
-        }
+    def request(self, resources: Sequence[ConfigResource]) -> Asked:
+        def made(kio: ModuleType) -> Any:
+            # Without a look at each one's fields: 100,000 topics are requested like that.
+            resource, keys = kio.DescribeConfigsResource, self.keys
+            asked = [
+                resource(resource_type=type_, resource_name=name, configuration_keys=keys) for type_, name in resources
+            ]
+            return for_version(
+                kio.DescribeConfigsRequest,
+                resources=tuple(asked),
+                include_synonyms=self.synonyms,
+                include_documentation=self.documentation,
+            )
+
+        return made
 
 
 class _Listing:

@@ -58,9 +58,9 @@ def _never_allowed(seen: Seen) -> Iterator[Found]:
     denied = [acl for acl in seen.snapshot.acls if acl.permission.name == "DENY" and acl.host == _ANY]
     if not denied:
         return
-    index = AclIndex(denied)
+    index, whom = AclIndex(denied), {acl.principal for acl in denied}
     for acl in seen.snapshot.acls:
-        if acl.permission != _ALLOW:
+        if acl.permission != _ALLOW or not (ANYBODY in whom or acl.principal in whom):
             continue
         by = next((each for each in _denials(index, acl) if each.operation.name in ("ALL", acl.operation.name)), None)
         if by is not None:

@@ -4,7 +4,7 @@ many topics share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from operator import le, lt
 
@@ -46,17 +46,17 @@ def _where(
     seen: Seen,
     key: str,
     is_wrong: Callable[[config.ConfigSet], bool],
-    of: Callable[[config.ConfigSet, Topic], bool] = lambda _configs, _topic: True,
+    of: Callable[[config.ConfigSet], Callable[[Topic], bool]] = lambda _configs: lambda _topic: True,
 ) -> Iterator[Place]:
     """Yield the entities that give a key to topics with wrong configs.
 
     Args:
         key: a topic's.
         is_wrong: judges a set of configs.
-        of: whether a topic with such configs counts; internal ones never do.
+        of: returns for such configs whether a topic with them counts; internal ones never do.
     """
     wrong = ((configs, topics) for configs, topics in seen.sets if is_wrong(configs))
-    yield from places(seen, key, ((c, [*filter(partial(of, c), _of_users(topics))]) for c, topics in wrong))
+    yield from places(seen, key, ((c, [*filter(of(c), _of_users(topics))]) for c, topics in wrong))
 
 
 def _settable(place: Place) -> bool:
@@ -89,16 +89,16 @@ def _late_by_time(seen: Seen) -> Iterator[Found]:
         limit, segment = topic_risks.kept(configs), config.number_in(configs, SEGMENT_MS)
         return limit.deletes and segment is not None and topic_risks.TINY_MS <= limit.ms < segment
 
-    def fills_no_segment(configs: config.ConfigSet, topic: Topic) -> bool:
+    def fills_no_segment(configs: config.ConfigSet) -> Callable[[Topic], bool]:
         # A log that reaches segment.bytes begins segments by its size, and each is deleted in its time.
-        segment, held = config.number_in(configs, SEGMENT_BYTES), seen.largest.get(topic.name, 0)
-        return segment is not None and 0 < held < segment
+        segment, largest = config.number_in(configs, SEGMENT_BYTES) or 0, seen.largest
+        return lambda topic: 0 < largest.get(topic.name, 0) < segment
 
     for place in _where(seen, topic_risks.BY_TIME, is_late, fills_no_segment):
         configs = seen.snapshot.configs[config.topic_resource(place.topics[0].name)]
         limit, segment = topic_risks.kept(configs).ms, config.number_in(configs, SEGMENT_MS) or 0
         # Several topics may have segments of their own behind one retention: no single edit mends these.
-        alike = place.is_topic or all(_inherits(seen, topic, SEGMENT_MS) for topic in place.topics)
+        alike = place.is_topic or _inherit(seen, place.topics, SEGMENT_MS)
         key = SEGMENT_MS if place.is_topic else TOPIC_SYNONYMS[SEGMENT_MS][0].name
         edits = (SetConfig(place.resource, key, str(limit)),) if alike else ()
         what = (
@@ -109,9 +109,11 @@ def _late_by_time(seen: Seen) -> Iterator[Found]:
         yield Found(place.resource, what + place.origin, key, edits)
 
 
-def _inherits(seen: Seen, topic: Topic, key: str) -> bool:
-    entry = config.entry_in(seen.snapshot.configs, config.topic_resource(topic.name), key)
-    return entry is not None and not config.is_override(entry, config.topic_resource(topic.name))
+def _inherit(seen: Seen, topics: Iterable[Topic], key: str) -> bool:
+    """Return whether all topics inherit a key. Each set of configs is looked at once."""
+    names = {topic.name for topic in topics}
+    entries = [configs.get(key) for configs, mine in seen.sets if any(topic.name in names for topic in mine)]
+    return all(entry is not None and not config.is_override(entry, config.topic_resource("")) for entry in entries)
 
 
 def _late_by_size(seen: Seen) -> Iterator[Found]:
@@ -122,7 +124,7 @@ def _late_by_size(seen: Seen) -> Iterator[Found]:
     for place in _where(seen, topic_risks.BY_SIZE, is_late):
         configs = seen.snapshot.configs[config.topic_resource(place.topics[0].name)]
         limit, segment = topic_risks.kept(configs).size, config.number_in(configs, SEGMENT_BYTES) or 0
-        alike = place.is_topic or all(_inherits(seen, topic, SEGMENT_BYTES) for topic in place.topics)
+        alike = place.is_topic or _inherit(seen, place.topics, SEGMENT_BYTES)
         key = SEGMENT_BYTES if place.is_topic else TOPIC_SYNONYMS[SEGMENT_BYTES][0].name
         # Brokers refuse segments of less than 1 MiB since 4.0.
         edits = (SetConfig(place.resource, key, str(limit)),) if alike and limit >= topic_risks.TINY_BYTES else ()

@@ -569,7 +569,9 @@ def with_groups(
     groups = share(snapshot.groups, kept)
     if groups is not snapshot.groups and (gone := snapshot.lags.keys() - groups.keys()):
         snapshot = without_groups(snapshot, gone)
-    listed = snapshot.had_members if snapshot.had_members <= groups.keys() else snapshot.had_members & groups.keys()
+    listed = (
+        snapshot.had_members if snapshot.had_members <= groups.keys() else snapshot.had_members.intersection(groups)
+    )
     had_members = _who_had_members(listed, groups.values())
     return replace(snapshot, groups=groups, had_members=had_members, read_at=_read_at(snapshot, Part.GROUPS, at))
 

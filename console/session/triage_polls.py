@@ -235,11 +235,9 @@ class Poller(Scheduler):
     async def _ask_brokers(self) -> None:
         """Find the brokers that do not answer. Requests to a broker that fell silent may stay unanswered: they are sent
         again, to other brokers. Raises AdminError if no broker answers."""
-        from console.admin import cluster
-
         began = time.monotonic()
         try:
-            silence = await self._session.client.run(cluster.silence, self._limit)
+            silence = await self._silence_within()
         except AdminError as error:
             # The cluster may have answered another part meanwhile; then it is not lost.
             if self._answered_at < began:
@@ -267,6 +265,19 @@ class Poller(Scheduler):
                 if name != Part.SILENCE and not is_rare:
                     task.cancel()
                     self.hurry(name)
+
+    async def _silence_within(self) -> Silence:
+        """Return the brokers that do not answer in time. If all are late at once, this host may be the slow one: they
+        are asked once more, with more time. Raises AdminError if no broker answers."""
+        from console.admin import cluster
+
+        client = self._session.client
+        try:
+            return await client.run(cluster.silence, self._limit)
+        except RequestTimedOut:
+            if self._limit > FIRST_ANSWER_SECONDS / 2:
+                raise
+            return await client.run(cluster.silence, FIRST_ANSWER_SECONDS - self._limit)
 
     def _ask_again(self, at: float) -> None:
         """Schedule the next round of probes. at: monotonic seconds."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import heapify, heappop, heappush
-from itertools import chain, islice
+from itertools import chain
 from operator import itemgetter
-from typing import NamedTuple
 
 from msgspec import Struct, field
 
 from console.model.parts import about
 from console.model.severity import Certainty, Severity
-from console.triage.cause import CauseRule, Claim
+from console.triage.cause import CauseRule, Claim, Prediction
 from console.triage.causes import (
     access,
     addresses,
@@ -154,16 +152,15 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = (), befor
     observations = without_restarts(observations, announced)
     claims = connect.of_sinks([claim for rule in RULES for claim in rule.claims(observations)], observations)
     index = _index(observations.seen)
-    explained = [_explained(claim, index) for claim in claims]
+    explained = index.explained(claims)
     claims, explained, excused = _unannounced(claims, explained, announced)
     waiting = ((BROKER_SILENT, Subject(broker=broker)) for broker in undecided(observations))
     excused = excused | {index.by_key[key] for key in waiting if key in index.by_key}
     held = () if before is None else _held(before, claims, explained, index, observations.last.at, announced)
     claims = [*(each.claim for each in held), *claims]
-    explained = [*(_explained(each.claim, index) for each in held), *explained]
-    claimed = set().union(*explained)
+    explained = [*(_explained(each.claim.predicted, index) for each in held), *explained]
     symptoms = index.symptoms
-    remaining = {n for n, each in enumerate(symptoms) if n not in excused and (n in claimed or each.name not in WORK)}
+    remaining = index.every - excused - index.work.difference(*explained if index.work else ())
     # Claims with `beside` do not compete: a change right before a fault would displace the fault itself.
     aside = [place for place, claim in enumerate(claims) if claim.beside and explained[place]]
     # A guess is not named if a change that is the likely cause explains all of it.
@@ -176,16 +173,16 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = (), befor
     chosen += [place for place in aside if not claims[place].fills or not open_.isdisjoint(explained[place])]
     open_.difference_update(n for place in aside for n in explained[place])
     alone = [place for place, claim in enumerate(claims) if not explained[place] and _stands_alone(claim)]
-    taken = {subject for place in (*chosen, *alone) if not claims[place].yields for subject in _owners(claims[place])}
-    alone = [place for place in alone if not claims[place].yields or taken.isdisjoint(_owners(claims[place]))]
+    yielding = [claims[place] for place in alone if claims[place].yields]
+    if yielding:
+        staying = (claims[place] for place in (*chosen, *alone) if not claims[place].yields)
+        taken = {subject for claim in staying for subject in _owners(claim)}
+        alone = [place for place in alone if not claims[place].yields or taken.isdisjoint(_owners(claims[place]))]
     shown = (*chosen, *alone)
     last = observations.last
     claimed_now = offered([claims[place] for place in shown], last.snapshot, last.facts.taken_back)
-    named = _each_named.of(
-        (id(claim), (claim, tuple([symptoms[n] for n in explained[place]])))
-        for claim, place in zip(claimed_now, shown, strict=True)
-    )
-    found = [each for _, each in sorted(_as_few(named), key=itemgetter(0))]
+    named = _as_few(claimed_now, [explained[place] for place in shown], symptoms)
+    found = [each for _, each in sorted(named, key=itemgetter(0))]
     unread = unread_parts(observations.last)
     return Verdict(
         observations.last.at,
@@ -202,7 +199,7 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = (), befor
 def _held(
     before: Verdict,
     claims: Sequence[Claim],
-    explained: Sequence[Sequence[int]],
+    explained: Sequence[_Places],
     index: _Index,
     at: datetime,
     announced: frozenset[Subject],
@@ -217,14 +214,14 @@ def _held(
     ]
 
     def look(claim: Claim) -> Mapping[int, str]:
-        return {n: index.symptoms[n].name for n in _explained(claim, index)}
+        return {n: index.symptoms[n].name for n in _explained(claim.predicted, index)}
 
     return tuple(still_held(former, claims, explained, look, at))
 
 
 def _unannounced(
-    claims: list[Claim], explained: list[Sequence[int]], announced: frozenset[Subject]
-) -> tuple[list[Claim], list[Sequence[int]], set[int]]:
+    claims: list[Claim], explained: list[_Places], announced: frozenset[Subject]
+) -> tuple[list[Claim], list[_Places], set[int]]:
     """Return the claims that are not about announced work, each with the symptoms that it explains, and the symptoms
     that such work excuses.
     """
@@ -235,83 +232,110 @@ def _unannounced(
     kept = [place for place, claim in enumerate(claims) if claim.subject not in announced]
     # A claim that only explains excused symptoms is not named, and does not stand alone.
     kept = [place for place in kept if not explained[place] or not excused.issuperset(explained[place])]
-    left: list[Sequence[int]] = [[n for n in explained[place] if n not in excused] for place in kept]
+    left: list[_Places] = [[n for n in explained[place] if n not in excused] for place in kept]
     return [claims[place] for place in kept], left, excused
 
 
-class _Index(NamedTuple):
+_Places = Sequence[int]
+"""Indexes of symptoms, sorted."""
+
+
+class _Index:
     """Symptoms by their indexes, with lookups for predictions: of 10,000 leaderless partitions, or lagging groups, each
-    has a claim of its own. by_kind: by name and brokers, the only parts that a prediction without a subject compares.
+    has a claim of its own.
+
+    Attributes:
+        by_kind: by name and brokers, the only parts that a prediction without a subject compares.
+        every: all indexes; work: those of symptoms that are work.
     """
 
-    symptoms: Sequence[Symptom]
-    by_key: Mapping[Key, int]
-    by_kind: Mapping[tuple[str, tuple[int, ...]], Sequence[int]]
-    by_group: Mapping[str, Sequence[int]]
-    by_topic: Mapping[str, Sequence[int]]
+    def __init__(self, seen: Mapping[Key, Symptom]) -> None:
+        self.symptoms: Sequence[Symptom] = tuple(seen.values())
+        self.by_key: Mapping[Key, int] = {key: n for n, key in enumerate(seen)}
+        self.by_kind: dict[tuple[str, tuple[int, ...]], list[int]] = {}
+        self.by_group: dict[str, list[int]] = {}
+        self.by_topic: dict[str, list[int]] = {}
+        for place, each in enumerate(self.symptoms):
+            self.by_kind.setdefault((each.name, each.brokers), []).append(place)
+            if (group := each.subject.group) is not None:
+                self.by_group.setdefault(group, []).append(place)
+            if (topic := each.subject.topic) is not None:
+                self.by_topic.setdefault(topic, []).append(place)
+        self.every = frozenset(range(len(self.symptoms)))
+        self.work = frozenset(n for n, each in enumerate(self.symptoms) if each.name in WORK)
+        self._known: dict[int, tuple[tuple[Prediction, ...], _Places]] = {}
+
+    def explained(self, claims: Sequence[Claim]) -> list[_Places]:
+        """Return the symptoms that each claim explains. Most predictions are the same objects as in the last call."""
+        known, found = self._known, []
+        for claim in claims:
+            entry = known.get(id(claim.predicted))
+            if entry is None:  # the entry has the object, so that no other one gets its id
+                entry = known[id(claim.predicted)] = claim.predicted, _explained(claim.predicted, self)
+            found.append(entry[1])
+        if len(known) > 2 * len(found) + _MOST_LOST:
+            self._known = {id(claim.predicted): known[id(claim.predicted)] for claim in claims}
+        return found
 
 
-@remembered
-def _index(seen: Mapping[Key, Symptom]) -> _Index:
-    by_kind: dict[tuple[str, tuple[int, ...]], list[int]] = {}
-    by_group: dict[str, list[int]] = {}
-    by_topic: dict[str, list[int]] = {}
-    for place, each in enumerate(seen.values()):
-        by_kind.setdefault((each.name, each.brokers), []).append(place)
-        if (group := each.subject.group) is not None:
-            by_group.setdefault(group, []).append(place)
-        if (topic := each.subject.topic) is not None:
-            by_topic.setdefault(topic, []).append(place)
-    return _Index(tuple(seen.values()), {key: n for n, key in enumerate(seen)}, by_kind, by_group, by_topic)
+_index = remembered(_Index)
+_MOST_LOST = 1_000
+"""Limit of predictions of former claims that an index keeps, beside as many as there are claims."""
 
 
-def _explained(claim: Claim, index: _Index) -> Sequence[int]:
-    """Return the indexes of the symptoms that a claim explains, sorted."""
-    found: set[int] = set()
-    if len(claim.predicted) == 1 and (of_group := claim.predicted[0].group) is not None:
-        only = claim.predicted[0]  # of 10,000 claims nearly all
-        return [place for place in index.by_group.get(of_group, ()) if only.fits(index.symptoms[place])]
-    for each in claim.predicted:
-        near: Iterable[int]
-        if each.subject is not None:
-            near = [place for name in each.names if (place := index.by_key.get((name, each.subject))) is not None]
-        elif each.group is not None:
-            near = index.by_group.get(each.group, ())
-        elif each.topic is not None:
-            near = index.by_topic.get(each.topic, ())
-        else:
-            # Such a prediction depends only on name and brokers: all symptoms of a kind fit, or none.
-            for (name, _), places in index.by_kind.items():
-                if name in each.names and each.fits(index.symptoms[places[0]]):
-                    found.update(places)
-            continue
-        found.update([place for place in near if each.fits(index.symptoms[place])])
-    return sorted(found)
+def _explained(predicted: Sequence[Prediction], index: _Index) -> _Places:
+    """Return the symptoms that fit a prediction."""
+    if len(predicted) == 1:  # of 10,000 claims nearly all
+        return _fitting(predicted[0], index)
+    return sorted({place for each in predicted for place in _fitting(each, index)})
 
 
-def _cover(explained: Sequence[Sequence[int]], open_: set[int]) -> tuple[list[int], set[int]]:
-    """Return the indexes of the chosen claims, and the symptoms that stay open. Each step takes the claim that explains
-    most of the open symptoms, the earlier one of equals (greedy set cover).
+def _fitting(each: Prediction, index: _Index) -> _Places:
+    if each.subject is not None:
+        near = [place for name in each.names if (place := index.by_key.get((name, each.subject))) is not None]
+        near.sort()
+    elif each.group is not None:
+        near = index.by_group.get(each.group, [])
+    elif each.topic is not None:
+        near = index.by_topic.get(each.topic, [])
+    else:
+        # Such a prediction depends only on name and brokers: all symptoms of a kind fit, or none.
+        kinds = (
+            places
+            for (name, _), places in index.by_kind.items()
+            if name in each.names and each.fits(index.symptoms[places[0]])
+        )
+        return sorted(chain.from_iterable(kinds))
+    return [place for place in near if each.fits(index.symptoms[place])]
+
+
+def _cover(explained: Sequence[_Places], open_: set[int]) -> tuple[list[int], set[int]]:
+    """Return the indexes of the chosen claims, sorted, and the symptoms that stay open. Each step takes the claim that
+    explains most of the open symptoms, the earlier one of equals (greedy set cover).
     """
-    times = Counter(chain.from_iterable(explained))
-    # A symptom of only one claim needs no comparison: of many groups each has its own.
-    chosen = [place for place, mine in enumerate(explained) if len(mine) == 1 and times[mine[0]] == 1]
-    open_.difference_update(explained[place][0] for place in chosen)
-    heap = [
-        (-len(mine), place) for place, mine in enumerate(explained) if mine and (len(mine) > 1 or times[mine[0]] > 1)
-    ]
+    chosen: list[int] = []
+    heap = [(-len(mine), place) for place, mine in enumerate(explained) if len(mine) > 1]
     heapify(heap)
+    # Claims of one symptom come last, and need no comparison: of many groups each has its own.
+    last = [(mine[0], place) for place, mine in enumerate(explained) if len(mine) == 1]
     # A claim's gain only falls as others are chosen, so it is computed again only once it is on top (lazy greedy): of
     # thousands of claims few are counted twice.
     while heap:
         adds, place = heappop(heap)
         new = [each for each in explained[place] if each in open_]
-        if len(new) == -adds:
+        if len(new) == 1:
+            last.append((new[0], place))
+        elif len(new) == -adds:
             chosen.append(place)
             open_.difference_update(new)
         elif new:
             heappush(heap, (-len(new), place))
-    return chosen, open_
+    last.sort(key=itemgetter(1))
+    for symptom, place in last:
+        if symptom in open_:
+            chosen.append(place)
+            open_.remove(symptom)
+    return sorted(chosen), open_
 
 
 def _stands_alone(claim: Claim) -> bool:
@@ -335,7 +359,7 @@ def _owners(claim: Claim) -> Iterator[tuple[str, object]]:
 _Order = tuple[bool, bool, int, bool, int, int, str]
 
 
-def _named(claim: Claim, explains: tuple[Symptom, ...]) -> tuple[_Order, Named]:
+def _named(claim: Claim, explains: Sequence[Symptom]) -> tuple[_Order, Named]:
     """Return a cause of the verdict with its sort key."""
     counts: dict[str, int] = {}
     for symptom in explains:
@@ -355,21 +379,19 @@ def _order(claim: Claim, much: int) -> _Order:
 _each_named: RememberedEach[int, tuple[_Order, Named]] = RememberedEach(_named)
 
 
-def _as_few(named: Sequence[tuple[_Order, Named]]) -> Iterator[tuple[_Order, Named]]:
+def _as_few(
+    claims: Sequence[Claim], explained: Sequence[_Places], symptoms: Sequence[Symptom]
+) -> Iterator[tuple[_Order, Named]]:
     """Yield the causes, with equal ones of many groups merged."""
-    for places in folded([each.claim for _, each in named]):
+    alone: list[tuple[int, tuple[object, ...]]] = []
+    for places in folded(claims):
+        explains = tuple([symptoms[n] for place in places for n in explained[place]])
         if len(places) == 1:
-            yield named[places[0]]
-            continue
-        mine = [named[place][1] for place in places]
-        claim = one_of([each.claim for each in mine])
-        counts: dict[str, int] = {}
-        for each in mine:
-            for name, count in each.explains.items():
-                counts[name] = counts.get(name, 0) + count
-        most = dict(sorted(counts.items(), key=lambda each: -each[1]))
-        examples = tuple(islice(chain.from_iterable(each.examples for each in mine), SHOWN))
-        yield _order(claim, sum(most.values())), Named(claim, most, examples)
+            claim = claims[places[0]]
+            alone.append((id(claim), (claim, explains)))
+        else:
+            yield _named(one_of([claims[place] for place in places]), explains)
+    yield from _each_named.of(alone)
 
 
 def _unexplained(symptoms: Iterable[Symptom]) -> tuple[Unexplained, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -16,6 +17,8 @@ from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
 from console.triage.remembered import remembered
 from console.triage.standing import Standing, standing_after
+
+T = TypeVar("T")
 
 KEPT = timedelta(minutes=30)
 """The period of the observations."""
@@ -52,7 +55,7 @@ class HandedOver(Struct, frozen=True):
     """An orderly stop of a broker, as its partitions showed it."""
 
     at: datetime
-    """When its leaders were first seen elsewhere although it was up, UTC."""
+    """When it was first seen fenced, or its leaders elsewhere, although it was up until then, UTC."""
     over: datetime | None = None
     """When it led, or was in sync with a leader, again; None while it was not since."""
 
@@ -120,8 +123,9 @@ class Observations(Struct, frozen=True):
         """Yield the brokers that were away, or silent, with the interval, the latest first."""
         found = [
             (subject.broker, interval)
-            for (name, subject), mine in self.intervals.items()
-            if name in ABSENCES and subject.broker is not None
+            for name in ABSENCES
+            for subject, mine in self.intervals_of(name).items()
+            if subject.broker is not None
             for interval in mine
         ]
         yield from sorted(found, key=lambda each: each[1].began, reverse=True)
@@ -129,6 +133,18 @@ class Observations(Struct, frozen=True):
     def of(self, name: str) -> Sequence[symptoms.Symptom]:
         """Return the symptoms of the last poll with this name."""
         return _by_name(self.seen).get(name, ())
+
+    def intervals_of(self, name: str) -> Mapping[symptoms.Subject, tuple[Interval, ...]]:
+        """Return subject -> the intervals of its symptom with this name."""
+        return _intervals_by_name(self.intervals).get(name, {})
+
+    def of_groups(self, name: str) -> Mapping[str, symptoms.Symptom]:
+        """Return group -> its symptom of the last poll with this name, of symptoms of whole groups."""
+        return _by_group(self.seen).get(name, {})
+
+    def intervals_of_groups(self, name: str) -> Mapping[str, Sequence[Interval]]:
+        """Return group -> the intervals of its symptom with this name, of symptoms of whole groups."""
+        return _intervals_by_group(self.intervals).get(name, {})
 
     def times(self, key: symptoms.Key) -> int:
         """Return how often a symptom began within the last 30 minutes (`KEPT`), at most 64 times (`MOST_INTERVALS`)."""
@@ -140,6 +156,44 @@ def _by_name(seen: Mapping[symptoms.Key, symptoms.Symptom]) -> Mapping[str, Sequ
     found: dict[str, list[symptoms.Symptom]] = {}
     for each in seen.values():
         found.setdefault(each.name, []).append(each)
+    return found
+
+
+@remembered
+def _intervals_by_name(
+    intervals: Mapping[symptoms.Key, tuple[Interval, ...]],
+) -> Mapping[str, Mapping[symptoms.Subject, tuple[Interval, ...]]]:
+    found: dict[str, dict[symptoms.Subject, tuple[Interval, ...]]] = {}
+    for (name, subject), mine in intervals.items():
+        found.setdefault(name, {})[subject] = mine
+    return found
+
+
+@remembered
+def _first_end(intervals: Mapping[symptoms.Key, tuple[Interval, ...]]) -> datetime | None:
+    """Return when the first of all intervals ended; None if none did."""
+    ends = (mine[0].ended for mine in intervals.values())
+    return min((each for each in ends if each is not None), default=None)
+
+
+@remembered
+def _by_group(seen: Mapping[symptoms.Key, symptoms.Symptom]) -> Mapping[str, Mapping[str, symptoms.Symptom]]:
+    return _of_groups(seen)
+
+
+@remembered
+def _intervals_by_group(
+    intervals: Mapping[symptoms.Key, tuple[Interval, ...]],
+) -> Mapping[str, Mapping[str, Sequence[Interval]]]:
+    return _of_groups(intervals)
+
+
+def _of_groups(by_key: Mapping[symptoms.Key, T]) -> Mapping[str, Mapping[str, T]]:
+    """Return symptom -> group -> value, for subjects that are a whole group."""
+    found: dict[str, dict[str, T]] = {}
+    for (name, subject), value in by_key.items():
+        if subject.group is not None and subject.topic is None:
+            found.setdefault(name, {})[subject.group] = value
     return found
 
 
@@ -181,23 +235,31 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
         handed_over=_handed_over(observations, poll),
         racks={**observations.racks, **{each.id: each.rack for each in poll.snapshot.cluster.brokers if each.rack}},
     )
-    now = symptoms.shown(poll)
-    now.update(((each.name, each.subject), each) for each in _over_time(known))
+    found = symptoms.shown(poll)
+    found.update(((each.name, each.subject), each) for each in _over_time(known))
+    # Equal symptoms are the same object, so that results based on them are not computed again.
+    now = _same_as(observations.seen, found)
     intervals = _intervals(observations, now, poll.at)
     # Dropped only after the intervals of brokers are known, which show whether one went or came a moment ago.
     left = [each.at for each in known.handed_over.values()]
     if not _is_settled(intervals, left, observations.began, poll.at):
-        now = {key: symptom for key, symptom in now.items() if key[0] != symptoms.LAG_GROWS}
+        settled = {key: symptom for key, symptom in now.items() if key[0] != symptoms.LAG_GROWS}
+        now = _same_as(observations.seen, settled)
         intervals = _intervals(observations, now, poll.at)
-    # Equal symptoms are the same object, so that results based on them are not computed again.
-    return replace(known, seen=observations.seen if now == observations.seen else now, intervals=intervals)
+    return replace(known, seen=now, intervals=intervals)
+
+
+def _same_as(
+    before: Mapping[symptoms.Key, symptoms.Symptom], now: Mapping[symptoms.Key, symptoms.Symptom]
+) -> Mapping[symptoms.Key, symptoms.Symptom]:
+    return before if now == before else now
 
 
 def _is_settled(
     intervals: Mapping[symptoms.Key, tuple[Interval, ...]], left: Iterable[datetime], began: datetime, at: datetime
 ) -> bool:
     """Return whether no broker went or came recently. left: when brokers handed their leaders over."""
-    last = [mine[-1] for (name, _), mine in intervals.items() if name in ABSENCES]
+    last = [mine[-1] for name in ABSENCES for mine in _intervals_by_name(intervals).get(name, {}).values()]
     moments = [*(interval.ended or interval.began for interval in last), *left]
     # A broker that was away at the first poll left before: clients have settled.
     return all(moment <= max(began, at - SETTLES) for moment in moments)
@@ -209,9 +271,12 @@ def _intervals(
     """Return the intervals after a poll: open for a symptom that is seen, closed for one that is gone. Most are
     unchanged.
     """
-    oldest = at - KEPT
-    old = [key for key, mine in observations.intervals.items() if mine[0].ended is not None and mine[0].ended <= oldest]
-    if not old and now.keys() == observations.seen.keys():
+    oldest, first_end = at - KEPT, _first_end(observations.intervals)
+    old: list[symptoms.Key] = []
+    if first_end is not None and first_end <= oldest:
+        some = observations.intervals.items()
+        old = [key for key, mine in some if mine[0].ended is not None and mine[0].ended <= oldest]
+    if not old and (now is observations.seen or now.keys() == observations.seen.keys()):
         return observations.intervals
     intervals = dict(observations.intervals)
     for key in old:
@@ -244,8 +309,9 @@ def without_restarts(observations: Observations, announced: Collection[symptoms.
     """
     intervals = [
         interval
-        for (name, subject), mine in observations.intervals.items()
-        if name in ABSENCES and subject in announced
+        for name in ABSENCES
+        for subject, mine in observations.intervals_of(name).items()
+        if subject in announced
         for interval in mine
     ]
     planned = list(_planned(observations))
@@ -280,20 +346,23 @@ def serving(topics: Mapping[str, Topic]) -> frozenset[int]:
 
 
 def _handed_over(observations: Observations, poll: symptoms.Poll) -> Mapping[int, HandedOver]:
-    """Return broker -> its last orderly stop, of the last 30 minutes (`KEPT`): it was in no ISR any more, and led
-    nothing, while it answered, or before it could have been fenced for its silence.
+    """Return broker -> its last orderly stop, of the last 30 minutes (`KEPT`): it was fenced, or was in no ISR any more
+    and led nothing, while it answered, or before it could have been fenced for its silence.
     """
     known, last = observations.handed_over, observations.last
     old, new = last.snapshot.topics, poll.snapshot.topics
+    left = symptoms.gone(poll.snapshot) - symptoms.gone(last.snapshot)
     if old is not new:
         serve = serving(new)
         back = [broker for broker, each in known.items() if each.over is None and broker in serve]
-        over = {broker: replace(known[broker], over=poll.at) for broker in back}
-        # Polls that are further apart do not show that a broker was up when its leaders moved.
-        if poll.at - last.at <= APART:
-            replicas = {broker for _, each in symptoms.out_of_sync(new) for broker in each.replicas}
-            left = sorted((in_sync_with_others(old) - serve) & replicas)
-            over |= {broker: HandedOver(poll.at) for broker in left if not _failed(observations, broker, poll.at)}
+        known = {**known, **{broker: replace(known[broker], over=poll.at) for broker in back}} if back else known
+        replicas = {broker for _, each in symptoms.out_of_sync(new) for broker in each.replicas}
+        left |= (in_sync_with_others(old) - serve) & replicas
+    # Polls that are further apart do not show that a broker was up until it left.
+    if left and poll.at - last.at <= APART:
+        known_open = {broker for broker, each in known.items() if each.over is None}
+        served = (left & in_sync_with_others(old)) - known_open
+        over = {b: HandedOver(poll.at) for b in sorted(served) if not _failed(observations, b, poll.at)}
         known = {**known, **over} if over else known
     if all(each.at > poll.at - KEPT for each in known.values()):
         return known

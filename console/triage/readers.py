@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -55,12 +55,15 @@ def what_is_read(trend: LagTrend, left: frozenset[Place]) -> LagTrend:
 
 
 class Reading(NamedTuple):
-    """A group's offsets. left: partitions that no client reads; lag, trend: of the others, as far as they were read."""
+    """A group's offsets. left: partitions that no client reads; lag, trend: of the others, as far as they were read.
+    is_odd: whether some rule examines it further, as of few groups.
+    """
 
     group: Group
     left: frozenset[Place]
     lag: GroupLag | None
     trend: LagTrend | None
+    is_odd: bool
 
 
 def reading_of(group: Group, lag: GroupLag | None, trend: LagTrend | None, *, had_members: bool) -> Reading:
@@ -68,7 +71,9 @@ def reading_of(group: Group, lag: GroupLag | None, trend: LagTrend | None, *, ha
     left = left_behind(group, lag, trend, had_members=had_members) if lag is not None else frozenset[Place]()
     if lag is not None and left:
         lag = replace(lag, partitions=tuple(each for each in lag.partitions if place(each) not in left))
-    return Reading(group, left, lag, what_is_read(trend, left) if trend is not None else None)
+    read = what_is_read(trend, left) if trend is not None else None
+    is_odd = bool(left) or (read is not None and (group.is_vacant or bool(read.stuck)))
+    return Reading(group, left, lag, read, is_odd)
 
 
 class Sorted(NamedTuple):
@@ -82,18 +87,17 @@ class Sorted(NamedTuple):
 
 
 @remembered
-def sorted_readings(known: Sequence[Reading]) -> Sorted:
+def sorted_readings(known: Mapping[str, Reading]) -> Sorted:
     """Return the readings that rules examine further, by the kind of problem; most groups are in none."""
     found = Sorted([], [], [])
-    for each in known:
-        group, left, _, trend = each
-        if left:
+    for each in [each for each in known.values() if each.is_odd]:
+        if each.left:
             found.left.append(each)
-        if trend is None:
+        if each.trend is None:
             continue
-        if group.is_vacant:
+        if each.group.is_vacant:
             found.vacant.append(each)
-        elif trend.stuck:
+        elif each.trend.stuck:
             found.stuck.append(each)
     return found
 
@@ -109,7 +113,7 @@ class Leftovers(NamedTuple):
     waiting: tuple[PartitionLag, ...] = ()
 
 
-def leftovers(known: Sequence[Reading], snapshot: Snapshot) -> tuple[Leftovers, ...]:
+def leftovers(known: Mapping[str, Reading], snapshot: Snapshot) -> tuple[Leftovers, ...]:
     """Return the offsets that no client reads from, for the groups that have some."""
     return _leftovers(sorted_readings(known), snapshot.lags, snapshot.log_ranges)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -24,7 +25,7 @@ from console.model.snapshot import Snapshot
 from console.triage import connectors
 from console.triage.facts import Facts
 from console.triage.readers import Reading, is_below, is_beyond, reading_of
-from console.triage.remembered import RememberedEach, remembered
+from console.triage.remembered import RememberedAmong, remembered
 from console.triage.uncleaned import uncleaned
 
 BROKER_GONE = "broker-gone"
@@ -137,6 +138,7 @@ class Symptom(Struct, frozen=True):
 
 Key = tuple[str, Subject]
 """A symptom's name and subject."""
+_Keyed = tuple[tuple[Key, Symptom], ...]
 
 
 class Own(NamedTuple):
@@ -411,52 +413,46 @@ _LAG_OF = "lag of "
 
 def _groups_symptoms(snapshot: Snapshot) -> dict[Key, Symptom]:
     known = _read_groups(snapshot)
-    found = {(each.name, each.subject): each for mine in known.symptoms for each in mine}
-    return {**found, **_before_start(known.readings, snapshot.log_ranges)}
+    found = dict(chain.from_iterable(known.symptoms))
+    return found | _before_start(known.readings, snapshot.log_ranges)
 
 
-def readings(snapshot: Snapshot) -> Sequence[Reading]:
-    """Return the reading of each group's offsets."""
+def readings(snapshot: Snapshot) -> Mapping[str, Reading]:
+    """Return group -> the reading of its offsets."""
     return _read_groups(snapshot).readings
 
 
 class _ReadGroups(NamedTuple):
-    """The readings and symptoms of each group, in the same order."""
+    """The readings of groups by their names, and the symptoms of each group that has some, by their keys."""
 
-    readings: Sequence[Reading]
-    symptoms: Sequence[tuple[Symptom, ...]]
+    readings: Mapping[str, Reading]
+    symptoms: Sequence[_Keyed]
 
 
 def _read_groups(snapshot: Snapshot) -> _ReadGroups:
     unread = frozenset(each.part.removeprefix(_LAG_OF) for each in snapshot.failures if _LAG_OF in each.part)
-    return _read_groups_symptoms(snapshot.groups, snapshot.lags, snapshot.lag_trends, snapshot.had_members, unread)
+    return _read_groups_symptoms(
+        _each_group.of(snapshot.groups, snapshot.lags, snapshot.lag_trends, snapshot.had_members, unread)
+    )
 
 
 @remembered
-def _read_groups_symptoms(
-    groups: Mapping[str, Group],
-    lags: Mapping[str, GroupLag],
-    trends: Mapping[str, LagTrend],
-    had_members: frozenset[str],
-    unread: frozenset[str],
-) -> _ReadGroups:
-    found = _each_group.of(
-        (name, (group, lags.get(name), trends.get(name), name in had_members, name in unread))
-        for name, group in groups.items()
+def _read_groups_symptoms(read: Mapping[str, tuple[Reading, _Keyed]]) -> _ReadGroups:
+    return _ReadGroups(
+        {name: reading for name, (reading, _) in read.items()}, [mine for _, mine in read.values() if mine]
     )
-    return _ReadGroups([each for each, _ in found], [mine for _, mine in found if mine])
 
 
 def _group_symptoms(
     group: Group, lag: GroupLag | None, trend: LagTrend | None, had_members: bool, unread: bool
-) -> tuple[Reading, tuple[Symptom, ...]]:
+) -> tuple[Reading, _Keyed]:
     """Return a group's reading, and its symptoms: offsets that are left over are not a problem."""
     reading = reading_of(group, lag, trend, had_members=had_members)
-    return reading, tuple(_wrong_with(reading, unread=unread))
+    return reading, tuple(((each.name, each.subject), each) for each in _wrong_with(reading, unread=unread))
 
 
 def _wrong_with(reading: Reading, *, unread: bool) -> Iterator[Symptom]:
-    group, _, lag, trend = reading
+    group, lag, trend = reading.group, reading.lag, reading.trend
     if group.state in MOVING_STATES:
         yield Symptom(REBALANCING, Subject(group=group.name), (group.coordinator,))
     if lag is not None and trend is not None and trend.base.at < trend.last.at:
@@ -470,7 +466,7 @@ def _wrong_with(reading: Reading, *, unread: bool) -> Iterator[Symptom]:
         yield Symptom(COMMIT_STANDS_STILL, Subject(group=group.name, topic=topic, partition=partition))
 
 
-_each_group: RememberedEach[str, tuple[Reading, tuple[Symptom, ...]]] = RememberedEach(_group_symptoms)
+_each_group: RememberedAmong[str, tuple[Reading, _Keyed]] = RememberedAmong(_group_symptoms)
 
 
 def _beyond_end(group: str, lag: GroupLag, trend: LagTrend) -> Iterator[Symptom]:
@@ -485,13 +481,13 @@ def _beyond_end(group: str, lag: GroupLag, trend: LagTrend) -> Iterator[Symptom]
 
 
 @remembered
-def _before_start(known: Sequence[Reading], ranges: Mapping[tuple[str, int], LogRange]) -> Mapping[Key, Symptom]:
+def _before_start(known: Mapping[str, Reading], ranges: Mapping[tuple[str, int], LogRange]) -> dict[Key, Symptom]:
     """Return the commits of deleted records. Without a waiting record the log can't begin later."""
     if not any(each.start > 0 for each in ranges.values()):
         return {}
     return _keyed(
         Symptom(OFFSET_OUT_OF_RANGE, Subject(group=reading.group.name, topic=each.topic, partition=each.partition))
-        for reading in known
+        for reading in known.values()
         for each in (reading.lag.partitions if reading.lag is not None else ())
         if is_below(each, ranges)
     )

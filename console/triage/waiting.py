@@ -4,7 +4,7 @@ whose offsets are behind it in the coordinator's topic don't get them. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from console.model.cluster import PartitionLag, Topic
@@ -39,7 +39,7 @@ def is_held(row: PartitionLag, facts: Facts) -> bool:
     return log is not None and log.last.waiting > 0 and row.committed in (log.last.stable, log.last.stable - 1)
 
 
-def waits(facts: Facts, known: Sequence[Reading], topics: Mapping[str, Topic]) -> Mapping[Place, Wait]:
+def waits(facts: Facts, known: Mapping[str, Reading], topics: Mapping[str, Topic]) -> Mapping[Place, Wait]:
     """Return partition -> its wait, sorted by partition."""
     places = facts.logs.standing(STANDS)
     return _waits(places, facts, known, topics) if places else {}
@@ -47,18 +47,18 @@ def waits(facts: Facts, known: Sequence[Reading], topics: Mapping[str, Topic]) -
 
 @remembered
 def _waits(
-    places: tuple[Place, ...], facts: Facts, known: Sequence[Reading], topics: Mapping[str, Topic]
+    places: tuple[Place, ...], facts: Facts, known: Mapping[str, Reading], topics: Mapping[str, Topic]
 ) -> Mapping[Place, Wait]:
     held = frozenset(places)
     groups: dict[Place, list[str]] = {}
-    for reading in known:
+    for reading in known.values():
         for row in reading.lag.partitions if reading.lag is not None else ():
             if row.lag > 0 and (row.topic, row.partition) in held and is_held(row, facts):
                 groups.setdefault((row.topic, row.partition), []).append(reading.group.name)
     # Offsets that a group committed in a transaction can't be read until it ends (KIP-447): all groups of that
     # partition may wait.
     if (offsets := topics.get(OFFSETS)) is not None and any(topic == OFFSETS for topic, _ in places):
-        for reading in known:
+        for reading in known.values():
             place = OFFSETS, partition_of(reading.group.name, len(offsets.partitions))
             if place in held:
                 groups.setdefault(place, []).append(reading.group.name)

@@ -18,7 +18,7 @@ from kio.schema.errors import ErrorCode
 from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.cluster import describe_quorum
-from console.admin.errors import AdminError, BrokerError
+from console.admin.errors import AdminError, BrokerError, RequestTimedOut
 from console.admin.settings import ConnectionSettings
 from console.cli.triage import watch_verdicts
 from console.contexts.context import Context
@@ -54,6 +54,8 @@ class Asked:
         self._client = client
         self.names: list[str] = []
         self.refused: dict[str, AdminError] = {}
+        self.late: dict[str, int] = {}
+        """An operation that is too late each time but for every so manyth."""
         self.moves: dict[str, tuple[Hand, float]] = {}
 
     async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
@@ -61,6 +63,9 @@ class Asked:
         self.names.append(" ".join([operation.__name__, *sorted(options)]))
         if operation.__name__ in self.refused:
             raise self.refused[operation.__name__]
+        every = self.late.get(operation.__name__)
+        if every and self.names.count(operation.__name__) % every:
+            raise RequestTimedOut(Failure("TIMED_OUT", "no answer", "wait"))
         try:
             return await self._client.run(operation, *args, **options)
         finally:
@@ -128,6 +133,23 @@ async def test_all_brokers_are_lost_and_come_back(cluster: ThreadedCluster) -> N
                 if not poll.silent and not any(broker.fenced for broker in poll.snapshot.cluster.brokers):
                     break
                 await poller.rest()
+
+
+async def test_brokers_that_are_all_late_are_asked_once_more_before_they_are_lost(
+    cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # However slow this machine is, the first time to answer is short beside that.
+    monkeypatch.setattr(triage_polls, "FIRST_ANSWER_SECONDS", 3600.0)
+    async with polling(cluster) as (poller, asked, _):
+        await poller.poll(whole=True)
+        asked.names.clear()
+        asked.late["silence"] = 2
+        async with asyncio.timeout(PATIENCE):
+            while asked.names.count("silence") < 12:
+                assert not (await poller.poll()).silent
+                await poller.rest()
+        asked.late["silence"] = 1_000_000
+        assert (await until_raised(poller)).failure.name == "TIMED_OUT"
 
 
 async def test_a_rest_that_is_over_can_be_interrupted(cluster: ThreadedCluster) -> None:

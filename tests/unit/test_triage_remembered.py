@@ -13,7 +13,7 @@ from console.model.cluster import Group, GroupLag, PartitionLag
 from console.model.snapshot import Snapshot, trends_after
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.observations import after, begin
-from console.triage.remembered import RememberedEach, remembered
+from console.triage.remembered import RememberedAmong, RememberedEach, remembered
 from console.triage.symptoms import Poll
 from tests.unit.test_triage import START, TICK, fresh, healthy
 
@@ -35,6 +35,36 @@ def test_each_part_has_its_own_result_and_is_worked_out_where_it_changed(polls: 
         assert each.of((name, (value,)) for name, value in poll.items()) == [2 * value for value in poll.values()]
         assert asked == [value for name, value in poll.items() if before.get(name) != value]
         before = poll
+
+
+LETTERS = st.sampled_from("abcd")
+TABLE = st.dictionaries(LETTERS, st.integers(0, 2))
+
+
+@given(st.lists(st.tuples(TABLE, TABLE, st.frozensets(LETTERS), st.integers(0, 1)), max_size=6), st.booleans())
+def test_results_from_tables_are_those_of_calls_for_each_and_only_changed_ones_are_called(
+    polls: list[tuple[dict[str, int], dict[str, int], frozenset[str], int]], keep: bool
+) -> None:
+    """Tables are the same objects where nothing changed, or equal ones."""
+    asked: list[str] = []
+
+    def all_of(*arguments: object) -> tuple[object, ...]:
+        asked.append("")
+        return arguments
+
+    among = RememberedAmong[str, tuple[object, ...]](all_of)
+    before: dict[str, tuple[object, ...]] = {}
+    last: Sequence[object] = ()
+    for names, table, some, common in polls:
+        asked.clear()
+        tables = [names, table, some]
+        if keep and last:
+            tables = [old if old == new else new for old, new in zip(last, tables, strict=True)]
+        found = among.of(tables[0], *tables[1:], common=(common,))
+        expected = {name: (first, table.get(name), name in some, common) for name, first in names.items()}
+        assert [*found.items()] == [*expected.items()]
+        assert len(asked) == sum(name not in before or before[name] != each for name, each in expected.items())
+        before, last = expected, tables
 
 
 def test_a_call_is_remembered_by_identity_and_sets_by_what_is_in_them() -> None:

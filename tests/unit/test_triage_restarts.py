@@ -55,7 +55,15 @@ class Watch:
         return self._observations
 
     def poll(
-        self, seconds: int, *, fenced: int = 0, behind: int = 0, silent: int = 0, hangs: bool = False, epoch: int = 7
+        self,
+        seconds: int,
+        *,
+        fenced: int = 0,
+        behind: int = 0,
+        silent: int = 0,
+        hangs: bool = False,
+        epoch: int = 7,
+        topics_too: bool = True,
     ) -> list[Verdict]:
         """So many polls, and their verdicts.
 
@@ -63,11 +71,14 @@ class Watch:
             fenced: this broker is fenced, with its leaders elsewhere.
             behind: this broker is up, leads nothing and is in no ISR.
             silent: this broker refuses connections; or, if it hangs, does not answer.
+            topics_too: the topics were described since, too.
         """
         begins = len(self.verdicts)
         for second in range(begins, begins + seconds):
             snapshot = without_broker(self.base, [fenced or behind]) if fenced or behind else self.base
             snapshot = with_quorum(answering(snapshot) if behind else snapshot, leader_epoch=epoch)
+            if not topics_too:
+                snapshot = replace(snapshot, topics=self.base.topics)
             at = START + second * SECOND
             quiet = frozenset({silent}) if silent else frozenset()
             poll = Poll(at, replace(snapshot, read_at=dict.fromkeys(PARTS, at)), quiet, frozenset() if hangs else quiet)
@@ -109,6 +120,29 @@ def test_one_that_is_gone_from_one_poll_to_the_next_was_stopped_in_order() -> No
     watch = Watch()
     watch.poll(STOPS)
     assert only(watch.poll(3, fenced=3)[-1]) == ("broker-restarting", "info", f"{STOPPED}{FEWER} is back")
+
+
+def test_one_that_is_fenced_before_its_topics_are_described_again_was_stopped_in_order() -> None:
+    """Brokers are listed and topics described at different times."""
+    watch = Watch()
+    watch.poll(STOPS)
+    watch.poll(2, fenced=3, topics_too=False)
+    watch.poll(1, fenced=3)
+    watch.poll(2, behind=3)
+    watch.poll(1)
+    assert all(each.is_calm for each in watch.verdicts)
+    assert {only(each)[0] for each in watch.verdicts if each.causes} == {"broker-restarting"}
+    assert not watch.verdicts[-1].causes
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+@pytest.mark.parametrize("silent_for", [4, 9])
+def test_one_that_is_fenced_after_its_silence_is_down(silent_for: int, *, hangs: bool) -> None:
+    watch = Watch()
+    watch.poll(STOPS)
+    watch.poll(silent_for, silent=3, hangs=hangs)
+    watch.poll(2, fenced=3, topics_too=False)
+    assert only(watch.poll(1, fenced=3)[-1])[:2] == ("broker-down", "critical")
 
 
 def test_one_that_refuses_right_before_its_leaders_moved_was_stopped_in_order() -> None:

@@ -128,6 +128,18 @@ def _matches_nothing(edit: AddAcl, judged: risk_rules.Judged) -> Iterator[str]:
     return matching_nothing(edit.acl, ranges=host_ranges(judged.before))
 
 
+def _no_wildcard(acl: model_acl.Acl) -> Iterator[str]:
+    """Yield why a ``*`` in the name of an ACL is no wildcard."""
+    kind, name = acl.resource_type.name.lower().replace("_", "-"), acl.resource_name
+    if acl.pattern_type == model_acl.PREFIXED:
+        instead = "leave out prefixed for all of them" if name == _ANY else f"the prefix is {name.split(_ANY)[0]}"
+        yield f"in a prefix * is no wildcard: no {kind} begins with {name}, unless one is called so; {instead}"
+    elif name != _ANY:
+        prefix = name.split(_ANY)[0]
+        instead = f"{prefix} prefixed is what begins so" if prefix else "name them, or a prefix"
+        yield f"in a name * is no wildcard: no {kind} is called {name}; {instead}"
+
+
 def matching_nothing(acl: model_acl.Acl, *, ranges: bool) -> Iterator[str]:
     """Yield why parts of an ACL match nothing: each ``*`` that is no wildcard, and a host that no client can have.
     ``*`` is a wildcard only as the whole of a literal name, a user's name or a host.
@@ -136,14 +148,8 @@ def matching_nothing(acl: model_acl.Acl, *, ranges: bool) -> Iterator[str]:
         acl: the ACL.
         ranges: whether brokers accept ranges of addresses as hosts.
     """
-    kind, name = acl.resource_type.name.lower().replace("_", "-"), acl.resource_name
-    if acl.pattern_type == model_acl.PREFIXED and _ANY in name:
-        instead = "leave out prefixed for all of them" if name == _ANY else f"the prefix is {name.split(_ANY)[0]}"
-        yield f"in a prefix * is no wildcard: no {kind} begins with {name}, unless one is called so; {instead}"
-    elif _ANY in name and name != _ANY:
-        prefix = name.split(_ANY)[0]
-        instead = f"{prefix} prefixed is what begins so" if prefix else "name them, or a prefix"
-        yield f"in a name * is no wildcard: no {kind} is called {name}; {instead}"
+    if _ANY in acl.resource_name:
+        yield from _no_wildcard(acl)
     type_, _, who = acl.principal.partition(":")
     # A distinguished name may have one: certificates for *.example.com are usual.
     if _ANY in who and "=" not in who and acl.principal != ANYBODY:

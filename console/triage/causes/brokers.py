@@ -148,7 +148,11 @@ def _restarts(observations: Observations) -> Iterator[cause.Claim]:
             title=_restarted(broker, restart, late=_is_late(observations, restart)) + _fewer(fewer, back),
             since=handed_over or back,
             evidence=cause.given(
-                cause.Evidence(f"it led nothing, and was in no ISR, {at} although it was up until then", "Metadata")
+                cause.Evidence(
+                    f"it was fenced, or led nothing and was in no ISR, {at} although it was up until then: one that "
+                    "fails keeps its leaders until its session times out",
+                    "DescribeCluster, Metadata",
+                )
                 if handed_over is not None
                 else None,
                 cause.Evidence(f"it answers again since {time_of_day(back)}", "ApiVersions") if back else None,
@@ -301,12 +305,12 @@ def _controller_too(observations: Observations, broker: int) -> Iterator[cause.E
 
 
 def _flapping(observations: Observations) -> Iterator[cause.Claim]:
-    for (name, subject), intervals in observations.intervals.items():
+    for subject, intervals in observations.intervals_of(symptoms.BROKER_GONE).items():
         broker = subject.broker
-        if name != symptoms.BROKER_GONE or broker is None or len(intervals) < FLAPS:
+        if broker is None or len(intervals) < FLAPS:
             continue
         # Leaders are elected only once it stays: each election moves clients, and the next absence moves them back.
-        still = (name, subject) in observations.seen
+        still = (symptoms.BROKER_GONE, subject) in observations.seen
         yield cause.Claim(
             cause="broker-flapping",
             subject=subject,

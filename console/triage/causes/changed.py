@@ -156,7 +156,57 @@ class _Hit(NamedTuple):
     predicted: cause.Prediction
 
 
-_Hits = Mapping[int, Sequence[_Hit]]
+class _Suffering(NamedTuple):
+    """The symptoms that changes of one owner explain.
+
+    Attributes:
+        by_rule: whether a rule says that the changes have one of them.
+        groups, connectors: those with the symptoms, sorted; failed: the first connectors and tasks.
+        predicted: all of them.
+    """
+
+    hit: Sequence[_Hit] = ()
+    by_rule: bool = False
+    groups: Sequence[str] = ()
+    connectors: Sequence[str] = ()
+    failed: Sequence[triage_symptoms.Subject] = ()
+    predicted: tuple[cause.Prediction, ...] = ()
+
+
+_UNHARMED = _Suffering()
+
+
+class _Hits:
+    """The symptoms that each change explains. found: id of the change -> its symptoms."""
+
+    def __init__(self, found: Mapping[int, Sequence[_Hit]]) -> None:
+        self._found = found
+        self._known: dict[tuple[int, ...], _Suffering] = {}
+
+    def __contains__(self, change: JudgedChange) -> bool:
+        return id(change) in self._found
+
+    def of(self, parts: Iterable[JudgedChange]) -> _Suffering:
+        """Return what suffers from changes of one owner: of 10,000 groups it is worked out once, not in each poll."""
+        which = tuple(id(part) for part in parts if part in self)
+        if not which:
+            return _UNHARMED
+        if which not in self._known:
+            self._known[which] = self._suffering(which)
+        return self._known[which]
+
+    def _suffering(self, which: Iterable[int]) -> _Suffering:
+        hit = list({id(each.symptom): each for part in which for each in self._found[part]}.values())
+        subjects = [each.symptom.subject for each in hit]
+        failed = [each for each in subjects if each.connector is not None]
+        return _Suffering(
+            hit,
+            any(each.by_rule for each in hit),
+            sorted({each.group for each in subjects if each.group is not None}),
+            sorted({each.connector for each in failed if each.connector is not None}),
+            failed[:MOST_NAMED],
+            tuple([each.predicted for each in hit]),
+        )
 
 
 class _Made(NamedTuple):
@@ -165,7 +215,7 @@ class _Made(NamedTuple):
     """
 
     parts: tuple[JudgedChange, ...]
-    hit: tuple[_Hit, ...] = ()
+    suffers: _Suffering = _UNHARMED
     silent: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
 
@@ -177,22 +227,12 @@ class _Made(NamedTuple):
     @property
     def by_rule(self) -> bool:
         """Whether a rule says that they have one of the symptoms; True without symptoms."""
-        return not self.hit or any(each.by_rule for each in self.hit)
-
-    @property
-    def groups(self) -> list[str]:
-        """The groups with the symptoms."""
-        return sorted({each.symptom.subject.group for each in self.hit if each.symptom.subject.group is not None})
-
-    @property
-    def connectors(self) -> list[str]:
-        """The connectors with the symptoms."""
-        return sorted({name for each in self.hit if (name := each.symptom.subject.connector) is not None})
+        return not self.suffers.hit or self.suffers.by_rule
 
     @property
     def has_effect(self) -> bool:
         """Whether anything suffers from them."""
-        return bool(self.hit or self.silent or self.lost)
+        return bool(self.suffers.hit or self.silent or self.lost)
 
 
 def _changed(observations: Observations) -> Iterator[cause.Claim]:
@@ -227,17 +267,15 @@ def _with_effects(
     parts: Sequence[JudgedChange], hits: _Hits, silent: Mapping[int, Sequence[str]], lost: Mapping[int, Sequence[str]]
 ) -> _Made:
     """Return changes of one owner with their effects; only those with an effect, if any has one."""
-    every = (each for part in parts for each in hits.get(id(part), ()))
-    found = list({id(each.symptom): each for each in every}.values())
-    if any(map(_has_risk, parts)) and not any(each.by_rule for each in found):
-        found = []  # its risk says more than that something began after it
+    suffers = hits.of(parts)
+    if any(map(_has_risk, parts)) and not suffers.by_rule:
+        suffers = _UNHARMED  # its risk says more than that something began after it
     topics = dict.fromkeys(each for part in parts for each in silent.get(id(part), ()))
     groups = dict.fromkeys(each for part in parts for each in lost.get(id(part), ()))
-    effects = (hits if found else {}, silent, lost)
-    with_effect = [each for each in parts if any(id(each) in some for some in effects)]
+    with_effect = [each for each in parts if (suffers.hit and each in hits) or id(each) in silent or id(each) in lost]
     return _Made(
         tuple(with_effect or parts),
-        tuple(found),
+        suffers,
         tuple(topics),
         tuple(groups),
     )
@@ -352,7 +390,7 @@ def _hits(
             for one in by_owner[_owner(best.change)]:
                 if one is best or name in one.by_rule:
                     found.setdefault(id(one.change), []).append(_Hit(symptom, name in one.by_rule, predicted))
-    return found
+    return _Hits(found)
 
 
 def _best(
@@ -456,7 +494,7 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
     certainty = _certainty(made)
     # A config, a quota or a credential concerns many: it does not displace the cause that a symptom itself shows.
     is_shown = certainty is Certainty.CERTAIN or bool(made.silent) or (made.by_rule and _is_exact(first))
-    beside = bool(made.hit) and not is_shown
+    beside = bool(made.suffers.hit) and not is_shown
     standing = [risk.text for risk in risks if risk.name in _STANDS]
     if _made_by_request(first, observations.last.snapshot):
         standing.insert(0, "a client that asks for it seems to make it")
@@ -479,7 +517,7 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
                 if author is not None
             ),
         ),
-        predicted=tuple([each.predicted for each in made.hit]),
+        predicted=made.suffers.predicted,
         next=cause.given(_way_back(made, observations)),
         beside=beside,
         fills=not made.by_rule,
@@ -508,9 +546,7 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
             others = {value for broker, value in values_of_brokers(snapshot, key).items() if str(broker) != about.name}
             if len(others) == 1 and others != {each.holds}:
                 yield cause.Evidence(f"it differs from all other brokers, which have {others.pop()}", "DescribeConfigs")
-    for subject in [each.symptom.subject for each in made.hit if each.symptom.subject.connector is not None][
-        :MOST_NAMED
-    ]:
+    for subject in made.suffers.failed:
         name = subject.connector or ""
         which = f" task {subject.task}" if subject.task is not None else ""
         reason = cause_line(trace_of(snapshot.connect, name, subject.task)) or "its worker gives no reason"
@@ -593,14 +629,15 @@ def _effect(made: _Made, standing: Sequence[str]) -> str:
         return f"{what}, and {first_few([f'group {name}' for name in made.lost], MOST_NAMED)} lost what was committed"
     if made.silent:
         return f"{what}, and nothing is written to {first_few(list(made.silent), MOST_NAMED)} since"
-    if made.connectors:
-        failed = [f"connector {name}" for name in made.connectors]
+    suffers = made.suffers
+    if suffers.connectors:
+        failed = [f"connector {name}" for name in suffers.connectors]
         return f"{what} right before {first_few(failed, MOST_NAMED)} failed"
-    if made.groups:
-        return f"{what} right before {first_few([f'group {name}' for name in made.groups], MOST_NAMED)} fell behind"
-    if any(each.symptom.name == triage_symptoms.BROKER_SILENT for each in made.hit):
+    if suffers.groups:
+        return f"{what} right before {first_few([f'group {name}' for name in suffers.groups], MOST_NAMED)} fell behind"
+    if any(each.symptom.name == triage_symptoms.BROKER_SILENT for each in suffers.hit):
         return f"{what} right before it stopped to answer"
-    if made.hit:
+    if suffers.hit:
         return f"{what} right before"
     return f"{what}: {standing[0]}" if standing else what
 
@@ -667,14 +704,14 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
         return cause.Next("take it back", edits=back)
     first = made.parts[0]
     match first.place.about:
-        case changes.TopicTarget(name=topic) if first.became is None and made.connectors:
-            restarts = "; ".join(f"restart connector {name} failed" for name in made.connectors[:MOST_NAMED])
+        case changes.TopicTarget(name=topic) if first.became is None and made.suffers.connectors:
+            restarts = "; ".join(f"restart connector {name} failed" for name in made.suffers.connectors[:MOST_NAMED])
             return cause.Next(f"make {topic} again, its records are gone; then restart what failed: {restarts}")
-        case changes.TopicTarget(name=topic) if first.place.key == ID and made.groups:
+        case changes.TopicTarget(name=topic) if first.place.key == ID and made.suffers.groups:
             return cause.Next(
                 "its offsets are those of the former topic: read the new one from its beginning, once its members "
                 "stopped",
-                f"reset group {made.groups[0]} topic {topic} to earliest",
+                f"reset group {made.suffers.groups[0]} topic {topic} to earliest",
             )
         case changes.TopicTarget() if _made_by_request(first, observations.last.snapshot):
             return cause.Next(

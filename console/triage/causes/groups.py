@@ -16,7 +16,7 @@ from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.folding import FEW, one_of
 from console.triage.observations import Interval, Observations
 from console.triage.readers import Leftovers, Reading, is_beyond, leftovers, sorted_readings
-from console.triage.remembered import RememberedEach
+from console.triage.remembered import RememberedAmong
 from console.triage.waiting import is_held, waits
 
 OFTEN, NEAR = 3, timedelta(minutes=2)
@@ -74,7 +74,8 @@ def _rests(trend: LagTrend) -> bool:
 
 def _stopped(observations: Observations) -> Iterator[cause.Claim]:
     absences = list(observations.absences())
-    for group, _, _, trend in sorted_readings(symptoms.readings(observations.last.snapshot)).vacant:
+    for reading in sorted_readings(symptoms.readings(observations.last.snapshot)).vacant:
+        group, trend = reading.group, reading.trend
         # A simple consumer commits without being a member, so a group without members may be at work.
         if trend is None or not symptoms.grows(trend) or not _rests(trend):
             continue
@@ -126,7 +127,8 @@ def _broker_away(absences: Sequence[tuple[int, Interval]], trend: LagTrend) -> c
 
 def _stuck(observations: Observations) -> Iterator[cause.Claim]:
     """Yield partitions whose commit does not move while records arrive, although a member reads them or others."""
-    for group, _, _, trend in sorted_readings(symptoms.readings(observations.last.snapshot)).stuck:
+    for reading in sorted_readings(symptoms.readings(observations.last.snapshot)).stuck:
+        group, trend = reading.group, reading.trend
         if trend is None or _rebalances(observations, group.name):
             continue
         rows = {(each.topic, each.partition): each for each in trend.last.lag.partitions}
@@ -315,37 +317,39 @@ def _place(place: Place) -> str:
 
 
 def _slow(observations: Observations) -> Iterator[cause.Claim]:
-    known = {each.group.name: each for each in symptoms.readings(observations.last.snapshot)}
-    intervals, had_members = observations.intervals, observations.last.snapshot.had_members
-    parts: list[tuple[symptoms.Subject, tuple[object, ...]]] = []
-    for symptom in observations.of(symptoms.LAG_GROWS):
-        subject = symptom.subject
-        lags, moves = (symptom.name, subject), (symptoms.REBALANCING, subject)
-        # Of 10,000 groups most are as they were: what these objects say is only looked at if one is another.
-        found = known.get(subject.group or ""), intervals.get(lags, ()), intervals.get(moves, ())
-        parts.append((subject, (subject, *found, subject.group in had_members, observations.began)))
-    yield from (claim for claim in _each_slow.of(parts) if claim is not None)
+    snapshot = observations.last.snapshot
+    claims = _each_slow.of(
+        observations.of_groups(symptoms.LAG_GROWS),
+        symptoms.readings(snapshot),
+        observations.intervals_of_groups(symptoms.LAG_GROWS),
+        observations.intervals_of_groups(symptoms.REBALANCING),
+        snapshot.had_members,
+        common=(observations.began,),
+    )
+    yield from (claim for claim in claims.values() if claim is not None)
 
 
 def _slow_group(
-    subject: symptoms.Subject,
+    symptom: symptoms.Symptom,
     reading: Reading | None,
-    lagged: Sequence[Interval],
-    rebalanced_at: Sequence[Interval],
+    lagged: Sequence[Interval] | None,
+    rebalanced_at: Sequence[Interval] | None,
     had_members: bool,
     watched: datetime,
 ) -> cause.Claim | None:
     """Return the claim that a group is slow; None if it is not.
 
     Args:
-        lagged, rebalanced_at: when its lag grew, and when members joined or left.
+        symptom: its growing lag.
+        lagged, rebalanced_at: when its lag grew, and when members joined or left; None for never.
         watched: time of the first poll, UTC.
     """
     if reading is None or reading.trend is None:
         return None
+    subject, lagged = symptom.subject, lagged or ()
     trend, is_empty, again = reading.trend, reading.group.is_vacant, len(lagged) > 1
     since = lagged[-1].began if lagged and lagged[-1].began > watched else None
-    rebalanced = _rebalanced(rebalanced_at, trend)
+    rebalanced = _rebalanced(rebalanced_at or (), trend)
     if not _moving(trend) or (is_empty and _rests(trend)):
         return None
     # A group without members only commits now and then, or, if it had some, is about to be found stopped.
@@ -370,12 +374,7 @@ def _slow_group(
         since=since,
         evidence=cause.given(
             _lag(trend),
-            cause.Evidence(
-                "it commits, more slowly than records arrive"
-                if lags
-                else "for a moment only, or in partitions in which nothing was committed meanwhile",
-                "OffsetFetch",
-            ),
+            _COMMITS_SLOWLY if lags else _FOR_A_MOMENT,
             cause.Evidence(
                 f"{_place(uneven.place)} gets {uneven.share:.0%} of the records of its topic's {uneven.of} partitions: "
                 "one member reads all of them",
@@ -385,19 +384,24 @@ def _slow_group(
             else None,
         ),
         predicted=cause.predict(symptoms.LAG_GROWS, subject=subject),
-        next=(
-            cause.Next(
-                "look at the producers' keys: all records of a key go to one partition, so that more members, or more "
-                "partitions, do not help"
-            )
-            if uneven
-            else cause.Next("look at its consumers: their time for a batch, their quota"),
-        ),
+        next=_LOOK_AT_KEYS if uneven else _LOOK_AT_CONSUMERS,
         fold=("lags", "lag, and ever more"),
     )
 
 
-_each_slow: RememberedEach[symptoms.Subject, cause.Claim | None] = RememberedEach(_slow_group)
+_each_slow: RememberedAmong[str, cause.Claim | None] = RememberedAmong(_slow_group)
+# Of 10,000 groups each has the same object.
+_COMMITS_SLOWLY = cause.Evidence("it commits, more slowly than records arrive", "OffsetFetch")
+_FOR_A_MOMENT = cause.Evidence(
+    "for a moment only, or in partitions in which nothing was committed meanwhile", "OffsetFetch"
+)
+_LOOK_AT_KEYS = (
+    cause.Next(
+        "look at the producers' keys: all records of a key go to one partition, so that more members, or more "
+        "partitions, do not help"
+    ),
+)
+_LOOK_AT_CONSUMERS = (cause.Next("look at its consumers: their time for a batch, their quota"),)
 
 
 def _rebalances(observations: Observations, group: str) -> Certainty | None:
@@ -419,12 +423,11 @@ def _rebalances(observations: Observations, group: str) -> Certainty | None:
 
 def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
     # By intervals, not by the present state: between two rebalances a group looks well.
-    for name, subject in [key for key in observations.intervals if key[0] == symptoms.REBALANCING]:
+    for subject, intervals in observations.intervals_of(symptoms.REBALANCING).items():
         group = subject.group or ""
         known, certainty = observations.last.snapshot.groups.get(group), _rebalances(observations, group)
         if known is None or certainty is None:
             continue
-        intervals = observations.intervals[name, subject]
         how = "again and again" if intervals[1:] else "for long"
         members, services = len(known.members or ()), _several_services(known)
         deployed = (

@@ -12,10 +12,12 @@ from console.model.lag_trend import LagTrend
 from console.model.severity import Certainty, Severity
 from console.triage import cause
 from console.triage.observations import Observations
-from console.triage.remembered import RememberedEach
+from console.triage.readers import Reading
+from console.triage.remembered import RememberedAmong
 from console.triage.symptoms import Subject, readings
 
 NAME = "dead-letters-reread"
+_STEMS = ("dlt", "dlq", "dead")
 _WORDS = tuple(
     f"{word}{more}"
     for word in ("dlt", "dlq", "dead-letter", "dead_letter", "dead.letter", "deadletter")
@@ -31,6 +33,8 @@ FEW = 20
 def original_of(topic: str) -> str | None:
     """Return the topic whose dead letters a topic has, by its name; None if the name is of another kind."""
     lower = topic.lower()
+    if not any(each in lower for each in _STEMS):
+        return None
     for word in _WORDS:
         for apart in (".", "-", "_"):
             if lower.endswith(f"{apart}{word}") and len(topic) > len(word) + 1:
@@ -60,13 +64,12 @@ class _Round(NamedTuple):
 
 
 def _loops(observations: Observations) -> Iterator[cause.Claim]:
-    known = [each for each in readings(observations.last.snapshot) if each.trend is not None]
-    rounds = _each_round.of((each.group.name, (each.group.name, each.trend)) for each in known)
-    for found in rounds:
+    known = readings(observations.last.snapshot)
+    for found in _each_round.of(known).values():
         if found is None:
             continue
         # Another group may have read more of the original records, and may be the one that writes the letters.
-        others = (_read(each.trend, original_of(found.dead)) for each in known if each.trend is not None)
+        others = (_read(each.trend, original_of(found.dead)) for each in known.values() if each.trend is not None)
         if found.came > max(others, default=0.0) * found.seconds:
             yield _claim(found)
 
@@ -77,11 +80,14 @@ def _read(trend: LagTrend, topic: str | None) -> float:
     return read.get(topic or "", 0) / max(1.0, trend.last.at - trend.base.at)
 
 
-def _round(group: str, trend: LagTrend) -> _Round | None:
+def _round(reading: Reading) -> _Round | None:
     """Return the dead letters that a group reads; None if more of them are not surely its own.
 
     More dead letters than other records that the group read can't all come from these.
     """
+    trend = reading.trend
+    if trend is None:
+        return None
     seconds = trend.last.at - trend.base.at
     topics = {each.topic for each in trend.last.lag.partitions}
     dead = next((topic for topic in sorted(topics) if original_of(topic) in topics), None)
@@ -92,7 +98,7 @@ def _round(group: str, trend: LagTrend) -> _Round | None:
     came, taken = written.get(dead, 0), read.get(dead, 0)
     if min(came, taken) < FEW or came <= others:
         return None
-    return _Round(group, dead, seconds, trend.base.at, came, taken, others)
+    return _Round(reading.group.name, dead, seconds, trend.base.at, came, taken, others)
 
 
 def _claim(found: _Round) -> cause.Claim:
@@ -139,7 +145,7 @@ def _came(before: int, now: int) -> int:
     return max(0, now - before) if min(before, now) >= 0 else 0
 
 
-_each_round: RememberedEach[str, _Round | None] = RememberedEach(_round)
+_each_round: RememberedAmong[str, _Round | None] = RememberedAmong(_round)
 
 CAUSES = (
     cause.CauseRule(

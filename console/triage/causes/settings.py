@@ -4,9 +4,9 @@ be proved from here: they are listed next to the symptoms that they may explain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import chain
+from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
 
@@ -23,9 +23,9 @@ from console.plan.edits import RemoveAcl, SetConfig, SetQuota
 from console.triage import cause
 from console.triage import symptoms as triage_symptoms
 from console.triage.changed_places import quota_text
-from console.triage.observations import Observations
+from console.triage.observations import Interval, Observations
 from console.triage.odd_configs import odd_keys
-from console.triage.remembered import RememberedEach, remembered
+from console.triage.remembered import RememberedAmong, remembered
 
 LIMIT = (0.75, 1.35)
 """Shares of a quota between which a rate is at its limit: quotas are means over samples (quota.window.num), and record
@@ -141,38 +141,51 @@ def _limited(observations: Observations) -> Iterator[cause.Claim]:
     snapshot = observations.last.snapshot
     if not snapshot.quotas:
         return
-    symptoms = chain.from_iterable(
-        map(
-            observations.of,
-            (triage_symptoms.LAG_GROWS, triage_symptoms.COMMIT_STANDS_STILL, triage_symptoms.COMMITS_LATER),
-        )
-    )
-    names = dict.fromkeys(each.subject.group for each in symptoms)
-    limits = _limits(snapshot.quotas)
-    grows = {each.subject.group: each for each in observations.of(triage_symptoms.LAG_GROWS)}
     known = {each.client_id for each in observations.last.facts.request_logs.throttled}  # the request logs prove these
-    sizes = _RecordSizes(observations.last)
-    parts: list[tuple[str, tuple[object, ...]]] = []
-    for name in names:
-        group, trend = snapshot.groups.get(name or ""), snapshot.lag_trends.get(name or "")
-        if group is not None and trend is not None:
-            lags = grows.get(name)
-            since = observations.since(lags) if lags is not None else None
-            parts.append((group.name, (group, trend, limits, known, since, sizes)))
-    yield from (claim for claim in _each_limited.of(parts) if claim is not None)
+    claims = _each_limited.of(
+        _waiting(observations.seen),
+        snapshot.groups,
+        snapshot.lag_trends,
+        observations.intervals_of_groups(triage_symptoms.LAG_GROWS),
+        common=(_limits(snapshot.quotas), known, observations.began, _RecordSizes(observations.last)),
+    )
+    yield from (claim for claim in claims.values() if claim is not None)
+
+
+@remembered
+def _waiting(
+    seen: Mapping[triage_symptoms.Key, triage_symptoms.Symptom],
+) -> Mapping[str, triage_symptoms.Symptom | None]:
+    """Return the groups for which records wait, each with its growing lag if it has that."""
+    found: dict[str, triage_symptoms.Symptom | None] = {}
+    for name in (triage_symptoms.LAG_GROWS, triage_symptoms.COMMIT_STANDS_STILL, triage_symptoms.COMMITS_LATER):
+        for each in seen.values():
+            if each.name == name and each.subject.group is not None:
+                found.setdefault(each.subject.group, each if name == triage_symptoms.LAG_GROWS else None)
+    return found
 
 
 def _limited_group(
-    group: Group,
-    trend: LagTrend,
+    lags: triage_symptoms.Symptom | None,
+    group: Group | None,
+    trend: LagTrend | None,
+    lagged: Sequence[Interval] | None,
     limits: _Limits,
     known: Collection[str],
-    since: datetime | None,
+    watched: datetime,
     sizes: _RecordSizes,
 ) -> cause.Claim | None:
-    """Return the claim that a group is held back by its quota; None if it is not. known: client ids that the request
-    logs prove to be throttled. since: when its lag began to grow.
+    """Return the claim that a group is held back by its quota; None if it is not.
+
+    Args:
+        lags: its growing lag.
+        lagged: when its lag grew.
+        known: client ids that the request logs prove to be throttled.
+        watched: time of the first poll, UTC.
     """
+    if group is None or trend is None:
+        return None
+    since = lagged[-1].began if lags is not None and lagged and lagged[-1].began > watched else None
     limit = limits.of_group(group)
     if limit is None or limit.client in known:
         return None
@@ -187,7 +200,7 @@ def _limited_group(
     return None
 
 
-_each_limited: RememberedEach[str, cause.Claim | None] = RememberedEach(_limited_group)
+_each_limited: RememberedAmong[str, cause.Claim | None] = RememberedAmong(_limited_group)
 
 
 def limit_of_reading(observations: Observations, group: Group, topic: str, number: int) -> Limit | None:
@@ -204,12 +217,27 @@ def limit_of_reading(observations: Observations, group: Group, topic: str, numbe
     return limit if written >= LIMIT[0] * limit.quota else None
 
 
+@lru_cache(256)
+def _allow(entity: QuotaEntity, rate: float) -> tuple[cause.Next, ...]:
+    """Return the steps for a client at its quota: the same object for many groups."""
+    return (
+        cause.Next("allow more; or unset it", edits=(SetQuota(entity, CONSUMERS, rate),)),
+        cause.Next("look at its throttle time: brokers' request logs, or fetch-throttle-time-avg of its consumers"),
+    )
+
+
+@lru_cache(256)
+def _quota_evidence(entity: QuotaEntity, rate: float) -> cause.Evidence:
+    return cause.Evidence(
+        f"{CONSUMERS} of {quota_text(entity)} is {rate:,.0f}, from each broker", "DescribeClientQuotas"
+    )
+
+
 def _throttled(group: str, since: datetime | None, limit: Limit, what: str, written: float) -> cause.Claim:
     """Return the claim of a group at its quota. written: bytes per second to a broker if above the quota; 0 if reads
     are only near it.
     """
     sure = bool(written) and limit.sure
-    whose = quota_text(limit.entity)
     allow = 2 * max(limit.quota, written)
     return cause.Claim(
         cause="quota-exceeded",
@@ -223,7 +251,7 @@ def _throttled(group: str, since: datetime | None, limit: Limit, what: str, writ
         ),
         since=since,
         evidence=cause.given(
-            cause.Evidence(f"{CONSUMERS} of {whose} is {limit.quota:,.0f}, from each broker", "DescribeClientQuotas"),
+            _quota_evidence(limit.entity, limit.quota),
             cause.Evidence(what, "OffsetFetch, ListOffsets, DescribeLogDirs"),
             None
             if limit.sure
@@ -234,10 +262,7 @@ def _throttled(group: str, since: datetime | None, limit: Limit, what: str, writ
             triage_symptoms.LAG_GROWS,
             group=group,
         ),
-        next=(
-            cause.Next("allow more; or unset it", edits=(SetQuota(limit.entity, CONSUMERS, float(ceil(allow))),)),
-            cause.Next("look at its throttle time: brokers' request logs, or fetch-throttle-time-avg of its consumers"),
-        ),
+        next=_allow(limit.entity, float(ceil(allow))),
         beside=not sure,
         fold=("is held back by its quota", "are held back by the quota of their client"),
     )
