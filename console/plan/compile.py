@@ -46,7 +46,17 @@ def compile_plan(plan: Plan, facts: Facts) -> tuple[Step, ...]:
         # Brokers validate a validate-only request against the present cluster, before the batch that this one waits
         # for.
         unchecked = bool(after) and batch.refused_before
-        steps += [Step(s.request, s.staged, s.note or (batch.why if after else ""), after, unchecked) for s in made]
+        first = len(steps)
+        steps += [
+            Step(
+                s.request,
+                s.staged,
+                s.note or (batch.why if after else ""),
+                (*after, *(first + each for each in s.after)),
+                unchecked,
+            )
+            for s in made
+        ]
     return tuple(steps)
 
 

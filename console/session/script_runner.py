@@ -286,8 +286,10 @@ class Runner(Struct):
         from console.answers.plan_results import stage_table
         from console.language.interpret import to_edits
         from console.language.secret_values import resolve_secrets
+        from console.session.record_writing import with_records
 
         secrets = await resolve_secrets(statement, self._ask_secret)
+        statement = await with_records(self.session.records, self.session.context, statement, secrets)
         edits = to_edits(statement, self.session.snapshot, plan=self.session.staging(), secrets=secrets)
         report = self.session.stage(edits, statement.holds_ms)
         self.failed += bool(report.refused)
