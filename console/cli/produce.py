@@ -92,6 +92,7 @@ async def _written(session: Session, statement: Produce, options: argparse.Names
     from console.session.terminal_front import Terminal, TerminalFront
 
     printer = Printer(options.output)
+    session.refuse_if_read_only()
     await read_needs(session, needs(statement))
     try:
         statement = await with_records(session.records, session.context, statement, {})

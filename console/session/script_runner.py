@@ -288,6 +288,7 @@ class Runner(Struct):
         from console.language.secret_values import resolve_secrets
         from console.session.record_writing import with_records
 
+        self.session.refuse_if_read_only()
         secrets = await resolve_secrets(statement, self._ask_secret)
         statement = await with_records(self.session.records, self.session.context, statement, secrets)
         edits = to_edits(statement, self.session.snapshot, plan=self.session.staging(), secrets=secrets)

@@ -24,6 +24,7 @@ from console.language.verbs import records as records_verb
 from console.model import new_records
 from console.model.config import topic_resource
 from console.model.parts import Part
+from console.model.records import Encoding, Record
 from console.model.secret import Secret
 from console.plan.edits import Edit, WriteRecords
 
@@ -39,6 +40,11 @@ class WriteStatement(statements.EditStatement, frozen=True):
     partition: int | None = None
     records: new_records.Contents | None = None
     schemas: str = ""
+
+    @property
+    def writes_records(self) -> bool:
+        """True."""
+        return True
 
 
 class Produce(WriteStatement, frozen=True):
@@ -269,6 +275,71 @@ def _batches_staged(staging: Staging, topic: str, partition: int) -> int:
 def _of_edit(edit: WriteRecords) -> Produce:
     """Return a statement that asks for the records: no text has them."""
     return Produce(statements.Name(edit.topic), edit.partition, value=statements.Asked())
+
+
+MOST_TYPED = 2_000
+"""Most characters of a key or a value in a command to edit."""
+
+
+class NotTyped(ValueError):
+    """A record can't be written in a command's words. The text has the reason."""
+
+
+def again(record: Record) -> Produce:
+    """Return the statement that writes a record again, in its partition, for an operator to edit.
+
+    Args:
+        record: in the form that is shown: a part that a schema decoded is JSON.
+
+    Raises:
+        NotTyped: a part is no text, too long, or was decoded by what kac does not encode by.
+    """
+    key, key_schema = _typed(record.key, record.key_encoding, KEY)
+    value, value_schema = _typed(record.value, record.value_encoding, VALUE)
+    headers = []
+    for name, data in record.headers:
+        if data is None:
+            raise NotTyped("a header of it is null")
+        headers.append((_plain(name, "header's name"), _plain(data, "header")))
+    if key is None and value is None:
+        raise NotTyped("it has neither key nor value")
+    topic = statements.Name(record.topic)
+    return Produce(
+        topic,
+        record.partition,
+        key=key,
+        value=value,
+        headers=tuple(headers),
+        key_schema=key_schema,
+        value_schema=value_schema,
+    )
+
+
+def _typed(data: bytes | None, encoding: Encoding | None, part: str) -> tuple[str | None, str]:
+    """Return a key or a value as text, and the subject of the schema that decoded it; ``""`` without one."""
+    if data is None:
+        return None, ""
+    subject = ""
+    if encoding is not None:
+        subject = encoding.schema.partition(" version ")[0] if encoding.form in _BY_SUBJECT else ""
+        if not subject:
+            raise NotTyped(f"its {part} is not text, and no subject's schema decoded it")
+    return _plain(data, part), subject
+
+
+_BY_SUBJECT = ("avro", "protobuf", "json")
+
+
+def _plain(data: bytes, part: str) -> str:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise NotTyped(f"its {part} is not text") from None
+    if len(text) > MOST_TYPED:
+        raise NotTyped(f"its {part} has more than {MOST_TYPED:,} characters")
+    if not text.isprintable() and not all(each.isprintable() or each in "\n\t" for each in text):
+        raise NotTyped(f"its {part} has control characters")
+    return text
 
 
 _PRODUCE = StatementKind(
