@@ -71,6 +71,8 @@ def _encoded(
 
     message = message_of((0,))()
     try:
+        if document.lstrip()[:1] == b"[":
+            raise NotDecoded("a list")  # which Google's parser takes for an empty message
         json_format.Parse(document, message, max_recursion_depth=DEEPEST)
         encoded: bytes = message.SerializeToString(deterministic=True)
     except MemoryError:

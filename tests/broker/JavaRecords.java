@@ -52,7 +52,7 @@ public class JavaRecords {
                     line.append(' ').append(text(each.key())).append(' ').append(text(each.value()));
                     for (Header header : each.headers()) {
                         line.append(' ').append(text(header.key().getBytes(java.nio.charset.StandardCharsets.UTF_8)));
-                        line.append('=').append(text(header.value()));
+                        line.append(':').append(text(header.value()));
                     }
                     System.out.println(line);
                 }

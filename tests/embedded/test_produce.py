@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from console.admin.link import Link
+from console.admin.protobuf_compiler import compiled
 from console.cli.mcp.proposing import edits_of
 from console.contexts.context import HIDDEN, NEVER
 from console.embedded import faults
@@ -18,13 +21,17 @@ from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.record_batch import Batch
 from console.embedded.spec import ClusterSpec
 from console.language.errors import CommandError
+from console.log_file import state_directory
 from console.model.changes import NewRecords, Outcome, ProduceRecords, Status
 from console.model.config import topic_resource
 from console.model.new_records import Contents, NewRecord
 from console.model.record_masks import mask_path
+from console.model.schemas import SchemaText
 from console.wire.record_batches import batches, records
 from tests.support import worlds
 from tests.support.changing import applied, outcomes
+from tests.support.patience import PATIENCE
+from tests.support.registry_server import RegistryServer, registry
 
 RECORDS = Contents([NewRecord(b"a", b"1"), NewRecord(b"b", None, ((b"h", b"x"),), timestamp=7)])
 HERE = NewRecords("orders", 0)
@@ -198,9 +205,9 @@ async def test_a_record_a_tombstone_and_a_copy(cluster: ThreadedCluster) -> None
     assert (log(cluster), log(cluster, number=1)) == ([], [])
     out, code = await run(cluster, f"{text}; apply --yes --accept null-not-compacted")
     assert code == 0, out
-    assert sorted([*log(cluster), *log(cluster, number=1)], key=str) == [b"b", b'{"x": 1}', None]
+    assert sorted([*log(cluster), *log(cluster, number=1)], key=str) == [None, b"b", b'{"x": 1}']
     out, code = await run(cluster, "copy records orders key a without value to topic single; apply --yes")
-    assert code == 1
+    assert code == 3
     assert log(cluster, "single") == []
     out, code = await run(cluster, "copy records orders key a to topic single; apply --yes --accept null-not-compacted")
     assert code == 0, out
@@ -284,3 +291,133 @@ async def test_a_pipe_of_an_export(cluster: ThreadedCluster, tmp_path: Path) -> 
     assert len(log(cluster)) + len(log(cluster, number=1)) == 9
     wrong = await asyncio.to_thread(worlds.process, "produce", "-b", cluster.bootstrap, "orders", text="{}\n")
     assert (wrong.code, "line 1: it has no value" in wrong.complaints) == (2, True)
+
+
+# -- by schema ---------------------------------------------------------------------------------------------------------
+
+AVRO = json.dumps(
+    {
+        "type": "record",
+        "name": "Order",
+        "namespace": "shop",
+        "fields": [{"name": "id", "type": "long"}, {"name": "price", "type": ["null", "double"]}],
+    }
+)
+PROTO = 'syntax = "proto3"; package shop; message Payment { int64 id = 1; string email = 2; }'
+SHAPE = json.dumps({"title": "T", "type": "object", "properties": {"id": {"type": "integer"}}})
+schemas = worlds.running(registry)
+
+
+def payment() -> Any:
+    """The description of the schema of a payment, by Google's compiler."""
+    from google.protobuf import descriptor_pb2
+
+    return descriptor_pb2.FileDescriptorSet.FromString(compiled(SchemaText("PROTOBUF", PROTO))).file[-1]
+
+
+def in_base64() -> str:
+    return base64.b64encode(payment().SerializeToString()).decode()
+
+
+def payment_class() -> Any:
+    from google.protobuf import descriptor_pool, message_factory
+
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(payment())
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("shop.Payment"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "given"),
+    [("AVRO", AVRO, {"id": 7, "price": 2.5}), ("PROTOBUF", PROTO, {"id": 7, "email": "a"}), ("JSON", SHAPE, {"id": 7})],
+)
+async def test_confluents_deserializers_read_what_schemas_encode(
+    cluster: ThreadedCluster, schemas: RegistryServer, kind: str, text: str, given: dict[str, Any]
+) -> None:
+    pytest.importorskip("confluent_kafka.schema_registry.avro")
+    pytest.importorskip("fastavro")
+    pytest.importorskip("grpc_tools")
+    from confluent_kafka.schema_registry import SchemaRegistryClient
+    from confluent_kafka.schema_registry.avro import AvroDeserializer
+    from confluent_kafka.schema_registry.json_schema import JSONDeserializer
+    from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer
+    from confluent_kafka.serialization import MessageField, SerializationContext
+
+    # Confluent's client for Python takes Protobuf in base64 alone.
+    schemas.register("orders-value", in_base64() if kind == "PROTOBUF" else text, kind)
+    statement = f"produce topic orders partition 0 key a value '{json.dumps(given)}'"
+    out, code = await run(cluster, f"{statement}; apply --yes", schemas=schemas.settings)
+    assert (code, log(cluster)) == (3, [])
+    out, code = await run(cluster, f"{statement}; plan", schemas=schemas.settings)
+    assert "other-schema: new records of orders/0: 1 value without a schema of subject orders-value" in out
+    out, code = await run(cluster, f"{statement} schema orders-value; plan; apply --yes", schemas=schemas.settings)
+    assert code == 0, out
+    assert "encoded by orders-value version 1" in out
+    (data,) = log(cluster)
+    where = SerializationContext("orders", MessageField.VALUE)
+    client = SchemaRegistryClient({"url": schemas.url})
+    if kind == "PROTOBUF":
+        read = ProtobufDeserializer(payment_class(), {"use.deprecated.format": False}, client)(data, where)
+        assert (read.id, read.email) == (7, "a")
+    else:
+        made = AvroDeserializer(client) if kind == "AVRO" else JSONDeserializer(text, schema_registry_client=client)
+        assert made(data, where) == given
+
+
+async def test_what_a_schema_refuses_is_not_staged(
+    cluster: ThreadedCluster, schemas: RegistryServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("fastavro")
+    schemas.register("orders-value", AVRO)
+    for text, said in (
+        ('value \'{"id": "x"}\' schema orders-value', "record 1 does not fit its schema: it has no price"),
+        ("value x schema orders-value", "it is not JSON"),
+        ("value '{}' schema other", "schema other: the registry answers 404"),
+    ):
+        _, code = await run(cluster, f"produce topic orders {text}; apply --yes", schemas=schemas.settings)
+        assert (code, log(cluster)) == (1, [])
+        assert said in capsys.readouterr().err
+    _, code = await run(cluster, "produce topic orders value 1 schema orders-value")
+    assert "the context has no schema registry" in capsys.readouterr().err
+
+
+# -- who reads and whose it is -----------------------------------------------------------------------------------------
+
+
+async def test_a_group_that_waits_is_named(cluster: ThreadedCluster) -> None:
+    from aiokafka import AIOKafkaConsumer  # type: ignore[import-untyped]
+
+    async with AIOKafkaConsumer("orders", bootstrap_servers=cluster.bootstrap, group_id="billing") as consumer:
+        async with asyncio.timeout(PATIENCE):
+            while not consumer.assignment():
+                await consumer.getmany(timeout_ms=100)
+            await consumer.seek_to_end()
+            await consumer.commit()
+        out, _ = await run(cluster, "produce topic orders key a value b; plan")
+        assert "! read-at-once: new records of orders/" in out
+        assert "group billing has read all before" in out
+        assert "read by group billing" in out
+
+
+async def test_a_topic_of_other_software_is_typed(cluster: ThreadedCluster) -> None:
+    cluster.call(lambda each: worlds.topic("connect-configs", [(1,)])(each))
+    cluster.call(lambda each: each.state.alter_config(topic_resource("connect-configs"), {"cleanup.policy": "compact"}))
+    text = "produce topic connect-configs key a value b"
+    out, code = await run(cluster, f"{text}; plan; apply --yes --accept system-topic")
+    assert (code, "belongs to Kafka Connect" in out) == (3, True)
+    out, code = await run(cluster, f"{text}; apply --yes --accept system-topic=connect-configs")
+    assert code == 0, out
+    out, code = await run(cluster, "produce topic connect-configs value b; apply --yes")
+    assert (code, "without a key" in out) == (1, True)
+    out, code = await run(cluster, "produce topic __consumer_offsets key a value b; apply --yes")
+    assert code == 1
+
+
+async def test_the_journal_has_offsets_sizes_and_hashes(kac: worlds.Kac, cluster: ThreadedCluster) -> None:
+    text = "produce topic orders partition 0 key the-key value the-contents header h=the-header; apply --yes"
+    assert (await asyncio.to_thread(kac, "run", "-e", text)).code == 0
+    lines = b"".join(each.read_bytes() for each in state_directory(os.environ).rglob("*") if each.is_file()).decode()
+    assert '"sizes":[30]' in lines
+    assert '"offset":0' in lines
+    assert NewRecord(b"the-key", b"the-contents", ((b"h", b"the-header"),)).hash in lines
+    assert "the-" not in lines
