@@ -77,9 +77,14 @@ _UNKNOWN = "It may have been written: apply it again here, which writes it once,
 log = logging.getLogger(__name__)
 
 
+NO_CODE = -2
+"""In place of a broker's error code, of which -1 is one."""
+
+
 class _Answer(NamedTuple):
-    """A broker's answer about a batch, or why there is none. code: -1 for none. lost: whether the batch was sent then;
-    is_final: whether it would be of no use to send it again.
+    """A broker's answer about a batch, or why there is none.
+
+    code: `NO_CODE` for none. lost: whether the batch was sent then; is_final: whether it is of no use to send it again.
     """
 
     code: int
@@ -107,7 +112,7 @@ _MAY_PASS = (
 
 def _no_answer(error: errors.AdminError) -> _Answer:
     """Return the answer in place of an error before a batch was sent."""
-    return _Answer(-1, failure=error.failure, is_final=not isinstance(error, _MAY_PASS))
+    return _Answer(NO_CODE, failure=error.failure, is_final=not isinstance(error, _MAY_PASS))
 
 
 class _Produce(Sender[ProduceRecords, NewRecords]):
@@ -171,7 +176,7 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
             await self._number(sendings)
         except errors.AdminError as error:
             return dict.fromkeys(sendings, _no_answer(error))
-        found = {by_place[place]: _Answer(-1, failure=problem) for place, problem in leaderless.items()}
+        found = {by_place[place]: _Answer(NO_CODE, failure=problem) for place, problem in leaderless.items()}
         asked = [
             self._at_leader(leader, topics, {by_place[place]: sendings[by_place[place]] for place in places}, seconds)
             for leader, places in leaders.items()
@@ -224,7 +229,7 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
             )
         except errors.OutcomeUnknown as error:
             log.warning("produce at broker %d: %s", leader, error.failure)
-            return dict.fromkeys(sendings, _Answer(-1, failure=error.failure, lost=True))
+            return dict.fromkeys(sendings, _Answer(NO_CODE, failure=error.failure, lost=True))
         except errors.AdminError as error:
             return dict.fromkeys(sendings, _no_answer(error))
         throttled = getattr(response, "throttle_time", timedelta(0)).total_seconds()
@@ -236,7 +241,7 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
             for topic in response.responses
             for part in topic.partition_responses
         }
-        silent = _Answer(-1, failure=Failure("NO_ANSWER", "the broker's answer does not mention it"), lost=True)
+        silent = _Answer(NO_CODE, failure=Failure("NO_ANSWER", "the broker's answer does not mention it"), lost=True)
         return {
             each: _answer(each, part) if (part := found.get((each.topic, each.number))) is not None else silent
             for each in sendings
@@ -252,7 +257,7 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
         if answer.lost or answer.code in _IN_DOUBT:
             sent.in_doubt = True
             return None
-        if (answer.code == -1 or answer.code in _AGAIN) and not answer.is_final:
+        if (answer.code == NO_CODE or answer.code in _AGAIN) and not answer.is_final:
             return None
         if answer.code in _OF_PRODUCER:
             self.link.producing.producer = None

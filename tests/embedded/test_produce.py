@@ -108,6 +108,12 @@ async def test_no_id_yet_is_asked_for_again(cluster: ThreadedCluster, link: Link
     assert (found.status, log(cluster)) == (Status.APPLIED, [b"1", None])
 
 
+async def test_what_was_never_sent_is_not_in_doubt(cluster: ThreadedCluster, link: Link) -> None:
+    fault(cluster, faults.Fail(ErrorCode.coordinator_load_in_progress), "init_producer_id")
+    (found,) = await produced(link, RECORDS)
+    assert (found.status, log(cluster)) == (Status.FAILED, [])
+
+
 async def test_all_answers_lost_and_the_partition_shows_it(cluster: ThreadedCluster, link: Link) -> None:
     fault(cluster, LOST)
     (found,) = await produced(link, RECORDS)
@@ -421,3 +427,4 @@ async def test_the_journal_has_offsets_sizes_and_hashes(kac: worlds.Kac, cluster
     assert '"offset":0' in lines
     assert NewRecord(b"the-key", b"the-contents", ((b"h", b"the-header"),)).hash in lines
     assert "the-" not in lines
+    assert "applied, from offset 0" in (await asyncio.to_thread(kac, "run", "-e", "history")).out

@@ -43,12 +43,12 @@ async def test_the_record_that_a_group_stands_on_is_told_apart(records: Threaded
 
 
 async def test_a_record_is_edited_and_staged_to_be_written_again(own_records: ThreadedCluster) -> None:
-    async with driven_on(own_records, size=(80, 24)) as it:
+    async with driven_on(own_records, size=(200, 40)) as it:
         await it.command("records orders partition 0 first 5", shows="key-4")
         await it.press("j", "j", "j", "P", shows="its value is not text")
-        await it.press("k", "P", shows="produce topic orders partition 0 key 'key-2'")
+        await it.press("k", "P", shows="produce topic orders partition 0 key")
         await it.press("end")
-        await it.press("backspace", "space", "quotation_mark", "enter", shows="new records of orders/0")
+        await it.press("backspace", "space", "apostrophe", "enter", shows="new records of orders/0")
         await it.until(lambda: len(it.app.session.plan) == 1)
         (staged,) = it.app.session.plan.staged
         (record,) = staged.edit.records.reveal()

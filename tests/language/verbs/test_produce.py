@@ -5,10 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language.needs import needs
+from console.language.secret_values import redact
 from console.language.statements import Asked, FromFile, Name
 from console.language.verbs.produce import CopyRecords, NotTyped, Produce, again
 from console.language.verbs.records import Bound, Records
 from console.model.records import BatchFacts, Encoding, Record
+from console.present.names import HIDDEN
 from tests.language.said import one, wrong
 from tests.language.strategies import reads_back
 
@@ -84,6 +86,22 @@ def test_what_it_needs():
 )
 def test_other_words_are_refused(text):
     assert wrong(text).message
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (
+            "produce topic key key 'a b' value c; list topics",
+            f"produce topic key key {HIDDEN} value {HIDDEN}; list topics",
+        ),
+        ("tombstone topic orders key a", f"tombstone topic orders key {HIDDEN}"),
+        ("produce topic orders key ? value @f", "produce topic orders key ? value @f"),
+        ("records orders key a", "records orders key a"),
+    ],
+)
+def test_a_history_has_no_contents(text, kept):
+    assert redact(text) == kept
 
 
 def record(key, value, headers=(), **encodings):
