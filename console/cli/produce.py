@@ -5,18 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from console.cli.opening import DONE, FAILED, UNAPPLIED, USAGE, complain, with_session
+from console.cli.opening import USAGE, complain, with_session
 from console.model.new_records import MOST_BYTES, Contents, NewRecord, NotARecord, records_of_lines
 from console.model.numbers import natural_number, option
-
-if TYPE_CHECKING:
-    from console.language.verbs.produce import Produce
-    from console.plan.reconcile import ApplyReport
-    from console.session.session import Session
 
 STDIN = "-"
 _EXAMPLES = """\
@@ -52,10 +46,15 @@ def run_produce(options: argparse.Namespace) -> int:
 
     Returns:
         The exit code: 0 written; 1 some were not, or not all is known; 2 a line is no record, and nothing was done; 3
-        warnings are not accepted, and nothing was sent.
+        warnings are not accepted, or --plan: nothing was sent.
     """
+    from console.answers.results import Printer
     from console.language.statements import Name
+    from console.language.verbs.apply import Apply
+    from console.language.verbs.plan import ShowPlan
     from console.language.verbs.produce import Produce
+    from console.plan.risk_rules import accepted
+    from console.session.script_runner import Runner
 
     by_schema = [part for part, given in (("key", options.key_schema), ("value", options.schema)) if given]
     try:
@@ -73,53 +72,15 @@ def run_produce(options: argparse.Namespace) -> int:
         key_schema=options.key_schema,
         value_schema=options.schema,
     )
-    return with_session(options, "produce", lambda session: _written(session, wanted, options))
-
-
-async def _written(session: Session, statement: Produce, options: argparse.Namespace) -> int:
-    """Stage a statement, and apply it or show its forecast. Return the exit code. Raises AdminError, Refused."""
-    from console.answers.plan_results import plan_table, report_tables, stage_table
-    from console.answers.results import Printer
-    from console.language.errors import CommandError
-    from console.language.interpret import to_edits
-    from console.language.needs import needs
-    from console.plan.reconcile import ApplyOptions
-    from console.plan.risk_rules import accepted
-    from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow
-    from console.session.plan_facts import read_for_risks
-    from console.session.reading import read_needs
-    from console.session.record_writing import with_records
-    from console.session.terminal_front import Terminal, TerminalFront
-
-    printer = Printer(options.output)
-    session.refuse_if_read_only()
-    await read_needs(session, needs(statement))
-    try:
-        statement = await with_records(session.records, session.context, statement, {})
-        staged = session.stage(to_edits(statement, session.snapshot, plan=session.staging()))
-    except CommandError as error:
-        complain(f"{error.message}; {error.hint}" if error.hint else error.message)
-        return FAILED
-    if staged.refused:
-        printer(stage_table(staged, session.staging().draft))
-        return FAILED
-    if options.plan:
-        facts = await read_for_risks(session, session.plan.staged)
-        printer(plan_table(session.plan, session.snapshot, facts=facts))
-        return DONE
-
-    def show(report: ApplyReport) -> None:
-        for table in report_tables(report, "apply"):
-            printer(table)
-
-    front = TerminalFront(session.context.name, Terminal(), show, complain)
-    apply_options = ApplyOptions(risks=frozenset(accepted(options.accept)))
-    try:
-        reports = await apply_flow(session, front, apply_options, Asks(silent=options.yes), Flags("--yes", "--accept"))
-    except NotApplied as refused:
-        complain(f"{refused.message}; {refused.hint}" if refused.hint else refused.message)
-        return UNAPPLIED if refused.risks else FAILED
-    return DONE if reports[-1].ok else FAILED
+    ends = ShowPlan() if options.plan else Apply(yes=options.yes, accept=accepted(options.accept))
+    flags, left = ("--yes", "--accept"), "leave out --plan to write them"
+    return with_session(
+        options,
+        "produce",
+        lambda session: Runner(session, "", Printer(options.output), flags=flags, unapplied=left).to_the_end(
+            (wanted, ends)
+        ),
+    )
 
 
 def _read(name: str, by_schema: list[str]) -> tuple[NewRecord, ...]:
