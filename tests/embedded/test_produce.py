@@ -263,7 +263,7 @@ async def test_many_records_are_typed_and_rounds_keep_their_order(
     third = fault(cluster, faults.Fail(ErrorCode.policy_violation), nth=2)
     ran = await asyncio.to_thread(kac, *words, "--yes", "--accept", "writes-many=2100")
     assert ran.code == 1
-    assert [each["state"] for each in json.loads(ran.out.splitlines()[0])["outcomes"]] == [
+    assert [each["state"] for each in json.loads(ran.out.splitlines()[1])["outcomes"]] == [
         "applied",
         "failed",
         "not applied",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from console.model import schemas
-from console.model.changes import LogTarget, ProduceRecords, Target
+from console.model.changes import ProduceRecords, Target
 from console.model.cluster import LogRange, partition_in
 from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
@@ -238,9 +238,6 @@ class _WriteRecordsKind(EditKind):
                 f"Write smaller records, or stage `set topic {name} {MESSAGE_BYTES}=…` first.",
             )
         return plan_staged.Staged(edit, self.current(edit, draft))
-
-    def touches(self, edit: WriteRecords) -> tuple[Target, ...]:
-        return (LogTarget(edit.topic, edit.partition),)
 
     def current(self, edit: WriteRecords, seen: plan_staged.Described) -> plan_staged.Was:
         """Return the start and end of the log; UNREAD if its leader did not answer."""
