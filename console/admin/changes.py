@@ -10,6 +10,7 @@ from console.admin import (
     features,
     groups,
     partitions,
+    producing,
     quotas,
     replicas,
     schemas,
@@ -26,6 +27,7 @@ from console.model.changes import ChangeRequest, Outcome
 SENDERS: Senders = {
     **topics.SENDERS,
     **partitions.SENDERS,
+    **producing.SENDERS,
     **replicas.SENDERS,
     **transactions.SENDERS,
     **groups.SENDERS,

@@ -46,19 +46,22 @@ class DecodingProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._numbers = itertools.count(1)
 
-    def decoder(self, schema: SchemaText, descriptors: bytes = b"", main: str = "") -> Callable[..., bytes]:
+    def decoder(
+        self, schema: SchemaText, descriptors: bytes = b"", main: str = "", *, encodes: bool = False
+    ) -> Callable[..., bytes]:
         """Return the decoder of a schema's payloads: a function of payload, indexes and allowance.
 
         Args:
             descriptors: the compiled Protobuf schema; empty for others.
             main: the name of the schema's own file in it.
+            encodes: whether the function is of JSON instead, and returns a payload.
 
         Raises:
             NotDecoded: the schema is unusable.
         """
         # The process does not need the text of a compiled schema.
         text = SchemaText(schema.kind, "") if main else schema
-        load = decoding.Load(next(self._numbers), text, descriptors, main)
+        load = decoding.Load(next(self._numbers), text, descriptors, main, encodes)
         self._asked(load, LOAD_SECONDS, Allowance())
         return partial(self._decoded, load)
 

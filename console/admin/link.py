@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from console.admin import errors, link_errors
 from console.admin.connections import CONCURRENCY, Connections, first_to_open
+from console.admin.producer import Producing
 from console.admin.settings import Address, ConnectionSettings, show_address
 from console.model.codes import BROKER
 from console.model.identity import Node, same_cluster
@@ -439,6 +440,7 @@ class Link:
         own = connections or Connections(settings, record, tap)
         pools = own, connections or own.beside(), connections or own.beside()
         self.turns = Turns()
+        self.producing = Producing()
         self.sender = Sender(settings, tap, pools)
         self.routes = Routes(settings, pools, self.sender, partial(self.call, *names_nodes(settings)))
 

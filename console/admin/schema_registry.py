@@ -11,7 +11,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from typing import TypeVar
 from urllib.parse import quote
@@ -315,6 +315,24 @@ def decoder_of(schema: schemas.SchemaText) -> Callable[..., bytes]:
             )
 
 
+@lru_cache(maxsize=20)
+def encoder_of(schema: schemas.SchemaText) -> Callable[..., bytes]:
+    """Return the encoder of JSON to payloads of a schema; see `decoder_of`. Blocks. Raises NotDecoded."""
+    match schema.kind:
+        case "AVRO":
+            return decoding_process().decoder(schema, encodes=True)
+        case "PROTOBUF":
+            from console.admin.protobuf_compiler import MAIN, compiled
+
+            return decoding_process().decoder(schema, compiled(schema), MAIN, encodes=True)
+        case _:
+            return decoder_of(schema)  # JSON is its own payload
+
+
+def _encoded(schema: schemas.SchemaText, document: bytes) -> bytes:
+    return encoder_of(schema)(document, None)
+
+
 async def _made(key: schemas.SchemaKey, text: schemas.SchemaText, named: Sequence[_Subject]) -> schemas.Schema:
     """Return a schema with its decoder. Raises NotDecoded if it is unusable."""
     decode = await asyncio.to_thread(decoder_of, text)
@@ -325,7 +343,8 @@ async def _made(key: schemas.SchemaKey, text: schemas.SchemaText, named: Sequenc
         name, aliases = await asyncio.to_thread(names_of, text)
     subject, version = (named[0].subject, named[0].version) if named else ("", 0)
     subjects = tuple(dict.fromkeys(each.subject for each in named))
-    return schemas.Schema(key, text.kind, decode, subject, version, WEIGHT * text.size, subjects, name, aliases)
+    weight, encode = WEIGHT * text.size, partial(_encoded, text)
+    return schemas.Schema(key, text.kind, decode, subject, version, weight, subjects, name, aliases, encode=encode)
 
 
 def _text_of(body: bytes) -> str:

@@ -184,6 +184,8 @@ def _inheritance(entry: Entry) -> Inheritance:
 def _state(row: JournalRow) -> str:
     change, place, entry = row.change, row.place, row.entry
     words = [change.state(place).value]
+    if (offset := _offset(row)) is not None:
+        words.append(f"from offset {offset}")
     if place in change.decided:
         decision = change.decided[place]
         words.append(f"as {clean(decision.who.os_user, 60)} says: {clean(decision.why, 120)}")
@@ -206,6 +208,12 @@ def _by_decision(get: Callable[[Decision], str]) -> Callable[[JournalRow], str |
 
 def _why_failed(row: JournalRow) -> Failure | None:
     return row.change.failure(row.place)
+
+
+def _offset(row: JournalRow) -> int | None:
+    """Return the offset of the first record that an edit wrote."""
+    ended = row.change.ended.get(row.place)
+    return ended.offset if ended is not None else None
 
 
 def _taken_back_by(row: JournalRow) -> int | None:
@@ -252,6 +260,7 @@ JOURNAL: Columns[JournalRow] = Columns(
     Column("settled_by", OBJECT, _by_decision(lambda decision: decision.who.os_user)),
     Column("settled_why", OBJECT, _by_decision(lambda decision: decision.why)),
     Column("taken_back_by", OBJECT, _taken_back_by, "number"),
+    Column("offset", OBJECT, _offset, "number"),
 )
 """The journal, a row for each edit; in the text the state includes later events."""
 

@@ -19,7 +19,7 @@ from console.plan.amounts import Unit, duration_text, exact_quota, quota
 from console.plan.compile import runbook
 from console.plan.conflicts import Conflict
 from console.plan.diff import diff, diff_of
-from console.plan.edits import Edit, Slot
+from console.plan.edits import Edit, Slot, WriteRecords
 from console.plan.effective_values import DiffGroup, DiffLine, EffectiveValue
 from console.plan.kafka_tools import CONFIG_OPTION, Command
 from console.plan.plan import EMPTY, Plan, StageReport
@@ -353,8 +353,60 @@ def conflict_tables(report: ApplyReport) -> tuple[Table, ...]:
 
 
 def report_tables(report: ApplyReport, verb: str) -> tuple[Table, ...]:
-    """Return the results of a check or an apply (verb): conflicts first, then each target's outcome."""
-    return (*conflict_tables(report), report_table(report, verb))
+    """Return the results of a check or an apply (verb): conflicts first, then each target's outcome, and the offsets of
+    records that were written.
+    """
+    return (*conflict_tables(report), report_table(report, verb), *_written_tables(report, verb))
+
+
+class WrittenRow(NamedTuple):
+    """A batch of records, and its outcome."""
+
+    edit: WriteRecords
+    outcome: Outcome
+
+
+def _written_tables(report: ApplyReport, verb: str) -> tuple[Table, ...]:
+    if verb != "apply" or not report.sent:
+        return ()
+    rows = [
+        WrittenRow(each.edit, outcome)
+        for result in report.results
+        for outcome in result.outcomes
+        for each in result.step.staged
+        if isinstance(each.edit, WriteRecords) and each.edit.target == outcome.target
+    ]
+    return (table_of("records", WRITTEN, rows, "records:"),) if rows else ()
+
+
+def _offsets(row: WrittenRow) -> str:
+    """Return the offsets of a batch as text."""
+    first, count = row.outcome.offset, len(row.edit.sizes)
+    if row.outcome.status is not Status.APPLIED:
+        return ""
+    if first is None:
+        return "not known"
+    return str(first) if count == 1 else f"{first} to {first + count - 1}"
+
+
+def _each_record(row: WrittenRow) -> Data:
+    """Return the outcome of each record of a batch as JSON data."""
+    first, status = row.outcome.offset, row.outcome.status.value
+    return [
+        {"offset": None if first is None else first + place, "state": status, "bytes": size, "hash": hash_}
+        for place, (size, hash_) in enumerate(zip(row.edit.sizes, row.edit.hashes, strict=True))
+    ]
+
+
+WRITTEN: Columns[WrittenRow] = Columns(
+    Column("topic", TOLD, lambda row: row.edit.topic),
+    Column("partition", TOLD, lambda row: row.edit.partition, "number"),
+    Column("count", LIST, lambda row: len(row.edit.sizes), "number", title="Records"),
+    Column("offsets", LIST, text=_offsets),
+    Column("state", TOLD, lambda row: row.outcome.status.value, "word"),
+    Column("records", OBJECT, _each_record, "object"),
+)
+"""Written records, a row for each batch; data have each record."""
 
 
 def conflict_table(name: str, conflicts: Iterable[Conflict], title: str, note: str = "", was: str = "Was") -> Table:

@@ -62,6 +62,7 @@ COMMANDS = (
         own_parser=True,
     ),
     Command("records", "console.cli.records", "find records of topics, follow them, write them to a pipe or a file"),
+    Command("produce", "console.cli.produce", "write records from files and pipes, each once"),
     _noun("topics", "list, describe, create, delete and alter topics"),
     _noun("quotas", "list, describe and alter quotas, and show which one applies"),
     _noun("acls", "list, explain, add and remove ACLs"),

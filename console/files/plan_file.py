@@ -15,7 +15,7 @@ from console.model.snapshot import Snapshot
 from console.model.yaml_places import FileProblem
 from console.plan.conflicts import Conflict, conflicts
 from console.plan.edit_json import edit_json, edit_of, was_json, was_of
-from console.plan.edits import Slot
+from console.plan.edits import Slot, WriteRecords
 from console.plan.plan import Plan
 from console.plan.staged import Pruned, Staged
 from console.present import names
@@ -42,8 +42,10 @@ def write_plan(plan: Plan, cluster_id: str) -> str:
     """Return the text of a plan file.
 
     Raises:
-        ValueError: the plan has a secret, which is never written to a file.
+        ValueError: the plan has a secret or records, which are never written to a file.
     """
+    if any(isinstance(staged.edit, WriteRecords) for staged in plan.staged):
+        raise ValueError("the plan writes records, and no file may hold them: apply it from here")
     if any(staged.edit.holds_secret for staged in plan.staged):
         raise ValueError("the plan sets a secret, and no file may hold one: apply it from here")
     edits = [_edit(staged) for staged in plan.staged]

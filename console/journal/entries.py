@@ -52,11 +52,13 @@ class Intent(Struct, frozen=True):
 
 
 class Ended(NamedTuple):
-    """The outcome of an edit. topic_id: id of the topic that it created; None if unknown."""
+    """The outcome of an edit. topic_id: id of the topic that it created; None if unknown. offset: of the first record
+    that it wrote; None if unknown."""
 
     status: Status
     failure: Failure | None = None
     topic_id: str | None = None
+    offset: int | None = None
 
 
 class Answered(Struct, frozen=True):
@@ -209,8 +211,9 @@ def _ended_line(ended: Ended) -> journal_lines.EndedLine:
     error = None
     if (failure := ended.failure) is not None:
         error = (failure.name, _kept(failure.message), failure.remedy)
-    return journal_lines.EndedLine(ended.status.value, error, ended.topic_id)
+    return journal_lines.EndedLine(ended.status.value, error, ended.topic_id, ended.offset)
 
 
 def _ended(line: journal_lines.EndedLine) -> Ended:
-    return Ended(Status(line.status), None if line.error is None else Failure(*line.error), line.topic_id)
+    failure = None if line.error is None else Failure(*line.error)
+    return Ended(Status(line.status), failure, line.topic_id, line.offset)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from console.language import connector_files, offset_files
+from console.language import connector_files, offset_files, record_files
 from console.language.statements import Statement
 from console.language.verbs.connector import CreateConnector, ResetConnector
+from console.language.verbs.produce import Produce
 from console.language.verbs.reset import ResetOffsets
 
 S = TypeVar("S", bound=Statement)
@@ -25,5 +26,7 @@ def with_file(statement: S) -> S:
             found = connector_files.with_config(statement)
         case ResetConnector():
             found = connector_files.with_offsets(statement)
+        case Produce():
+            found = record_files.with_lines(statement)
     result: S = found
     return result

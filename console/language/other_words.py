@@ -68,8 +68,7 @@ ALONE: Mapping[str, str] = {
     **dict.fromkeys(("drain", "replace", "balance", "replication"), "kac moves --help"),
     **dict.fromkeys(("use", "switch"), "kac --context NAME"),
     "login": "kac contexts add NAME",
-    "produce": "",
-    "kafka-console-producer": "",
+    "kafka-console-producer": "produce topic NAME key TEXT value TEXT",
 }
 """A word without an object -> kac's line; ``""`` if kac does not support it."""
 LINES: Mapping[tuple[str, str], str] = {

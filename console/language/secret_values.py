@@ -6,6 +6,7 @@ No message ever contains a secret.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from console.language.errors import CommandError
@@ -73,7 +74,7 @@ def redact(text: str) -> str:
     Recognizes ``KEY=VALUE``, ``KEY = VALUE``, ``KEY: VALUE`` and ``password VALUE``, and the forms that
     `without_secrets` finds. ``@FILE`` and ``?`` stay.
     """
-    cuts = [cut for statement in scan(text).statements for cut in _cuts(statement.words)]
+    cuts = sorted({cut for statement in scan(text).statements for cut in _cuts(statement.words)})
     shown = text
     # From the end, so that the earlier offsets stay valid.
     for start, end in reversed(cuts):
@@ -81,8 +82,21 @@ def redact(text: str) -> str:
     return without_secrets(shown, HIDDEN)
 
 
+_WRITES, _PARTS = ("produce", "tombstone"), ("key", "value")
+
+
+def _contents(words: Sequence[Word]) -> Iterator[tuple[int, int]]:
+    """Yield the offsets of the keys and values of records in a statement that writes them."""
+    if not words or not words[0].bare or words[0].text not in _WRITES:
+        return
+    for before, word in pairwise(words[3:]):
+        if before.bare and before.text in _PARTS and not is_secret_source(word):
+            yield word.start, word.end
+
+
 def _cuts(words: Sequence[Word]) -> Iterator[tuple[int, int]]:
-    """Yield the offsets of secret values."""
+    """Yield the offsets of secret values, and of the keys and values of new records."""
+    yield from _contents(words)
     place = 0
     while place < len(words):
         word, before = words[place], words[place - 1].text if place else ""

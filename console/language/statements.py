@@ -245,6 +245,11 @@ class EditStatement(Statement, frozen=True):
         """Whether it has a part of its contents in a file of this host."""
         return False
 
+    @property
+    def writes_records(self) -> bool:
+        """Whether it writes records, whose contents no plan file may have."""
+        return False
+
 
 class QueryStatement(Statement, frozen=True):
     """A statement that `console.answers.queries` answers from a snapshot."""

@@ -15,6 +15,7 @@ from console.model.cluster import CommittedOffset
 from console.model.codes import AlterOp, ScramMechanism
 from console.model.config import ConfigResource
 from console.model.failure import Failure
+from console.model.new_records import Contents
 from console.model.numbers import plural
 from console.model.parts import Part
 from console.model.quota import QuotaEntity
@@ -158,6 +159,19 @@ class LogTarget(OwnTarget, frozen=True):
 
     topic: str
     number: int
+
+
+class NewRecords(OwnTarget, frozen=True):
+    """Records to write to a partition. batch: their number among the batches of a plan for it, from 0 on."""
+
+    topic: str
+    number: int
+    batch: int = 0
+
+    @property
+    def title(self) -> str:
+        """The partition, and the batch if it is not the first."""
+        return f"new records of {self.topic}/{self.number}" + (f" batch {self.batch + 1}" if self.batch else "")
 
 
 class ProducerTarget(OwnTarget, frozen=True):
@@ -407,6 +421,20 @@ class DeleteRecords(ChangeRequest, frozen=True):
     timeout_ms: int = 30_000
 
 
+class ProduceRecords(ChangeRequest, frozen=True):
+    """Produce, one request to each leader: a batch -> its records, one of each partition. No validate-only."""
+
+    kafka_name: ClassVar[str] = "Produce"
+
+    batches: Mapping[NewRecords, Contents]
+
+    @property
+    def content(self) -> str:
+        """The number of records and of partitions."""
+        records = sum(len(each.reveal()) for each in self.batches.values())
+        return f"{plural(records, 'record')} of {plural(len(self.batches), 'partition')}, to their leaders"
+
+
 class UnregisterBroker(ChangeRequest, frozen=True):
     """One UnregisterBroker; no validate-only."""
 
@@ -485,13 +513,15 @@ class Status(StrEnum):
 class Outcome:
     """The result for one target of one request. VALID and UNCHECKED are results of validate-only: UNCHECKED if the
     protocol has no validate-only for this change. topic_id: id of the created topic, None if unknown. made: a secret of
-    the new entity, for the operator alone: no journal, log or form of results has it."""
+    the new entity, for the operator alone: no journal, log or form of results has it. offset: of the first of written
+    records; None for other changes, and if it is unknown."""
 
     target: Target
     status: Status
     failure: Failure | None = None
     topic_id: str | None = field(default=None, compare=False)
     made: ShownOnce | None = field(default=None, compare=False)
+    offset: int | None = None
 
     @property
     def ok(self) -> bool:

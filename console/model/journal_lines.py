@@ -123,11 +123,12 @@ class Sending(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="se
 
 class EndedLine(Struct, frozen=True, omit_defaults=True):
     """The result of an edit. status: one of STATUSES. error: (name, message, remedy), None for no error. topic_id: id
-    of the topic that it created."""
+    of the topic that it created. offset: of the first record that it wrote."""
 
     status: HowItEnded
     error: tuple[str, str, str] | None = None
     topic_id: str | None = None
+    offset: int | None = None
 
 
 class OutcomeLine(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="outcome"):

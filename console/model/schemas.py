@@ -160,8 +160,15 @@ class Allowance:
 
 Decode = Callable[[bytes, "bytes | None", Allowance], bytes]
 """Payload, indexes of its message, budget -> JSON."""
+Encode = Callable[[bytes], bytes]
+"""JSON -> payload."""
 _CONTEXT = re.compile(r"^:\.[^:]*:")
 """The prefix of a subject in a context of the registry."""
+
+
+def no_encoding(_document: bytes) -> bytes:
+    """Raise NotDecoded: nothing is encoded by this schema."""
+    raise NotDecoded("nothing is encoded by it")
 
 
 class SchemaText(Struct, frozen=True):
@@ -182,7 +189,8 @@ class SchemaText(Struct, frozen=True):
 
 
 class Schema(Struct, frozen=True):
-    """A compiled schema. decode: payload and indexes -> JSON; raises `NotDecoded`. weight: bytes of memory.
+    """A compiled schema. decode: payload and indexes -> JSON; encode: JSON -> payload; both raise `NotDecoded`. weight:
+    bytes of memory.
 
     subjects: all its subjects, as far as the registry reports them. name: its own, by which some serializers register
     it. aliases: a field's name -> its other names in Avro. doubt: why the record may have another schema.
@@ -198,6 +206,11 @@ class Schema(Struct, frozen=True):
     name: str = ""
     aliases: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
     doubt: str = ""
+    encode: Encode = no_encoding
+
+    def framed(self, document: bytes) -> bytes:
+        """Return JSON as a key or a value in Confluent's form: a zero, the id, and the payload. Raises NotDecoded."""
+        return b"\x00" + self.key.id.to_bytes(4, "big") + self.encode(document)
 
     def is_of(self, topic: str) -> bool:
         """Return whether it is registered for a topic, or by its own name for any; True if its subjects are unknown."""

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import convert, to_builtins
 
 from console.model.codes import Code
+from console.model.new_records import Contents
 from console.model.quota import QuotaEntity
 from console.model.secret import MaybeSecret, Secret
 from console.plan.edits import Edit, Slot
@@ -68,7 +69,7 @@ def was_of(edit: Edit, data: Any) -> Was:
 
 
 def _written(value: object) -> str | int | None:
-    """Return the JSON form of a value that msgspec does not know; None for a secret."""
+    """Return the JSON form of a value that msgspec does not know; None for a secret and for records."""
     return value.json if isinstance(value, Code) else None
 
 
@@ -83,6 +84,8 @@ def _read(type_: Any, data: Any) -> Any:
         return QuotaEntity.of(dict(zip(convert(parts[::2], list[str]), parts[1::2], strict=True)))
     if type_ in (Secret, MaybeSecret) and data is None:
         return Secret("")
+    if type_ is Contents and data is None:
+        return Contents()
     if type_ is MaybeSecret and type(data) is str:
         return data
     if issubclass(type_, Code) and type(data) in (str, int):

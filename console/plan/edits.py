@@ -15,6 +15,7 @@ from console.model import changes, connect
 from console.model.acl import Acl
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
+from console.model.new_records import Contents
 from console.model.quota import QuotaEntity
 from console.model.secret import MaybeSecret, Secret
 from console.model.subjects import SchemaReference, SubjectTarget
@@ -252,6 +253,39 @@ class TrimLog(_OnTopic, frozen=True):
     def target(self) -> changes.LogTarget:
         """The partition's records."""
         return changes.LogTarget(self.topic, self.partition)
+
+
+class WriteRecords(_OnTopic, frozen=True):
+    """Write records to a partition, as one batch, which a broker takes or refuses as a whole. No file has the records.
+
+    Attributes:
+        number: of the batch, among those of the plan for the partition.
+        sizes, hashes: of each record: bytes of key, value and headers.
+        keys: distinct keys; nulls: records without a value; keyless: records without a key; strays: records whose key
+            belongs to another partition by Java's partitioner.
+        schemas: the subjects and ids by which values and keys were encoded; ``""`` for none.
+    """
+
+    partition: int
+    number: int
+    sizes: tuple[int, ...]
+    hashes: tuple[str, ...]
+    keys: int = 0
+    nulls: int = 0
+    keyless: int = 0
+    strays: int = 0
+    schemas: str = ""
+    records: Contents = Contents()
+
+    @property
+    def target(self) -> changes.NewRecords:
+        """The batch of the partition."""
+        return changes.NewRecords(self.topic, self.partition, self.number)
+
+    @property
+    def holds_secret(self) -> bool:
+        """True: no file may have the records."""
+        return True
 
 
 class _Election(_OnTopic, frozen=True):

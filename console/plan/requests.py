@@ -49,9 +49,10 @@ class Facts(Struct, frozen=True):
 class Step(Struct, frozen=True):
     """One request and the edits in it.
 
-    note: why it is separate from others of its kind; ``""`` for no note. after: indexes in the compiled tuple of the
-    steps that have to succeed completely before this one is sent: access is not removed if its replacement could not be
-    granted. unchecked: whether brokers would refuse it before those steps, so that it is not validated.
+    note: why it is separate from others of its kind; ``""`` for no note. after: indexes in the compiled tuple, or among
+    the steps of its batch before that, of the steps that have to succeed completely before this one is sent: access is
+    not removed if its replacement could not be granted. unchecked: whether brokers would refuse it before those steps,
+    so that it is not validated.
     """
 
     request: ChangeRequest

@@ -53,6 +53,10 @@ READERS_BREAK = "readers-break"
 NOTHING_CHECKED = "nothing-checked"
 IN_USE = "in-use"
 REFERENCE_MISSING = "reference-missing"
+NULL_NOT_COMPACTED = "null-not-compacted"
+OTHER_SCHEMA = "other-schema"
+WRITES_MANY = "writes-many"
+READ_AT_ONCE = "read-at-once"
 NAMES = (
     ISR_ABOVE_REPLICATION,
     UNCLEAN_ELECTION,
@@ -61,6 +65,10 @@ NAMES = (
     MESSAGE_SIZE_LOWERED,
     KEYLESS_RECORDS,
     SYSTEM_TOPIC,
+    NULL_NOT_COMPACTED,
+    OTHER_SCHEMA,
+    WRITES_MANY,
+    READ_AT_ONCE,
     MOVE_UNTHROTTLED,
     SETTINGS_CONTRADICT,
     ONE_RACK,

@@ -370,7 +370,7 @@ def _answered(index: int, result: plan_reconcile.StepResult, recorded: Recorded)
 
 
 def _ended(outcome: Outcome) -> Ended:
-    return Ended(outcome.status, outcome.failure, outcome.topic_id)
+    return Ended(outcome.status, outcome.failure, outcome.topic_id, outcome.offset)
 
 
 # -- the requests: each is recorded, and its targets described once more, before it is sent ----------------------------

@@ -282,10 +282,10 @@ async def _dirs(client: Client, _known: Snapshot, targets: Sequence[changes.Repl
     return update
 
 
-async def _logs(client: Client, _known: Snapshot, targets: Sequence[changes.LogTarget]) -> Learned:
+async def _logs(client: Client, _known: Snapshot, targets: Sequence[changes.LogTarget | changes.NewRecords]) -> Learned:
     from console.admin.partitions import log_ranges
 
-    asked = [(target.topic, target.number) for target in targets]
+    asked = list(dict.fromkeys((target.topic, target.number) for target in targets))
     found, _ = await client.run(log_ranges, asked)
     return lambda snapshot, _at: refresh.with_log_ranges(snapshot, asked, found)
 
@@ -353,6 +353,7 @@ READERS: Mapping[type, TargetReader] = {
     changes.MoveTarget: _moves,
     changes.ReplicaTarget: _dirs,
     changes.LogTarget: _logs,
+    changes.NewRecords: _logs,
     changes.GroupTarget: _groups,
     changes.GroupOffsetTarget: _groups,
     changes.BrokerTarget: _brokers,

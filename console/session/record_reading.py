@@ -24,7 +24,7 @@ from console.model.record_conditions import decoded_json
 from console.model.record_decoding import OwnDecoder, RecordDecoder
 from console.model.record_filter import RecordFilter
 from console.model.record_masks import MASKED
-from console.model.schemas import MOST_MADE, Allowance
+from console.model.schemas import MOST_MADE, Allowance, Schema, SchemaKey
 from console.plan.amounts import moment
 from console.sensitive import data_without_secrets
 from console.session.snapshot_reader import Client, Refused
@@ -171,6 +171,20 @@ class RecordReader:
         if missing:
             await self._client.run(look_up, self._registry, list(missing)[:MOST_ASKED])
         return bool(missing)
+
+    async def newest_schema(self, subject: str) -> Schema:
+        """Return the newest version of a subject. Raises Refused if the registry does not have it."""
+        from console.admin.schema_registry import look_up
+
+        why = "the context has no schema registry"
+        if self._registry is not None:
+            key = SchemaKey(subject=subject)
+            await self._client.run(look_up, self._registry, [key])
+            found = self._registry.known(key)
+            if isinstance(found, Schema):
+                return found
+            why = found.why if found is not None else "the registry did not answer"
+        raise Refused(Failure("NO_SCHEMA", f"schema {subject}: {why}", "list schemas shows the subjects."))
 
 
 def own_decoders(context: Context) -> tuple[OwnDecoder, ...]:

@@ -108,9 +108,7 @@ def run_script(
     # Outside of `asyncio.run`: the client has its own loop and thread.
     client = connect(chosen)
     try:
-        runner = Runner(Session(client, chosen, "run"), text, Printer(output))
-        event_loop.run(runner.run(statements))
-        return runner.exit_code()
+        return event_loop.run(Runner(Session(client, chosen, "run"), text, Printer(output)).to_the_end(statements))
     finally:
         client.close()
 
@@ -130,7 +128,8 @@ class Runner(Struct):
 
     printer: prints results. operator: confirms an apply, and enters secrets. failed: the number of failed statements;
     warned: those of them that failed because warnings are not accepted. unread: whether requested data could not be
-    read. hears_signals: whether an apply handles Ctrl-C, SIGTERM and SIGHUP itself.
+    read. hears_signals: whether an apply handles Ctrl-C, SIGTERM and SIGHUP itself. flags: the arguments of
+    `apply_flow.Flags`. unapplied: what to do if edits are left.
     """
 
     session: Session
@@ -141,7 +140,14 @@ class Runner(Struct):
     warned: int = 0
     unread: bool = False
     hears_signals: bool = True
+    flags: tuple[str, ...] = FLAGS
+    unapplied: str = "end the script with apply --yes"
     _read_up_to: int = 0
+
+    async def to_the_end(self, statements: Sequence[Statement]) -> int:
+        """Do as `run`, and return the exit code."""
+        await self.run(statements)
+        return self.exit_code()
 
     async def run(self, statements: Sequence[Statement]) -> None:
         """Show the open former changes, then run all statements up to a ``q``.
@@ -208,9 +214,7 @@ class Runner(Struct):
         if self.failed:
             return FAILED if self.failed > self.warned else UNAPPLIED
         if self.session.plan:
-            complain(
-                f"{plural(len(self.session.plan), 'edit')} staged and not applied: end the script with apply --yes"
-            )
+            complain(f"{plural(len(self.session.plan), 'edit')} staged and not applied: {self.unapplied}")
             return UNAPPLIED
         return FAILED if self.unread else DONE
 
@@ -286,8 +290,11 @@ class Runner(Struct):
         from console.answers.plan_results import stage_table
         from console.language.interpret import to_edits
         from console.language.secret_values import resolve_secrets
+        from console.session.record_writing import with_records
 
+        self.session.refuse_if_read_only()
         secrets = await resolve_secrets(statement, self._ask_secret)
+        statement = await with_records(self.session.records, self.session.context, statement, secrets)
         edits = to_edits(statement, self.session.snapshot, plan=self.session.staging(), secrets=secrets)
         report = self.session.stage(edits, statement.holds_ms)
         self.failed += bool(report.refused)
@@ -328,7 +335,7 @@ class Runner(Struct):
         options = ApplyOptions(statement.valid_only, statement.force, risks=frozenset(statement.accept))
         try:
             asks = Asks(silent=statement.yes, signals=self.hears_signals)
-            reports = await apply_flow(self.session, front, options, asks, Flags(*FLAGS))
+            reports = await apply_flow(self.session, front, options, asks, Flags(*self.flags))
         except NotApplied as refused:
             self.warned += bool(refused.risks)
             raise CommandError(refused.message, refused.hint, statement.span) from None
@@ -377,8 +384,11 @@ def say_error(error: LanguageError, text: str, *, search: bool = True) -> None:
     from console.language.secret_values import redact
     from widgets.cells import cell_width
 
+    if not text:  # a statement that no one wrote
+        complain(f"{error.message}; {error.hint}" if error.hint else error.message)
+        return
     complain(str(error) if search or not error.searches else error.placed)
-    if error.span is None or not text:
+    if error.span is None:
         return
     # By offset, without splitting the text: a long script may have an error in each line.
     start, end = text.rfind("\n", 0, error.span.start) + 1, text.find("\n", error.span.start)

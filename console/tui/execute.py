@@ -200,6 +200,8 @@ class Executor:
                 self._applying.do_quit()
 
     async def _edits(self, statement: language_statements.EditStatement) -> list[Edit]:
+        from console.session.record_writing import with_records
+
         session = self._session
         session.refuse_if_read_only()
         statement = await asyncio.to_thread(with_file, statement)
@@ -212,6 +214,7 @@ class Executor:
             await read_needs(session, needs(statement, selected), sparing=True)
             if secrets is None:
                 secrets = await resolve_secrets(statement, self._ask_hidden)
+                statement = await with_records(session.records, session.context, statement, secrets)
             edits += to_edits(statement, session.snapshot, selected=selected, plan=session.plan, secrets=secrets)
         return edits
 

@@ -116,7 +116,7 @@ class Navigator:
                 self._start(places.pane_named(keymap.ACLS))
             case changes.GroupTarget(name=group) | changes.GroupOffsetTarget(group=group):
                 self._start(places.view_place(keymap.GROUP)._replace(about=group))
-            case changes.LogTarget(topic=topic):
+            case changes.LogTarget(topic=topic) | changes.NewRecords(topic=topic):
                 self._start(places.view_place(keymap.TOPIC)._replace(about=topic_resource(topic)))
             case changes.BrokerTarget():
                 self._start(places.pane_named(keymap.BROKERS))

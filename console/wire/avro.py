@@ -56,6 +56,11 @@ def avro_decoder(schema: SchemaText) -> Callable[..., bytes]:
     Raises:
         NotDecoded: the text is not an Avro schema, it is too large or too deep, or the extra is missing.
     """
+    return partial(_decoded, *_parsed(schema))
+
+
+def _parsed(schema: SchemaText) -> tuple[Any, dict[str, Any]]:
+    """Return a schema in fastavro's form, within a record of one field, and its types by name. Raises NotDecoded."""
     try:
         import fastavro.read
         import fastavro.schema
@@ -77,7 +82,42 @@ def avro_decoder(schema: SchemaText) -> Callable[..., bytes]:
     for each in named.values():
         if _SYMBOLS in each:
             each["symbols"] = each[_SYMBOLS]
-    return partial(_decoded, parsed, named)
+    return parsed, named
+
+
+def avro_encoder(schema: SchemaText) -> Callable[..., bytes]:
+    """Return the encoder of JSON to payloads of a schema: the reverse of `avro_decoder`, in the same form of JSON. A
+    record has all its fields, because no defaults are filled in. Raises NotDecoded.
+    """
+    return partial(_encoded, *_parsed(schema))
+
+
+def _encoded(
+    parsed: Any,
+    named: Mapping[str, Any],
+    document: bytes,
+    _indexes: bytes | None = None,
+    allowance: Allowance | None = None,
+) -> bytes:
+    import fastavro
+
+    from console.wire.avro_values import native
+
+    try:
+        value = json_as(document, object)
+    except ValueError:
+        raise NotDecoded("it is not JSON") from None
+    made = native(named, parsed["fields"][0]["type"], value)
+    output = BytesIO()
+    try:
+        fastavro.schemaless_writer(output, parsed, {_WHOLE: made})
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 the error's class depends on the mistake in the value
+        raise NotDecoded(f"{type(error).__name__} {error}") from None
+    payload = output.getvalue()
+    _decoded(parsed, named, payload, None, allowance)  # no reader gets what kac itself can't read
+    return payload
 
 
 def _decoded(

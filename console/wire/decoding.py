@@ -30,12 +30,15 @@ _MOST_KEPT, _MOST_KEPT_TEXT = 200, 8 << 20
 
 
 class Load(Struct, frozen=True, tag=True):
-    """A schema with a number: an Avro text, or compiled Protobuf. main: the name of its own file in the descriptors."""
+    """A schema with a number: an Avro text, or compiled Protobuf. main: the name of its own file in the descriptors.
+    encodes: whether its payloads are made from JSON: then a request has JSON, and its answer a payload.
+    """
 
     number: int
     schema: SchemaText
     descriptors: bytes = b""
     main: str = ""
+    encodes: bool = False
 
     @property
     def size(self) -> int:
@@ -135,11 +138,14 @@ class _Kept:
             return Refused(str(problem), request.values - allowance.values)
 
     def _load(self, wanted: Load) -> None:
-        from console.wire.avro import avro_decoder
-        from console.wire.protobuf import protobuf_decoder
+        from console.wire.avro import avro_decoder, avro_encoder
+        from console.wire.protobuf import protobuf_decoder, protobuf_encoder
 
-        is_compiled = bool(wanted.main)
-        decoder = protobuf_decoder(wanted.descriptors, wanted.main) if is_compiled else avro_decoder(wanted.schema)
+        if wanted.main:
+            of_message = protobuf_encoder if wanted.encodes else protobuf_decoder
+            decoder = of_message(wanted.descriptors, wanted.main)
+        else:
+            decoder = (avro_encoder if wanted.encodes else avro_decoder)(wanted.schema)
         self._decoders[wanted.number] = (decoder, wanted.size)
         while len(self._decoders) > _MOST_KEPT or (
             len(self._decoders) > 1 and sum(size for _, size in self._decoders.values()) > _MOST_KEPT_TEXT

@@ -51,6 +51,39 @@ def protobuf_decoder(descriptors: bytes, main: str) -> Callable[..., bytes]:
     Raises:
         NotDecoded: the descriptors are invalid, or the extra is missing.
     """
+    return partial(_decoded, _messages(descriptors, main))
+
+
+def protobuf_encoder(descriptors: bytes, main: str) -> Callable[..., bytes]:
+    """Return the encoder of JSON to the first message of a schema; see `protobuf_decoder`. Its payloads begin with the
+    message's index.
+    """
+    return partial(_encoded, _messages(descriptors, main))
+
+
+def _encoded(
+    message_of: Callable[[Sequence[int] | str], Any],
+    document: bytes,
+    _indexes: bytes | None = None,
+    _allowance: Allowance | None = None,
+) -> bytes:
+    from google.protobuf import json_format
+
+    message = message_of((0,))()
+    try:
+        if document.lstrip()[:1] == b"[":
+            raise NotDecoded("a list")  # which Google's parser takes for an empty message
+        json_format.Parse(document, message, max_recursion_depth=DEEPEST)
+        encoded: bytes = message.SerializeToString(deterministic=True)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 the error's class depends on the mistake in the JSON
+        raise NotDecoded(f"it is no such message: {error}") from None
+    return b"\x00" + encoded
+
+
+def _messages(descriptors: bytes, main: str) -> Callable[[Sequence[int] | str], Any]:
+    """Return the function that returns the class of a message by its place or name. Raises NotDecoded."""
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     except ImportError:
@@ -77,7 +110,7 @@ def protobuf_decoder(descriptors: bytes, main: str) -> Callable[..., bytes]:
             path = _at_indexes(list(root.message_type), indexes)
         return message_factory.GetMessageClass(pool.FindMessageTypeByName(package + ".".join(path)))
 
-    return partial(_decoded, message_of)
+    return message_of
 
 
 def _decoded(

@@ -144,6 +144,11 @@ WITH_TESTS_OF_THEIR_OWN = frozenset(
         "own-login-deleted",
         "connector-deleted",
         "connector-offsets-changed",
+        # tests/embedded/test_produce.py
+        "null-not-compacted",
+        "other-schema",
+        "writes-many",
+        "read-at-once",
         # tests/scenarios/test_schemas.py
         "readers-break",
         "nothing-checked",

@@ -100,6 +100,8 @@ async def _kept(edit: Edit, cluster: ThreadedCluster) -> str:
         await read_needs(session, needs_of_script(statements))
         statement = statements[0]
         assert isinstance(statement, EditStatement)
+        if statement.writes_records:
+            return ""
         edits = to_edits(statement, session.snapshot, plan=session.plan, secrets={"password": Secret("")})
         report = session.stage(edits)
         if not report.added or any(each.holds_secret for each in edits):

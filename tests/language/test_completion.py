@@ -37,7 +37,7 @@ def put(text, chosen, snapshot=SNAPSHOT):
     [
         ("|", ALL_VERBS),
         ("des|", ["describe"]),
-        ("check; und|", ["undelete", "undo"]),
+        ("check; undo|", ["undo"]),
         (":topics|", ["topics"]),
         ("list q|", ["quorum", "quotas"]),
         ("list |", list(KINDS)),

@@ -10,6 +10,8 @@ from tests.tui.console_app import Driven, driven_on
 
 records = worlds.running(poisoned, scope="module")
 """A group stands on a record that is not JSON."""
+own_records = worlds.running(poisoned)
+"""The same, for a test that writes to it."""
 
 
 def rows(it: Driven) -> list[str]:
@@ -38,6 +40,23 @@ async def test_the_record_that_a_group_stands_on_is_told_apart(records: Threaded
         await it.press("k")
         await it.press("enter", shows="offset 3")
         await it.shows("10 bytes, binary", "00 01 fe 20", "trace", "t-3")
+
+
+async def test_a_record_is_edited_and_staged_to_be_written_again(own_records: ThreadedCluster) -> None:
+    async with driven_on(own_records, size=(200, 40)) as it:
+        await it.command("records orders partition 0 first 5", shows="key-4")
+        await it.press("j", "j", "j", "P", shows="its value is not text")
+        await it.press("k", "P", shows="produce topic orders partition 0 key")
+        await it.press("end")
+        await it.press("backspace", "space", "apostrophe", "enter", shows="new records of orders/0")
+        await it.until(lambda: len(it.app.session.plan) == 1)
+        (staged,) = it.app.session.plan.staged
+        (record,) = staged.edit.records.reveal()
+        assert (record.key, record.headers) == (b"key-2", ((b"trace", b"t-2"),))
+        await it.press("7", shows="1 record")
+        await it.press("A", "y")
+        await it.until(lambda: not it.app.session.plan)
+        await it.command("records orders partition 0 last 1", shows="10")
 
 
 async def test_newest_and_oldest_text_json_and_hex(records: ThreadedCluster) -> None:

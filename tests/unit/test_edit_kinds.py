@@ -80,6 +80,7 @@ EDITS: dict[type[edits.Edit], tuple[edits.Edit, Was]] = {
         (edits.MoveReplicas(NAME, 0, (2, 3, 1), True), cluster.Reassignment(NAME, 0, (1, 2), (), ())),
         (edits.MoveReplicaDir(NAME, 0, 2, "/data2"), cluster.ReplicaDir("/data1", "", (1, 2))),
         (edits.TrimLog(NAME, 0, 7), cluster.LogRange(3, 9)),
+        (edits.WriteRecords(NAME, 0, 1, (3, 0), ("ab", "cd"), 1, 1), cluster.LogRange(3, 9)),
         (edits.RemoveRegistration(4), cluster.Broker(-1, "b4", 9092, "r1", fenced=True)),
         (edits.SetFeature("group.version", 1), 0),
         (edits.JoinQuorum(104, "AAAA", "CONTROLLER", "c4", 9093), None),
@@ -208,6 +209,8 @@ def test_every_kind_has_words_that_stage_it(edit_class: type[edits.Edit]) -> Non
     edit = EDITS[edit_class][0]
     statement = to_statement(edit)
     assert parse(command_of(edit)) == (statement,)
+    if statement.writes_records:  # its words ask for the records, which no text has
+        return
     secrets = {"password": Secret("")}
     snapshot = Snapshot(topics={NAME: TOPIC}, group_positions={"billing": POSITION})
     found = to_edits(statement, snapshot, secrets=secrets)

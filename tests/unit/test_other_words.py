@@ -60,7 +60,7 @@ def test_the_words_of_both_tables_are_one_sort_each_and_have_a_line() -> None:
         ("lag", "list groups lag>0"),
         ("log-dirs describe", "list topics size>0"),
         ("cluster health", "kac triage"),
-        ("produce a", ""),
+        ("kafka-console-producer a", "produce topic a key TEXT value TEXT"),
         ("use prod", "kac --context prod"),
         ("login", "kac contexts add NAME"),
         ("delete records topic orders", "delete records topic orders before latest"),

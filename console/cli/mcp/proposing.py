@@ -197,6 +197,9 @@ def _edit(statement: Statement) -> EditStatement:
     if slots := kind_of(statement).secrets(statement):
         keys = ", ".join(slot.key for slot in slots)
         raise CommandError(f"'{text}' needs a secret ({keys})", "a person sets it, in kac", statement.span)
+    if statement.writes_records:
+        what = f"'{text}' writes records, and a proposal may not have their contents"
+        raise CommandError(what, "a person writes them, in kac", statement.span)
     if statement.reads_file:
         raise CommandError(
             f"'{text}' reads a file of this host", "write its contents into the statement", statement.span

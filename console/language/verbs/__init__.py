@@ -37,6 +37,7 @@ from console.language.verbs import (
     operations,
     panes,
     plan,
+    produce,
     records,
     reset,
     revert,
@@ -55,7 +56,7 @@ from console.language.verbs import (
 _LOOK = (show, listing, whose, effective, explain, records)
 _CHANGE = (
     *(alter, unset, create, grow, delete, connector, reset, skip, clone),
-    *(access, scram, token, schema, abort, elect, cancel),
+    *(produce, access, scram, token, schema, abort, elect, cancel),
 )
 _OF_NODES = (move, operations, unregister, feature, voter)
 _PLAN = (plan, check, apply, discard, undo, revert, history)

@@ -143,6 +143,27 @@ def _parse(reader: Reader) -> Records:
     return Records(topics, **given.of)  # type: ignore[arg-type]  # each option has set a field of its own type
 
 
+def parse_copied(reader: Reader) -> tuple[Records, Name]:
+    """Read the records to copy, up to ``to topic NAME``: without a limit all, and without a start from the first on."""
+    topics = _topics(reader)
+    given = _Given()
+    left = [word for word in _OPTIONS if word not in _NOT_COPIED]
+    while True:
+        found = reader.need_keyword(*(word for word in left if word == "to" or word in given.left()))
+        if found == "to" and reader.take_keyword("topic") is not None:
+            break
+        if found in given.words:
+            reader.need_keyword("topic")
+        given.words.add(found)
+        _OPTIONS[found](reader, given, topics)
+    name = arguments.plain_name(reader, arguments.A_TOPIC, "topics")
+    reader.finish()
+    return Records(topics, **({"limit": 0} | given.of)), name  # type: ignore[arg-type]
+
+
+_NOT_COPIED = ("follow", "as", REVEAL)
+
+
 def _topics(reader: Reader) -> tuple[str, ...]:
     word = reader.take(
         Expected(What.TOPIC, "the NAME of a topic, or several and globs, parted by commas", detail=SEVERAL)
@@ -276,7 +297,8 @@ _OPTIONS: dict[str, _Option] = {
 }
 
 
-def _text(statement: Records) -> str:
+def text_of(statement: Records) -> str:
+    """Return the statement as text that parses to it."""
     topics = ",".join(map(quote_pattern, statement.topics))
     words = ["records", "'topic'" if topics == "topic" else topics]
     if statement.partition is not None:
@@ -330,6 +352,6 @@ VERBS = (
             "records orders partition 0 from offset 41208 as hex",
         ),
         parse=_parse,
-        statements=(StatementKind(statement=Records, text=_text),),
+        statements=(StatementKind(statement=Records, text=text_of),),
     ),
 )

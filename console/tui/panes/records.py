@@ -86,6 +86,19 @@ class RecordKeys:
     async def _goto(self, wanted: Records) -> None:
         await self._tools.navigator.goto(records_in(self._tools.navigator.place, wanted))
 
+    def do_write_again(self) -> None:
+        """Begin the command that writes the record under the cursor again, for the operator to edit."""
+        from console.language.unparse import unparse
+        from console.language.verbs.produce import NotTyped, again
+
+        record = self._record()
+        if record is None:
+            return
+        try:
+            self._tools.editing.begin(unparse(again(record)))
+        except NotTyped as problem:
+            self._tools.message.say(f"{problem}: kac records --output jsonl and kac produce write it", "muted")
+
     def do_delete_records(self) -> None:
         """Begin the command that deletes the records before the one under the cursor."""
         row = self._view.row()

@@ -1,0 +1,76 @@
+"""The idempotent producer of a client: its id, its sequence numbers, and the batches whose outcome is not known. Pure.
+
+A broker takes a batch once for an id, an epoch and a sequence number, so that the same batch may be sent again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from msgspec import Struct, field
+
+from console.model.changes import NewRecords
+from console.model.new_records import Contents
+
+Place = tuple[str, int]
+_SEQUENCES = 2**31
+
+
+class Numbers(NamedTuple):
+    """What makes a batch the same one for a broker."""
+
+    producer_id: int
+    epoch: int
+    sequence: int
+
+
+class Producer(Struct):
+    """An id that a broker gave, and the next sequence number of each partition."""
+
+    id: int
+    epoch: int
+    next: dict[Place, int] = field(default_factory=dict)
+
+    def numbers(self, place: Place, count: int) -> Numbers:
+        """Return the numbers of the next batch of a partition, and count its records."""
+        sequence = self.next.get(place, 0)
+        self.next[place] = (sequence + count) % _SEQUENCES
+        return Numbers(self.id, self.epoch, sequence)
+
+
+class Sending(Struct):
+    """A batch on its way.
+
+    Attributes:
+        records: its records.
+        numbers: None until it is sent for the first time.
+        since: the end of the partition before that; None if it is not known yet.
+        timestamp: the time of records without one, ms since 1970.
+        in_doubt: whether a request with it has no answer, or one that leaves open whether it was written.
+    """
+
+    records: Contents
+    numbers: Numbers | None = None
+    since: int | None = None
+    timestamp: int = -1
+    in_doubt: bool = False
+
+
+class Producing(Struct):
+    """The producer of a client, and the batches that may or may not have been written.
+
+    Attributes:
+        producer: None before the first batch, and once an outcome is unknown: later batches have another id, because
+            their sequence numbers depend on whether that batch was written.
+        unknown: batches with an unknown outcome: sent again, each has the numbers that it had.
+        ready_at: the time, on the loop's clock, up to which brokers take nothing because of a quota.
+    """
+
+    producer: Producer | None = None
+    unknown: dict[tuple[NewRecords, Contents], Sending] = field(default_factory=dict)
+    ready_at: float = 0.0
+
+    def give_back(self, place: Place, numbers: Numbers | None) -> None:
+        """Use the numbers of a partition's last batch, which no broker wrote, for the next one: brokers take no gap."""
+        if numbers is not None and self.producer is not None and numbers[:2] == (self.producer.id, self.producer.epoch):
+            self.producer.next[place] = numbers.sequence

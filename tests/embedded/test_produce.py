@@ -1,0 +1,430 @@
+"""Writing records: once whatever happens to the request, each outcome with its offset; and who may not write."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from console.admin.link import Link
+from console.admin.protobuf_compiler import compiled
+from console.cli.mcp.proposing import edits_of
+from console.contexts.context import HIDDEN, NEVER
+from console.embedded import faults
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
+from console.embedded.record_batch import Batch
+from console.embedded.spec import ClusterSpec
+from console.language.errors import CommandError
+from console.log_file import state_directory
+from console.model.changes import NewRecords, Outcome, ProduceRecords, Status
+from console.model.config import topic_resource
+from console.model.new_records import Contents, NewRecord
+from console.model.record_masks import mask_path
+from console.model.schemas import SchemaText
+from console.wire.record_batches import batches, records
+from tests.support import worlds
+from tests.support.changing import applied, outcomes
+from tests.support.patience import PATIENCE
+from tests.support.registry_server import RegistryServer, registry
+
+RECORDS = Contents([NewRecord(b"a", b"1"), NewRecord(b"b", None, ((b"h", b"x"),), timestamp=7)])
+HERE = NewRecords("orders", 0)
+LOST, NEVER_CAME = faults.Cut(faults.Moment.AFTER), faults.Cut(faults.Moment.BEFORE)
+SETTINGS: dict[str, Any] = {"request_timeout": 3.0, "lost_answer_timeout": 0.5}
+
+cluster = worlds.cluster(
+    ClusterSpec(brokers=3), worlds.topic("orders", [(1, 2), (2, 3)]), worlds.topic("single", [(1,)])
+)
+link = worlds.link("cluster", **SETTINGS)
+kac = worlds.commands()
+
+
+def log(cluster: ThreadedCluster, topic: str = "orders", number: int = 0) -> list[bytes | None]:
+    """The values of a partition."""
+
+    def read(each: EmbeddedCluster) -> tuple[Batch, ...]:
+        found = each.state.logs.get((topic, number))
+        return found.batches if found is not None else ()
+
+    kept: tuple[Batch, ...] = cluster.call(read)
+    return [record.value for one in kept for batch in batches(one.data) for record in records(batch, topic, number)]
+
+
+async def produced(link: Link, *contents: Contents, target: NewRecords = HERE) -> list[Outcome]:
+    """The outcomes of batches, one after another."""
+    return [(await outcomes(link, ProduceRecords({target: each})))[target] for each in contents]
+
+
+def fault(cluster: ThreadedCluster, effect: faults.Effect, api: str = "produce", **more: Any) -> faults.Fault:
+    made = faults.Fault(effect, api=api, **more)
+    cluster.call(lambda each: each.faults.add(made))
+    return made
+
+
+async def test_batches_have_their_offsets_and_the_producers_numbers(cluster: ThreadedCluster, link: Link) -> None:
+    found = await produced(link, RECORDS, RECORDS)
+    assert [(each.status, each.offset) for each in found] == [(Status.APPLIED, 0), (Status.APPLIED, 2)]
+    kept: tuple[Batch, ...] = cluster.call(lambda each: each.state.logs["orders", 0].batches)
+    assert [(each.base_sequence, each.records) for each in kept] == [(0, 2), (2, 2)]
+    (first, *_), (second, *_) = (list(records(one, "", 0)) for one in batches(b"".join(each.data for each in kept)))
+    assert first.timestamp > 1_700_000_000_000
+    assert second.headers == ()
+    assert kept[0].producer_id == kept[1].producer_id >= 0
+
+
+@pytest.mark.parametrize(
+    "effect",
+    [
+        LOST,
+        NEVER_CAME,
+        faults.HalfFrame(),
+        faults.Fail(ErrorCode.not_leader_or_follower),
+        faults.Fail(ErrorCode.not_enough_replicas),
+        faults.Fail(ErrorCode.not_enough_replicas_after_append),
+        faults.Fail(ErrorCode.request_timed_out),
+        faults.Fail(ErrorCode.duplicate_sequence_number),
+    ],
+)
+async def test_one_bad_answer_and_the_batch_is_there_once(
+    cluster: ThreadedCluster, link: Link, effect: faults.Effect
+) -> None:
+    fault(cluster, effect, times=1)
+    (found,) = await produced(link, RECORDS)
+    is_told = isinstance(effect, faults.Fail) and effect.code == ErrorCode.duplicate_sequence_number
+    assert (found.status, found.offset) == (Status.APPLIED, None if is_told else 0)
+    assert log(cluster) == ([] if is_told else [b"1", None])
+
+
+async def test_no_id_yet_is_asked_for_again(cluster: ThreadedCluster, link: Link) -> None:
+    fault(cluster, faults.Fail(ErrorCode.coordinator_load_in_progress), "init_producer_id", times=1)
+    fault(cluster, LOST, "init_producer_id", nth=2)
+    (found,) = await produced(link, RECORDS)
+    assert (found.status, log(cluster)) == (Status.APPLIED, [b"1", None])
+
+
+async def test_what_was_never_sent_is_not_in_doubt(cluster: ThreadedCluster, link: Link) -> None:
+    fault(cluster, faults.Fail(ErrorCode.coordinator_load_in_progress), "init_producer_id")
+    (found,) = await produced(link, RECORDS)
+    assert (found.status, log(cluster)) == (Status.FAILED, [])
+
+
+async def test_all_answers_lost_and_the_partition_shows_it(cluster: ThreadedCluster, link: Link) -> None:
+    fault(cluster, LOST)
+    (found,) = await produced(link, RECORDS)
+    assert (found.status, found.offset) == (Status.APPLIED, 0)
+    assert log(cluster) == [b"1", None]
+
+
+async def test_an_unknown_outcome_is_resolved_by_applying_again(cluster: ThreadedCluster, link: Link) -> None:
+    lost, blind = fault(cluster, LOST), fault(cluster, faults.Fail(ErrorCode.unknown_server_error), "fetch")
+    (found,) = await produced(link, RECORDS)
+    assert found.status is Status.UNKNOWN
+    assert found.failure is not None
+    assert "apply it again" in found.failure.remedy
+    cluster.call(lambda each: (each.faults.remove(lost), each.faults.remove(blind)))
+    # Other records have other numbers, and do not wait for it.
+    (other,) = await produced(link, Contents([NewRecord(b"c", b"3")]))
+    (again,) = await produced(link, RECORDS)
+    assert [(each.status, each.offset) for each in (other, again)] == [(Status.APPLIED, 2), (Status.APPLIED, 0)]
+    assert log(cluster) == [b"1", None, b"3"]
+
+
+async def test_what_never_came_stays_unknown_and_is_written_once_when_applied_again(
+    cluster: ThreadedCluster, link: Link
+) -> None:
+    gone = fault(cluster, NEVER_CAME)
+    (found,) = await produced(link, RECORDS)
+    assert (found.status, log(cluster)) == (Status.UNKNOWN, [])
+    cluster.call(lambda each: each.faults.remove(gone))
+    (again,) = await produced(link, RECORDS)
+    assert (again.status, again.offset, log(cluster)) == (Status.APPLIED, 0, [b"1", None])
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (ErrorCode.message_too_large, "max.message.bytes"),
+        (ErrorCode.topic_authorization_failed, "WRITE on topic orders"),
+        (ErrorCode.invalid_record, ""),
+        (ErrorCode.out_of_order_sequence_number, ""),
+    ],
+)
+async def test_a_refusal_is_final_and_leaves_no_gap(cluster: ThreadedCluster, link: Link, code: int, said: str) -> None:
+    refused = fault(cluster, faults.Fail(code), times=1)
+    first, second = await produced(link, RECORDS, Contents([NewRecord(b"c", b"3")]))
+    assert cluster.call(lambda each: each.faults.happened(refused)) == 1
+    assert first.status is Status.FAILED
+    assert first.failure is not None
+    assert said in first.failure.message
+    assert (second.status, second.offset, log(cluster)) == (Status.APPLIED, 0, [b"3"])
+
+
+async def test_not_enough_replicas_is_refused_after_the_time(cluster: ThreadedCluster, link: Link) -> None:
+    cluster.call(lambda each: each.state.alter_config(topic_resource("orders"), {"min.insync.replicas": "2"}))
+    cluster.run(lambda each: each.broker_down(2))
+    (found,) = await produced(link, RECORDS)
+    assert found.status is Status.FAILED
+    assert found.failure is not None
+    assert "fewer replicas in sync" in found.failure.message
+    assert log(cluster) == []
+
+
+async def test_a_leader_that_moves_gets_the_same_numbers(cluster: ThreadedCluster) -> None:
+    async with worlds.linked(worlds.settings(cluster)) as link:
+        assert await applied(link, ProduceRecords({HERE: RECORDS}))
+        fault(cluster, faults.BrokerDown(1, seconds=1.0), times=1)
+        (found,) = await produced(link, RECORDS)
+    assert found.status is Status.APPLIED
+    assert log(cluster) == [b"1", None] * 2
+
+
+async def test_a_throttle_is_waited_for(cluster: ThreadedCluster, link: Link) -> None:
+    fault(cluster, faults.Throttle(0.3), times=1)
+    first, second = await produced(link, RECORDS, RECORDS)
+    assert (first.status, second.status, second.offset) == (Status.APPLIED, Status.APPLIED, 2)
+
+
+# -- statements and the command ----------------------------------------------------------------------------------------
+
+
+async def run(cluster: ThreadedCluster, text: str, **changes: Any) -> tuple[str, int]:
+    """What a script prints, and its exit code. changes: of the context."""
+    return await worlds.script(cluster, text, **{"journal": False, **changes})
+
+
+async def test_a_record_a_tombstone_and_a_copy(cluster: ThreadedCluster) -> None:
+    text = """produce topic orders key a partition 1 header trace=t-9 value '{"x": 1}'
+    produce topic orders key a value b
+    tombstone topic orders key a partition 1
+    plan"""
+    out, code = await run(cluster, text)
+    assert code == 3
+    assert "3 records, 20 B, in partitions" in out
+    assert "not in the partition of the key" in out  # `a` is not of partition 1 for both, or for one of them
+    assert "null-not-compacted" in out
+    assert (log(cluster), log(cluster, number=1)) == ([], [])
+    out, code = await run(cluster, f"{text}; apply --yes --accept null-not-compacted")
+    assert code == 0, out
+    assert sorted([*log(cluster), *log(cluster, number=1)], key=str) == [None, b"b", b'{"x": 1}']
+    out, code = await run(cluster, "copy records orders key a without value to topic single; apply --yes")
+    assert code == 3
+    assert log(cluster, "single") == []
+    out, code = await run(cluster, "copy records orders key a to topic single; apply --yes --accept null-not-compacted")
+    assert code == 0, out
+    assert len(log(cluster, "single")) == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"records": NEVER}, 'records = "never"'),
+        ({"mask": (mask_path("$.card"),)}, "masks fields"),
+        ({"read_only": True}, "read-only"),
+    ],
+)
+@pytest.mark.parametrize("text", ["produce topic orders value a", "copy records single to topic orders"])
+async def test_contexts_that_refuse(
+    cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], said: str, text: str
+) -> None:
+    _, code = await run(cluster, f"{text}; apply --yes", **changes)
+    assert code == 1
+    assert said in capsys.readouterr().err
+    assert log(cluster) == []
+
+
+async def test_hidden_contents_are_no_hindrance(cluster: ThreadedCluster) -> None:
+    out, code = await run(cluster, "produce topic orders partition 0 value a; apply --yes", records=HIDDEN)
+    assert (code, log(cluster)) == (0, [b"a"]), out
+
+
+@pytest.mark.parametrize(
+    "text", ["produce topic orders value a", "tombstone topic o key a", "copy records a to topic b"]
+)
+def test_an_agent_can_not_propose_it(text: str) -> None:
+    with pytest.raises(CommandError, match="writes records"):
+        edits_of(text)
+
+
+async def test_many_records_are_typed_and_rounds_keep_their_order(
+    kac: worlds.Kac, cluster: ThreadedCluster, tmp_path: Path
+) -> None:
+    file = tmp_path / "records.jsonl"
+    file.write_text("".join(f'{{"key": "k", "value": "{place}", "partition": 0}}\n' for place in range(2_100)))
+    words = ("produce", "orders", "--file", str(file), "--output", "json")
+    ran = await asyncio.to_thread(kac, *words, "--yes")
+    assert (ran.code, log(cluster)) == (3, [])
+    assert "write --accept writes-many=2100" in ran.complaints
+    third = fault(cluster, faults.Fail(ErrorCode.policy_violation), nth=2)
+    ran = await asyncio.to_thread(kac, *words, "--yes", "--accept", "writes-many=2100")
+    assert ran.code == 1
+    assert [each["state"] for each in json.loads(ran.out.splitlines()[1])["outcomes"]] == [
+        "applied",
+        "failed",
+        "not applied",
+    ]
+    assert log(cluster) == [b"%d" % place for place in range(1_000)]
+    told = json.loads(ran.out.splitlines()[-1])["records"]
+    assert [len(each["records"]) for each in told] == [1_000, 1_000, 100]
+    assert [each["offset"] for each in told[0]["records"]] == list(range(1_000))
+    assert {each["offset"] for each in told[1]["records"]} == {None}
+    assert cluster.call(lambda each: each.faults.happened(third)) == 1
+
+
+async def test_a_pipe_of_an_export(cluster: ThreadedCluster, tmp_path: Path) -> None:
+    lines = b"".join(
+        json.dumps({"key": f"k{place}", "value": None if place % 3 else "v"}).encode() + b"\n" for place in range(9)
+    )
+    file = tmp_path / "in.jsonl"
+    file.write_bytes(lines)
+    made = await asyncio.to_thread(
+        worlds.process, "produce", "-b", cluster.bootstrap, "orders", "--yes", "--accept", "null-not-compacted",
+        text=lines.decode(),
+    )  # fmt: skip
+    assert made.code == 0, made.complaints
+    out = await asyncio.to_thread(
+        worlds.process, "records", "-b", cluster.bootstrap, "orders", "--limit", "0", "--output", "jsonl"
+    )
+    again = await asyncio.to_thread(
+        worlds.process, "produce", "-b", cluster.bootstrap, "orders", "--plan", text=out.out
+    )
+    assert "9 records" in again.out, again.complaints
+    assert len(log(cluster)) + len(log(cluster, number=1)) == 9
+    wrong = await asyncio.to_thread(worlds.process, "produce", "-b", cluster.bootstrap, "orders", text="{}\n")
+    assert (wrong.code, "line 1: it has no value" in wrong.complaints) == (2, True)
+
+
+# -- by schema ---------------------------------------------------------------------------------------------------------
+
+AVRO = json.dumps(
+    {
+        "type": "record",
+        "name": "Order",
+        "namespace": "shop",
+        "fields": [{"name": "id", "type": "long"}, {"name": "price", "type": ["null", "double"]}],
+    }
+)
+PROTO = 'syntax = "proto3"; package shop; message Payment { int64 id = 1; string email = 2; }'
+SHAPE = json.dumps({"title": "T", "type": "object", "properties": {"id": {"type": "integer"}}})
+schemas = worlds.running(registry)
+
+
+def payment() -> Any:
+    """The description of the schema of a payment, by Google's compiler."""
+    from google.protobuf import descriptor_pb2
+
+    return descriptor_pb2.FileDescriptorSet.FromString(compiled(SchemaText("PROTOBUF", PROTO))).file[-1]
+
+
+def in_base64() -> str:
+    return base64.b64encode(payment().SerializeToString()).decode()
+
+
+def payment_class() -> Any:
+    from google.protobuf import descriptor_pool, message_factory
+
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(payment())
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("shop.Payment"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "given"),
+    [("AVRO", AVRO, {"id": 7, "price": 2.5}), ("PROTOBUF", PROTO, {"id": 7, "email": "a"}), ("JSON", SHAPE, {"id": 7})],
+)
+async def test_confluents_deserializers_read_what_schemas_encode(
+    cluster: ThreadedCluster, schemas: RegistryServer, kind: str, text: str, given: dict[str, Any]
+) -> None:
+    pytest.importorskip("confluent_kafka.schema_registry.avro")
+    pytest.importorskip("fastavro")
+    pytest.importorskip("grpc_tools")
+    from confluent_kafka.schema_registry import SchemaRegistryClient
+    from confluent_kafka.schema_registry.avro import AvroDeserializer
+    from confluent_kafka.schema_registry.json_schema import JSONDeserializer
+    from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer
+    from confluent_kafka.serialization import MessageField, SerializationContext
+
+    # Confluent's client for Python takes Protobuf in base64 alone.
+    schemas.register("orders-value", in_base64() if kind == "PROTOBUF" else text, kind)
+    statement = f"produce topic orders partition 0 key a value '{json.dumps(given)}'"
+    out, code = await run(cluster, f"{statement}; apply --yes", schemas=schemas.settings)
+    assert (code, log(cluster)) == (3, [])
+    out, code = await run(cluster, f"{statement}; plan", schemas=schemas.settings)
+    assert "other-schema: new records of orders/0: 1 value without a schema of subject orders-value" in out
+    out, code = await run(cluster, f"{statement} schema orders-value; plan; apply --yes", schemas=schemas.settings)
+    assert code == 0, out
+    assert "encoded by orders-value version 1" in out
+    (data,) = log(cluster)
+    where = SerializationContext("orders", MessageField.VALUE)
+    client = SchemaRegistryClient({"url": schemas.url})
+    if kind == "PROTOBUF":
+        read = ProtobufDeserializer(payment_class(), {"use.deprecated.format": False}, client)(data, where)
+        assert (read.id, read.email) == (7, "a")
+    else:
+        made = AvroDeserializer(client) if kind == "AVRO" else JSONDeserializer(text, schema_registry_client=client)
+        assert made(data, where) == given
+
+
+async def test_what_a_schema_refuses_is_not_staged(
+    cluster: ThreadedCluster, schemas: RegistryServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("fastavro")
+    schemas.register("orders-value", AVRO)
+    for text, said in (
+        ('value \'{"id": "x"}\' schema orders-value', "record 1 does not fit its schema: it has no price"),
+        ("value x schema orders-value", "it is not JSON"),
+        ("value '{}' schema other", "schema other: the registry answers 404"),
+    ):
+        _, code = await run(cluster, f"produce topic orders {text}; apply --yes", schemas=schemas.settings)
+        assert (code, log(cluster)) == (1, [])
+        assert said in capsys.readouterr().err
+    _, code = await run(cluster, "produce topic orders value 1 schema orders-value")
+    assert "the context has no schema registry" in capsys.readouterr().err
+
+
+# -- who reads and whose it is -----------------------------------------------------------------------------------------
+
+
+async def test_a_group_that_waits_is_named(cluster: ThreadedCluster) -> None:
+    from aiokafka import AIOKafkaConsumer  # type: ignore[import-untyped]
+
+    async with AIOKafkaConsumer("orders", bootstrap_servers=cluster.bootstrap, group_id="billing") as consumer:
+        async with asyncio.timeout(PATIENCE):
+            while not consumer.assignment():
+                await consumer.getmany(timeout_ms=100)
+            await consumer.seek_to_end()
+            await consumer.commit()
+        out, _ = await run(cluster, "produce topic orders key a value b; plan")
+        assert "! read-at-once: new records of orders/" in out
+        assert "group billing has read all before" in out
+        assert "read by group billing" in out
+
+
+async def test_a_topic_of_other_software_is_typed(cluster: ThreadedCluster) -> None:
+    cluster.call(lambda each: worlds.topic("connect-configs", [(1,)])(each))
+    cluster.call(lambda each: each.state.alter_config(topic_resource("connect-configs"), {"cleanup.policy": "compact"}))
+    text = "produce topic connect-configs key a value b"
+    out, code = await run(cluster, f"{text}; plan; apply --yes --accept system-topic")
+    assert (code, "belongs to Kafka Connect" in out) == (3, True)
+    out, code = await run(cluster, f"{text}; apply --yes --accept system-topic=connect-configs")
+    assert code == 0, out
+    out, code = await run(cluster, "produce topic connect-configs value b; apply --yes")
+    assert (code, "without a key" in out) == (1, True)
+    out, code = await run(cluster, "produce topic __consumer_offsets key a value b; apply --yes")
+    assert code == 1
+
+
+async def test_the_journal_has_offsets_sizes_and_hashes(kac: worlds.Kac, cluster: ThreadedCluster) -> None:
+    text = "produce topic orders partition 0 key the-key value the-contents header h=the-header; apply --yes"
+    assert (await asyncio.to_thread(kac, "run", "-e", text)).code == 0
+    lines = b"".join(each.read_bytes() for each in state_directory(os.environ).rglob("*") if each.is_file()).decode()
+    assert '"sizes":[30]' in lines
+    assert '"offset":0' in lines
+    assert NewRecord(b"the-key", b"the-contents", ((b"h", b"the-header"),)).hash in lines
+    assert "the-" not in lines
+    assert "applied, from offset 0" in (await asyncio.to_thread(kac, "run", "-e", "history")).out
