@@ -73,7 +73,7 @@ def counted(data: bytes, offset: int) -> NewestBatches:
     for batch in batches(data):
         if batch.problem or batch.control or batch.last_offset < offset:
             continue
-        largest = max(largest, batch.size)
+        largest = max(largest, batch.facts.size)
         try:
             for record in records(batch, "", 0, offset):
                 count += 1

@@ -62,6 +62,7 @@ COMMANDS = (
         own_parser=True,
     ),
     Command("records", "console.cli.records", "find records of topics, follow them, write them to a pipe or a file"),
+    Command("analyze", "console.cli.analyze", "count what is in a topic: keys, sizes, partitions, schemas, times"),
     _noun("topics", "list, describe, create, delete and alter topics"),
     _noun("quotas", "list, describe and alter quotas, and show which one applies"),
     _noun("acls", "list, explain, add and remove ACLs"),

@@ -43,6 +43,7 @@ from console.tui.reading import Reading, SessionChanged, StatusMessage
 from console.tui.text_lines import MessageLine, TextLines
 from console.tui.theme_choice import ThemeChoice
 from console.tui.tools import Tools
+from console.tui.topic_analyses import TopicAnalyses
 from console.tui.watch import HalfHourWatch, LintWatch, ShownCluster, Watch
 from themes import DEFAULTS, THEMES, native_ansi
 from widgets.lean_driver import AskingDriver, Background, LeanDriver
@@ -105,7 +106,8 @@ class Console(KeysInOrder["Context"]):
         )
         half_hour = self.HALF_HOUR(self.triage, self.journal, lambda: self.view.update())
         lint = LintWatch(self.triage, lambda: self.view.update())
-        self.cluster = ShownCluster(self.reading, self.triage, half_hour, Changed(), lint)
+        analyses = TopicAnalyses(self, self.reading, lambda: self.view.update(), self.message_line.say)
+        self.cluster = ShownCluster(self.reading, self.triage, half_hour, Changed(), lint, analyses)
         self.editing = Editing(self.cluster, self.message_line, lambda text: self.bar.command(text))
         self.body = Container(id="body")
         first = pane(PANE_NAMES.index(settings.start_pane) + 1)
