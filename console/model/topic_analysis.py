@@ -359,7 +359,7 @@ class Counting:
             undecodable: batches that can't be decoded.
             problems: partitions that were given up.
         """
-        # A key that was seen once is none of the heaviest, nor one whose count may be mostly an error of the sketch.
+        # A key that was seen once does not count as heavy, nor does one whose count may be mostly the sketch's error.
         items = [each for each in self._frequent_items() if each[2] > max(1, each[3] - each[2])]
         items = sorted(items, key=lambda each: (-each[1], each[0]))[:HEAVIEST]
         named = self._headers.most_common(HEAVIEST)

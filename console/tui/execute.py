@@ -158,9 +158,8 @@ class Executor:
                 self._show(answer(statement, session.snapshot, plan=session.plan, selected=selected), statement)
             case Records():
                 await self._records(statement)
-            case Analyze(topic=topic):
-                self._cluster.analyses.begin(statement)
-                await self._navigator.goto(analysis_of(pane_named(keymap.TOPICS), topic))
+            case Analyze():
+                await self._analyze(statement)
             case ShowPlan(runbook=True):
                 lines = runbook_lines(session.plan, session.snapshot, session.context.settings)
                 self._show_text(RUNBOOK, lambda _width: lines)
@@ -255,6 +254,13 @@ class Executor:
 
         refuse_if_never(self._session.context)
         await self._navigator.goto(records_in(pane_named(keymap.TOPICS), statement))
+
+    async def _analyze(self, statement: Analyze) -> None:
+        from console.session.record_reading import refuse_if_never
+
+        refuse_if_never(self._session.context)
+        self._cluster.analyses().begin(statement)
+        await self._navigator.goto(analysis_of(pane_named(keymap.TOPICS), statement.topic))
 
     async def _show_history(self, entity: language_statements.Entity | None, text: str) -> None:
         try:

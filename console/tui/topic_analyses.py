@@ -7,8 +7,6 @@ from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from console.present.text import clean
-from console.present.topic_analysis import whole_text
 from console.tui.reading import start
 
 if TYPE_CHECKING:
@@ -18,7 +16,8 @@ if TYPE_CHECKING:
     from console.language.verbs.analyze import Analyze
     from console.model.failure import Failure
     from console.model.topic_analysis import Analysed
-    from console.tui.reading import Reading
+    from console.session.record_reading import RecordReader
+    from console.session.snapshot_reader import Learned
 
 
 class AnalysisRun:
@@ -52,16 +51,23 @@ class TopicAnalyses:
     """The last analysis of each topic in this session."""
 
     def __init__(
-        self, app: App[Any], reading: Reading, redraw: Callable[[], None], tell: Callable[[str, str], None]
+        self,
+        app: App[Any],
+        reader: Callable[[], RecordReader],
+        learn: Callable[[Learned], None],
+        redraw: Callable[[], None],
+        tell: Callable[[str, str], None],
     ) -> None:
         """Create it.
 
         Args:
             app: runs the workers.
+            reader: returns the session's reader of records.
+            learn: keeps the counts in the session's snapshot.
             redraw: redraws the visible view.
             tell: shows a message to the operator, with its meaning.
         """
-        self._app, self._session, self._redraw, self._tell = app, reading.session, redraw, tell
+        self._app, self._reader, self._learn, self._redraw, self._tell = app, reader, learn, redraw, tell
         self._runs: dict[str, AnalysisRun] = {}
 
     def of(self, topic: str) -> AnalysisRun | None:
@@ -69,14 +75,7 @@ class TopicAnalyses:
         return self._runs.get(topic)
 
     def begin(self, statement: Analyze) -> None:
-        """Begin an analysis; one of the same topic that still runs ends.
-
-        Raises:
-            Refused: the context says never.
-        """
-        from console.session.record_reading import refuse_if_never
-
-        refuse_if_never(self._session.context)
+        """Begin an analysis; one of the same topic that still runs ends."""
         if (before := self._runs.get(statement.topic)) is not None:
             before.stop()
         run = self._runs[statement.topic] = AnalysisRun(statement)
@@ -84,14 +83,16 @@ class TopicAnalyses:
 
     async def _run(self, run: AnalysisRun) -> None:
         from console.admin.errors import AdminError
-        from console.session.snapshot_reader import Refused
+        from console.present.text import clean
+        from console.present.topic_analysis import whole_text
+        from console.session.snapshot_reader import WALL, Refused
         from console.session.topic_analyzing import analyze, kept, with_shown_keys
 
-        session, topic = self._session, run.statement.topic
+        reader, topic = self._reader(), run.statement.topic
         try:
-            async with aclosing(analyze(session.records, run.statement, session.clock, run.halt)) as results:
+            async with aclosing(analyze(reader, run.statement, WALL, run.halt)) as results:
                 async for found in results:
-                    run.found = await with_shown_keys(session.records, found)
+                    run.found = await with_shown_keys(reader, found)
                     self._redraw()
         except (AdminError, Refused) as error:
             run.problem = error.failure
@@ -100,7 +101,7 @@ class TopicAnalyses:
         if self._runs[topic] is not run:
             return
         if run.found is not None and run.found.facts.records:
-            session.learn(kept(run.found))
+            self._learn(kept(run.found))
         self._redraw()
         if run.problem is None and run.found is not None:
             self._tell(f"analysis of {clean(topic, 80)}: {whole_text(run.found.facts)}", "")

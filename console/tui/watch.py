@@ -433,8 +433,8 @@ class ShownCluster(NamedTuple):
     """The cluster as all views see it.
 
     reading: the session, and its reads. triage: the causes of problems. half_hour: the last half hour. changed: marks
-    of the changes since the operator's last refresh. lint: what stands wrong before it hurts. analyses: what is in
-    topics.
+    of the changes since the operator's last refresh. lint: what stands wrong before it hurts. analyses: returns
+    the analyses of topics, created on first use.
     """
 
     reading: Reading
@@ -442,7 +442,7 @@ class ShownCluster(NamedTuple):
     half_hour: HalfHourWatch
     changed: Changed
     lint: LintWatch
-    analyses: TopicAnalyses
+    analyses: Callable[[], TopicAnalyses]
 
     @property
     def session(self) -> Session:

@@ -76,7 +76,7 @@ async def test_esc_stops_it_and_keeps_what_it_counted(many: ThreadedCluster) -> 
             await it.command(f"analyze topic {FAILED_ORDERS}", shows="800 of 1,200 looked at")
             await it.shows("Esc stops")
             await it.press("2", shows=FAILED_ORDERS)
-            run = it.app.cluster.analyses.of(FAILED_ORDERS)
+            run = it.app.cluster.analyses().of(FAILED_ORDERS)
             assert run is not None
             assert run.is_running, "it goes on in the background"
             await it.press("minus", shows="Esc stops")

@@ -48,7 +48,7 @@ class AnalysisView(View):
     @property
     def run(self) -> AnalysisRun | None:
         """The last analysis of the topic; None without one."""
-        return self.cluster.analyses.of(self.topic)
+        return self.cluster.analyses().of(self.topic)
 
     @property
     def masked(self) -> bool:
@@ -66,12 +66,8 @@ class AnalysisView(View):
         return run, run and run.found, run and run.problem, run is not None and run.is_running, self.masked
 
     def draw(self) -> None:
-        """Make the lines again."""
+        """Make the lines again, and write the progress."""
         self._text.remake()
-
-    def update(self) -> None:
-        """Draw again if something changed, and write the progress."""
-        super().update()
         self._message.write()
 
     def _lines(self, width: int) -> Sequence[Line]:
@@ -128,7 +124,7 @@ class AnalysisView(View):
     def do_refresh(self) -> None:
         """Analyze again with the same statement."""
         run = self.run
-        self.cluster.analyses.begin(run.statement if run is not None else Analyze(self.topic))
+        self.cluster.analyses().begin(run.statement if run is not None else Analyze(self.topic))
         self.redraw()
 
     def do_analyze(self) -> None:
@@ -147,7 +143,7 @@ class AnalysisView(View):
 
 async def show_analysis(tools: Tools, place: Place, topic: str) -> None:
     """Show the analysis of a topic; without one, begin the command that makes it: it may read a large topic."""
-    if tools.cluster.analyses.of(topic) is not None:
+    if tools.cluster.analyses().of(topic) is not None:
         await tools.navigator.goto(analysis_of(place, topic))
     else:
         tools.editing.begin(f"{unparse(Analyze(topic))} ")
