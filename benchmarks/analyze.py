@@ -122,7 +122,7 @@ def compare(found: dict[str, Any], real: dict[str, Any]) -> None:
         figures.report(f"heaviest key {each['key']}", **bounds, duckdb=its)
         if not bounds["low"] <= its <= bounds["high"]:
             raise RuntimeError(f"{each['key']}: {its} is outside of {bounds}")
-    for name, rank in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)):
+    for name, rank in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)):
         size = found["sizes"]["record"][name]
         below = sum(number for its, number in real["sizes"] if its < size) / count
         within = sum(number for its, number in real["sizes"] if its <= size) / count

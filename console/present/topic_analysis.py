@@ -327,8 +327,8 @@ def analysis_data(found: Analysed, *, masked: bool) -> dict[str, Data]:
 def _quantiles(known: model.Quantiles | None) -> dict[str, Data] | None:
     if known is None:
         return None
-    names = (name.removesuffix(" %") for name in RANK_TITLES)
-    return {"least": known.least, **{f"p{n}": at for n, at in zip(names, known.at, strict=True)}, "most": known.most}
+    at = zip(("p50", "p90", "p99", "p999"), known.at, strict=True)
+    return {"least": known.least, **dict(at), "most": known.most}
 
 
 def _time(milliseconds: int) -> str | None:
