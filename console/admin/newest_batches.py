@@ -94,7 +94,7 @@ def counted(data: bytes, offset: int) -> NewestBatches:
     """
     largest = count = keyless = 0
     for batch in _batches(data, offset):
-        largest = max(largest, batch.size)
+        largest = max(largest, batch.facts.size)
         for record in _records(batch, offset):
             count += 1
             keyless += record.key is None

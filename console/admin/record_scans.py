@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -30,6 +31,11 @@ MOST_KEYS = 1_000_000
 """Most keys of all partitions of which the newest record is kept."""
 SLICE = 0.1
 """Seconds after which a part is handed on even if it is empty, so that other searches of the client have their turn."""
+SAMPLED_RANGES, LEAST_SAMPLED = 20, 100
+"""Ranges of a partition of which a sample consists, at most; and the fewest offsets of a range, so that small samples
+have fewer."""
+SPARE = 1.2
+"""The factor by which a Fetch of a sample is larger than the rest of its range is estimated to be."""
 NO_END = 2**63 - 1
 """The end of a scan that waits for new records."""
 
@@ -59,6 +65,8 @@ class Scan:
 
     keeps = False
     """Whether the records that pass are kept to the end."""
+    jumps = False
+    """Whether it has several ranges: the next one is known only once the one before it is searched."""
     first_bytes = 0
     """Bytes of the first Fetch; 0 for no limit of its own."""
 
@@ -94,6 +102,17 @@ class Scan:
         """Return the offset for the next read; None at the end. cut: records found but left out of the answer."""
         at = min((record.offset for record in cut), default=self.position)
         return at if at < self.until and not self.broken else None
+
+    def most_bytes(self, most: int) -> int:
+        """Return the bytes of the next Fetch.
+
+        Args:
+            most: the limit of the search.
+        """
+        return most
+
+    def answered(self, size: int, offsets: int) -> None:
+        """Note the bytes of an answer, and the offsets that it has."""
 
     def size(self) -> int:
         """Return the number of offsets to read."""
@@ -215,7 +234,7 @@ class BackwardScan(Scan):
     before: end of the last range (excluded). first: start of the current range.
     """
 
-    keeps = True
+    keeps = jumps = True
 
     def __init__(self, place: model.Place, start: int, end: int, before: int, count: int) -> None:
         super().__init__(place, start, end, start)
@@ -285,6 +304,81 @@ class BackwardScan(Scan):
         if self.position >= self.until or self.position == self.first:
             return ""
         return f"{self.topic}-{self.number}: offsets {self.position}..{self.until - 1} were not searched"
+
+
+class SampleScan(Scan):
+    """Evenly spread ranges of a partition, each read forwards."""
+
+    jumps = True
+
+    def __init__(self, place: model.Place, start: int, end: int, at: int, until: int, share: float) -> None:
+        """Make a scan. share: of the offsets between `at` and `until`, which are read."""
+        super().__init__(place, start, end, at, until)
+        self._whole = model.Scanned(self.topic, self.number, self.first, self.first, start, min(until, end))
+        self._ranges = sample_ranges(self.first, self.until, share)
+        self._wanted = sum(last - first for first, last in self._ranges)
+        self._read = 0
+        """Offsets of the ranges that are complete."""
+        self._sizes = (0, 0)
+        """Bytes of all answers, and the offsets that they had."""
+        self._number = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        begin, until = self._ranges[self._number] if self._ranges else (self.first, self.first)
+        self.first = self.position = begin
+        self.until = until
+
+    def is_over(self) -> bool:
+        """Return whether nothing is left. After a complete range, go to the next one."""
+        while not self.broken and self.position >= self.until:
+            if self._number + 1 >= len(self._ranges):
+                return True
+            self._read += self.until - self.first
+            self._number += 1
+            self._begin()
+        return self.broken
+
+    def most_bytes(self, most: int) -> int:
+        """Return about the bytes of the rest of the range, so that a small sample reads little more."""
+        size, offsets = self._sizes
+        wanted = FIRST_BYTES if not offsets else round(SPARE * size / offsets * (self.until - self.position))
+        return min(most, max(FIRST_BYTES, wanted))
+
+    def answered(self, size: int, offsets: int) -> None:
+        """Note how large records are here."""
+        self._sizes = self._sizes[0] + size, self._sizes[1] + max(0, offsets)
+
+    def scanned(self) -> model.Scanned:
+        """Return the range in which it reads, up to its position."""
+        return self._whole._replace(next=max(self._whole.first, self.position))
+
+    def size(self) -> int:
+        """Return the number of offsets to read."""
+        return self._wanted
+
+    def done(self) -> int:
+        """Return the number of offsets that were read."""
+        return self._read + self.position - self.first
+
+
+def sample_ranges(first: int, until: int, share: float) -> list[tuple[int, int]]:
+    """Return evenly spread ranges of offsets that together have a share of them.
+
+    Args:
+        first: the first offset.
+        until: behind the last one.
+        share: above 0, at most 1.
+    """
+    size = max(0, until - first)
+    wanted = min(size, math.ceil(size * share))
+    count = min(SAMPLED_RANGES, max(1, wanted // LEAST_SAMPLED)) if wanted else 0
+    ranges = []
+    for number in range(count):
+        before, after = (wanted * each // count for each in (number, number + 1))
+        at = first + before + (size - wanted) * (2 * number + 1) // (2 * count)
+        ranges.append((at, at + after - before))
+    return ranges
 
 
 class Sieve:
@@ -426,7 +520,7 @@ class _Looking:
                 yield from self._after(0)
                 return
             inside = record_batches.unpacked_records(batch, scratch, scan.topic, scan.number, scan.position)
-            size = (scratch.end - scratch.GAP) // max(1, batch.claimed)
+            size = (scratch.end - scratch.GAP) // max(1, batch.facts.claimed)
         else:
             inside = record_batches.records(
                 batch, scan.topic, scan.number, scan.position, is_over=lambda: sieve.stopping
@@ -461,7 +555,7 @@ class _Looking:
 
 def _count(batch: Batch, position: int, size: int) -> int:
     """Return about how many records from a position on a batch has, by its header; `size` bounds it."""
-    return max(0, min(batch.claimed, batch.last_offset + 1 - position, size))
+    return max(0, min(batch.facts.claimed, batch.last_offset + 1 - position, size))
 
 
 def next_offset(data: bytes) -> int | None:

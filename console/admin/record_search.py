@@ -281,6 +281,8 @@ def _scan(
             before = min(before, until)
         return record_scans.BackwardScan(place, start, end, before, search.start.count)
     at = start if at is None else at
+    if search.sample:
+        return record_scans.SampleScan(place, start, end, at, end if until is None else min(until, end), search.sample)
     if merging:
         return record_scans.KeepingScan(place, start, end, at, search.limit, until)
     if search.follow and until is None:
@@ -482,8 +484,8 @@ class _Reader:
         """Return whether to fetch now."""
         if self.failed or self.scan.broken or self.ahead is None or now < self.not_before:
             return False
-        if isinstance(self.scan, record_scans.BackwardScan):
-            return self.looks == 0
+        if self.scan.jumps:
+            return self.looks == 0 and self.scan.position < self.scan.until
         return self.ahead < self.scan.until and not self.scan.is_full
 
     def is_active(self) -> bool:
@@ -495,7 +497,7 @@ class _Reader:
         if self.scan.is_over():
             return False
         self.ahead = self.scan.position if self.ahead is None else max(self.ahead, self.scan.position)
-        if isinstance(self.scan, record_scans.BackwardScan):
+        if self.scan.jumps:
             self.ahead = self.scan.position
         return True
 
@@ -628,6 +630,7 @@ class _Searching:
             tuple(self._delivered(scan.scanned()) for scan in scans),
             self._sieve.looked_at,
             self._of,
+            done,
             self._bytes,
             self._count + (0 if self._is_last else sum(scan.kept() for scan in scans)),
             seconds,
@@ -788,6 +791,7 @@ class _Searching:
         for reader in mine:
             share = most if len(mine) == 1 else max(LEAST_BYTES, min(PARTITION_BYTES, most))
             share = reader.scan.first_bytes if not reader.served and reader.scan.first_bytes else share
+            share = reader.scan.most_bytes(share)
             place = {"partition": reader.scan.number, "fetch_offset": reader.ahead}
             of.setdefault(reader.scan.topic, []).append({**place, "partition_max_bytes": share})
         wanted = [(self._topics[name], partitions) for name, partitions in of.items()]
@@ -903,7 +907,9 @@ class _Searching:
 
 def _answer(reader: _Reader, part: Any, now: float) -> _Answer:
     """Return a part with records, and note where the next Fetch begins."""
-    reader.ahead = record_scans.next_offset(part.records)
+    before, reader.ahead = reader.ahead or 0, record_scans.next_offset(part.records)
+    if reader.ahead is not None:
+        reader.scan.answered(len(part.records), reader.ahead - before)
     reader.looks += 1
     reader.served = now
     reader.silent_since = None

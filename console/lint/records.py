@@ -14,10 +14,11 @@ from console.model import config
 from console.model.broker_keys import TOPIC_SYNONYMS, UpdateMode, update_mode
 from console.model.cluster import Topic
 from console.model.codes import BROKER, TOPIC
-from console.model.numbers import LONG_MAX, long_number
+from console.model.numbers import LONG_MAX, long_number, plural
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.system_topics import COMPACT, SystemTopic, may_be_of_application, system_topic
+from console.model.topic_analysis import TopicAnalysis
 from console.plan import topic_risks
 from console.plan.amounts import byte_count, duration
 from console.plan.edits import Edit, SetConfig, UnsetConfig
@@ -272,6 +273,51 @@ def _of_owner(topic: Topic, owner: SystemTopic, policy: frozenset[str], *, limit
                 yield Found(resource, what, key, (SetConfig(resource, key, "-1"),))
 
 
+# -- what an analysis of this session found ----------------------------------------------------------------------------
+
+
+def _analyses(seen: Seen) -> Iterator[tuple[Topic, TopicAnalysis, str]]:
+    """Yield the topics that were analyzed, with the analysis and the number of its records as text."""
+    for name, facts in seen.snapshot.analyses.items():
+        topic = seen.topics.get(name)
+        if topic is not None and facts.records:
+            of = "" if facts.is_whole else " that were read"
+            yield topic, facts, f"{plural(facts.records, 'record')}{of}"
+
+
+def _hot_key(seen: Seen) -> Iterator[Found]:
+    for topic, facts, records in _analyses(seen):
+        if (hot := facts.hot) is not None:
+            share = f"{100 * facts.share(hot.seen.value):.0f} %"
+            place = f"partition {hot.partition}" if hot.partition >= 0 else "its partition"
+            what = f"one key has {share} of the {records}: {place} gets them all, and one consumer of each group"
+            advice = "give such records a finer key if their order need not be kept; analyze names the key"
+            yield Found(config.topic_resource(topic.name), what, advice=advice)
+
+
+def _keyless(seen: Seen) -> Iterator[Found]:
+    for topic, facts, records in _analyses(seen):
+        configs = seen.snapshot.configs.get(config.topic_resource(topic.name))
+        if facts.keyless and configs is not None and COMPACT in _policy(configs):
+            has = "has" if facts.keyless == 1 else "have"
+            what = f"{facts.keyless:,} of the {records} {has} no key: compaction deletes them"
+            advice = f"let the producer set a key, or set {topic_risks.POLICY}=delete"
+            yield Found(config.topic_resource(topic.name), what, topic_risks.POLICY, advice=advice)
+
+
+def _ahead(seen: Seen) -> Iterator[Found]:
+    for topic, facts, records in _analyses(seen):
+        configs = seen.snapshot.configs.get(config.topic_resource(topic.name))
+        limit = topic_risks.kept(configs) if configs is not None else None
+        if not facts.times.ahead or limit is None or not limit.deletes or limit.ms > LONG_MAX:
+            continue
+        by = duration(facts.times.furthest_ms // 1000 * 1000).removeprefix("≈ ")
+        stays = "stays" if facts.times.ahead == 1 else "stay"
+        what = f"{facts.times.ahead:,} of the {records} {stays} up to {by} longer: their times are in the future"
+        advice = "mend the producer's clock; message.timestamp.after.max.ms refuses such records"
+        yield Found(config.topic_resource(topic.name), what, topic_risks.BY_TIME, advice=advice)
+
+
 # -- the rules ---------------------------------------------------------------------------------------------------------
 
 _CONFIGS = (Part.CLUSTER, Part.TOPICS, Part.CONFIGS)
@@ -376,6 +422,38 @@ RULES = (
         configs_of=(TOPIC, BROKER),
         since="3.6",
         source="brokerconfigs_remote.log.storage.system.enable",
+    ),
+    Rule(
+        name="hot-key",
+        severity=Severity.WARNING,
+        certainty=Certainty.POSSIBLE,
+        title="a key that overfills its partition, in a topic that this session analyzed",
+        why="All records of a key are in one partition, so that one broker and one consumer have to bear them",
+        find=_hot_key,
+        reads=(Part.TOPICS,),
+        source="producerconfigs_partitioner.class",
+    ),
+    Rule(
+        name="keyless-under-compaction",
+        severity=Severity.HIGH,
+        certainty=Certainty.LIKELY,
+        title="records without a key in a compacted topic that this session analyzed",
+        why="Brokers refuse such records once a topic is compacted, and the cleaner deletes those that are there",
+        find=_keyless,
+        reads=_CONFIGS,
+        configs_of=(TOPIC,),
+        source="design_compactionbasics",
+    ),
+    Rule(
+        name="times-ahead",
+        severity=Severity.WARNING,
+        certainty=Certainty.LIKELY,
+        title="records whose times are in the future, in a topic that this session analyzed",
+        why="Retention counts from the newest time of a segment, so that the segment stays until that time is past",
+        find=_ahead,
+        reads=_CONFIGS,
+        configs_of=(TOPIC,),
+        source="topicconfigs_retention.ms",
     ),
     Rule(
         name="system-topic-policy",

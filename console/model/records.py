@@ -22,6 +22,8 @@ class BatchFacts(Struct, frozen=True):
 
     producer_id, producer_epoch, base_sequence, leader_epoch: -1 for none. codec: ``none``, ``gzip``, ``snappy``,
     ``lz4`` or ``zstd``. append_time: whether the broker set the timestamps (LogAppendTime). magic: the format version.
+    size: the bytes that max.message.bytes limits, 0 for a message of an old set. claimed: the number of records in the
+    header.
     """
 
     base_offset: int
@@ -33,6 +35,8 @@ class BatchFacts(Struct, frozen=True):
     append_time: bool = False
     transactional: bool = False
     magic: int = 2
+    size: int = 0
+    claimed: int = 1
 
 
 Header = tuple[bytes, bytes | None]
@@ -197,6 +201,8 @@ class Search(Struct, frozen=True):
     """Whether to wait for new records at the end."""
     latest_by_key: bool = False
     """Whether only the newest record of each key of a partition counts."""
+    sample: float = 0.0
+    """The share of each partition's offsets to look at, in evenly spread ranges; 0 for all."""
 
 
 class Scanned(NamedTuple):
@@ -220,6 +226,8 @@ class Progress(Struct, frozen=True):
     """Number of records that the filter has seen; records of aborted transactions are not counted."""
     of: int = 0
     """Number of records in the ranges at the start, by their offsets: a compacted log has fewer."""
+    done: int = 0
+    """Number of offsets that were read."""
     bytes: int = 0
     """Bytes of batches, as fetched."""
     found: int = 0

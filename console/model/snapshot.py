@@ -26,6 +26,7 @@ from console.model.tokens import DelegationToken
 if TYPE_CHECKING:
     from console.model.lag_trend import LagTrend
     from console.model.schema_samples import SchemaSample
+    from console.model.topic_analysis import TopicAnalysis
     from console.model.transactions import Transactions
 
 TopicPartition = tuple[str, int]
@@ -60,6 +61,7 @@ class Snapshot(Struct, frozen=True):
     rates: the rates between two polls of offsets and log dirs; empty after one poll.
     observer_rules: the rules for replicas that are outside of the ISR by design, of the topics that have such rules.
     quotas_sparse: whether there are so many quotas that those of users' clients are known only for polled users.
+    analyses: what is in the topics that this session analyzed, by name.
     failures: (part, entity text, reason) for each read that failed; a pane shows the rest.
     """
 
@@ -100,6 +102,7 @@ class Snapshot(Struct, frozen=True):
     rates: Rates = NOT_POLLED
     observer_rules: Mapping[str, Rules] = field(default_factory=dict)
     read_at: Mapping[str, datetime] = field(default_factory=dict)
+    analyses: Mapping[str, TopicAnalysis] = field(default_factory=dict)
     failures: tuple[ReadFailure, ...] = ()
 
 
@@ -686,6 +689,11 @@ def with_tiered(
 def with_offsets_at(snapshot: Snapshot, found: Mapping[tuple[str, int, int], int]) -> Snapshot:
     """Return the snapshot with more offsets by time."""
     return replace(snapshot, offsets_at={**snapshot.offsets_at, **found})
+
+
+def with_analysis(snapshot: Snapshot, found: TopicAnalysis) -> Snapshot:
+    """Return the snapshot with an analysis of a topic, in place of an earlier one."""
+    return replace(snapshot, analyses={**snapshot.analyses, found.topic: found})
 
 
 def with_log_dirs(

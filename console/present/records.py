@@ -505,10 +505,14 @@ def _span(scanned: model.Scanned) -> str:
     return f"{scanned.first}–{scanned.next - 1} of {scanned.start}–{scanned.end - 1}"
 
 
-def progress_text(progress: model.Progress) -> str:
-    """Return how far a search has come: ``1,200,000 of 2,000,000 looked at, 3 found, 3.1M/s, 1 s left``."""
+def progress_text(progress: model.Progress, *, finds: bool = True) -> str:
+    """Return how far a search has come: ``1,200,000 of 2,000,000 looked at, 3 found, 3.1M/s, 1 s left``.
+
+    Args:
+        finds: whether it looks for some records; False if it reads all.
+    """
     of = f" of {progress.of:,}" if progress.of > progress.looked_at else ""
-    text = f"{progress.looked_at:,}{of} looked at, {progress.found:,} found"
+    text = f"{progress.looked_at:,}{of} looked at" + (f", {progress.found:,} found" if finds else "")
     if progress.seconds >= _MEASURED and progress.looked_at:
         text += f", {_rate_text(progress.looked_at / progress.seconds)}/s"
     if progress.left is not None and progress.left >= 1:
@@ -605,6 +609,11 @@ def _content(name: str, data: bytes | None, row: RecordRow, encoding: Encoding |
             return {f"{name}_json": decoded_json(data)}
         except ValueError:
             pass
+    return part_bytes(name, data)
+
+
+def part_bytes(name: str, data: bytes) -> dict[str, Data]:
+    """Return contents as a member of JSON: as text, or in base64 under a name of its own."""
     try:
         return {name: data.decode()}
     except UnicodeDecodeError:

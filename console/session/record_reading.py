@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from console.contexts.context import HIDDEN, NEVER, Context
 from console.language.seen_fields import SeenFields
+from console.language.verbs.analyze import Analyze
 from console.language.verbs.records import Records
 from console.model import records
 from console.model.failure import Failure
@@ -44,7 +45,7 @@ MOST_SECONDS = 20.0
 class RecordReader:
     """A reader of records of one cluster, with a cache of schemas from the registry.
 
-    fields: the names of fields in the records read so far.
+    fields: the names of fields in the records read so far. decodes: whether contents are decoded by schemas.
     """
 
     def __init__(self, client: Client, context: Context) -> None:
@@ -54,6 +55,7 @@ class RecordReader:
         own = own_decoders(context)
         self._decoder = RecordDecoder(context.mask, own=own)
         self.fields = SeenFields()
+        self.decodes = context.schemas is not None or bool(context.decode)
         if context.schemas is not None:
             from console.admin.schema_registry import SchemaRegistry, registry_decoder
 
@@ -238,7 +240,7 @@ def refuse_if_never(context: Context) -> None:
         )
 
 
-def is_masked(context: Context, statement: Records) -> bool:
+def is_masked(context: Context, statement: Records | Analyze) -> bool:
     """Return whether keys, values and headers are hidden."""
     return context.records == HIDDEN and not statement.reveal
 

@@ -17,6 +17,7 @@ from console.language.grammar import parse
 from console.language.needs import needs_of_script
 from console.language.statements import BarStatement, EditStatement, QueryStatement, Statement
 from console.language.tokenizer import Span
+from console.language.verbs.analyze import Analyze
 from console.language.verbs.apply import Apply
 from console.language.verbs.check import Check
 from console.language.verbs.discard import Discard
@@ -248,6 +249,9 @@ class Runner(Struct):
             masked, fields = is_masked(session.context, statement), session.context.mask
             self.printer(records_result(statement, read, masked=masked, fields=fields))
             return
+        if isinstance(statement, Analyze):
+            await self._analyze(statement)
+            return
         from console.answers.plan_results import plan_table, report_table
 
         match statement:
@@ -285,6 +289,18 @@ class Runner(Struct):
                 await self._elsewhere(statement)
             case EditStatement():
                 await self._stage(statement)
+
+    async def _analyze(self, statement: Analyze) -> None:
+        from console.answers.topic_analysis import analysis_result
+        from console.session.record_reading import is_masked
+        from console.session.topic_analyzing import analyzed, kept
+
+        session = self.session
+        found = await analyzed(session.records, statement, session.clock)
+        session.learn(kept(found))
+        self.unread = self.unread or bool(found.facts.problems)
+        masked, fields = is_masked(session.context, statement), session.context.mask
+        self.printer(analysis_result(statement, found, masked=masked, fields=fields))
 
     async def _stage(self, statement: EditStatement) -> None:
         from console.answers.plan_results import stage_table

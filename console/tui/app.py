@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from console.tui.operating import Operating
     from console.tui.prefetch import SessionFactory
     from console.tui.screen_keys import ScreenKeys
+    from console.tui.topic_analyses import TopicAnalyses
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +106,7 @@ class Console(KeysInOrder["Context"]):
         )
         half_hour = self.HALF_HOUR(self.triage, self.journal, lambda: self.view.update())
         lint = LintWatch(self.triage, lambda: self.view.update())
-        self.cluster = ShownCluster(self.reading, self.triage, half_hour, Changed(), lint)
+        self.cluster = ShownCluster(self.reading, self.triage, half_hour, Changed(), lint, lambda: self.analyses)
         self.editing = Editing(self.cluster, self.message_line, lambda text: self.bar.command(text))
         self.body = Container(id="body")
         first = pane(PANE_NAMES.index(settings.start_pane) + 1)
@@ -272,6 +273,14 @@ class Console(KeysInOrder["Context"]):
         from console.tui.screen_keys import ScreenKeys
 
         return ScreenKeys(self, self.cluster, self.navigator, self.keys, self.frame, self.polling)
+
+    @cached_property
+    def analyses(self) -> TopicAnalyses:
+        """The analyses of topics, created on first use."""
+        from console.tui.topic_analyses import TopicAnalyses
+
+        session, tell = self.session, self.message_line.say
+        return TopicAnalyses(self, lambda: session.records, session.learn, lambda: self.view.update(), tell)
 
     @cached_property
     def operating(self) -> Operating:

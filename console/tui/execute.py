@@ -16,6 +16,7 @@ from console.language.interpret import to_edits
 from console.language.needs import needs
 from console.language.operation_words import BeginOperation
 from console.language.secret_values import resolve_secrets
+from console.language.verbs.analyze import Analyze
 from console.language.verbs.apply import Apply
 from console.language.verbs.check import Check
 from console.language.verbs.discard import Discard
@@ -36,7 +37,7 @@ from console.present.text import Line
 from console.session.reading import read_needs
 from console.tui import keymap
 from console.tui.keep_record import keep_record
-from console.tui.places import pane_named, records_in, view_place
+from console.tui.places import analysis_of, pane_named, records_in, view_place
 from console.tui.plan_script import RUNBOOK, runbook_lines
 from widgets.row_table import BadQuery, parse_query
 
@@ -83,7 +84,8 @@ class Executor:
             go_to_time: shows another time of a record.
             ask_secret: prompts for a secret without echo; returns None if the operator cancels.
         """
-        self._app, self._session, self._navigator, self._editing = app, cluster.session, navigator, editing
+        self._app, self._cluster, self._session = app, cluster, cluster.session
+        self._navigator, self._editing = navigator, editing
         self._applying, self._operating, self._themes = applying, operating, themes
         self._message, self._go_to_time, self._ask = editing.message, go_to_time, ask_secret
         self._left_out: list[str] = []
@@ -156,6 +158,8 @@ class Executor:
                 self._show(answer(statement, session.snapshot, plan=session.plan, selected=selected), statement)
             case Records():
                 await self._records(statement)
+            case Analyze():
+                await self._analyze(statement)
             case ShowPlan(runbook=True):
                 lines = runbook_lines(session.plan, session.snapshot, session.context.settings)
                 self._show_text(RUNBOOK, lambda _width: lines)
@@ -253,6 +257,13 @@ class Executor:
 
         refuse_if_never(self._session.context)
         await self._navigator.goto(records_in(pane_named(keymap.TOPICS), statement))
+
+    async def _analyze(self, statement: Analyze) -> None:
+        from console.session.record_reading import refuse_if_never
+
+        refuse_if_never(self._session.context)
+        self._cluster.analyses().begin(statement)
+        await self._navigator.goto(analysis_of(pane_named(keymap.TOPICS), statement.topic))
 
     async def _show_history(self, entity: language_statements.Entity | None, text: str) -> None:
         try:

@@ -17,7 +17,7 @@ CONFIGS, TOPICS, TOPIC, BROKERS = "configs", "topics", "topic", "brokers"
 ENTITIES, QUOTAS, ACLS, GROUPS, GROUP, PLAN = "entities", "quotas", "acls", "groups", "group", "plan"
 HISTORY, DRIFT, USAGE, NOW, EVENTS = "history", "drift", "usage", "now", "events"
 QUORUM, FEATURES = "quorum", "features"
-RECORDS = "records"
+RECORDS, ANALYSIS = "records", "analysis"
 TRANSACTIONS = "transactions"
 TOKENS = "tokens"
 SCHEMAS = "schemas"
@@ -45,6 +45,7 @@ VIEWS = {
     DRIFT: ("Drift", DRIFT),
     USAGE: ("Usage", USAGE),
     RECORDS: ("Records", TOPICS),
+    ANALYSIS: ("What is in a topic", TOPICS),
     TRANSACTIONS: ("Transactions", TOPICS),
     TOKENS: ("Delegation tokens", ACLS),
     CONNECTORS: ("Connectors", TOPICS),
@@ -251,6 +252,16 @@ KEYS: tuple[Key, ...] = (
     _row_key("records", "v", "records", "The records of what is under the cursor", TOPICS, TOPIC, GROUP, rank=31),
     _row_key("whose", "a", "whose", "Who reads and writes the topic, and how sure that is", TOPICS, TOPIC, rank=34),
     _row_key("readers", "c", "consumers", "The groups that read the topic", TOPICS, TOPIC, rank=33),
+    _key(
+        "analyze",
+        "z",
+        "analyze",
+        "What is in the topic: keys, sizes, partitions, schemas, times; without an analysis, in the command bar",
+        TOPICS,
+        TOPIC,
+        ANALYSIS,
+        rank=39,
+    ),
     _key("newest", "n", "newest", "The newest records", RECORDS, rank=20),
     _key("oldest", "o", "oldest", "The oldest records", RECORDS, rank=21),
     _key("start-at", "f", "from…", "Records from an offset or a time on, in the command bar", RECORDS, rank=22),
@@ -277,7 +288,7 @@ KEYS: tuple[Key, ...] = (
     _row_key("editor", "E", "editor", "The record as JSON in $EDITOR, to read it there", RECORDS),
     _key("form", "t", "text/JSON/hex", "Show contents as text, JSON, hex, or by what they look like", RECORDS, rank=24),
     _key("isolation", "c", "committed", "With or without open and aborted transactions", RECORDS, rank=30),
-    _key("reveal", "s", "show", "Show the contents that this context hides, in this view", RECORDS),
+    _key("reveal", "s", "show", "Show the contents that this context hides, in this view", RECORDS, ANALYSIS),
     _row_change(
         "skip-record",
         "x",

@@ -12,6 +12,7 @@ from console.present.text import clean
 from console.tui import keymap
 
 if TYPE_CHECKING:
+    from console.language.verbs.analyze import Analyze
     from console.language.verbs.records import Records
 
 PANES = (
@@ -66,11 +67,13 @@ CONNECTOR_PARTS = (
 
 
 class Place(NamedTuple):
-    """A view and the number of its pane. about: the entity, group or records that it shows; None: the whole pane."""
+    """A view and the number of its pane. about: the entity, group, records or analysis that it shows; None: the whole
+    pane.
+    """
 
     view: str
     pane: int
-    about: ConfigResource | QuotaEntity | Records | str | None = None
+    about: ConfigResource | QuotaEntity | Records | Analyze | str | None = None
 
     @property
     def topic(self) -> str | None:
@@ -109,7 +112,9 @@ def title(place: Place) -> str:
     if isinstance(about, QuotaEntity):
         return quota_entity(about)
     if not isinstance(about, ConfigResource):
-        return record_title(about)
+        from console.language.verbs.analyze import Analyze
+
+        return f"analysis {clean(about.topic)}" if isinstance(about, Analyze) else record_title(about)
     return f"{resource_word(about.type)} {DEFAULT if about.is_default else clean(about.name)}"
 
 
@@ -138,6 +143,13 @@ def part_titled(place: Place, title: str) -> str | None:
 def records_in(place: Place, wanted: Records) -> Place:
     """Return the place of records, inside the pane of another place."""
     return Place(keymap.RECORDS, place.pane, wanted)
+
+
+def analysis_of(place: Place, topic: str) -> Place:
+    """Return the place of the analysis of a topic, inside the pane of another place."""
+    from console.language.verbs.analyze import Analyze
+
+    return Place(keymap.ANALYSIS, place.pane, Analyze(topic))
 
 
 def record_title(about: Records) -> str:

@@ -267,6 +267,7 @@ def _together(before: model.Progress, now: model.Progress) -> model.Progress:
         scanned=tuple(spans.values()),
         looked_at=before.looked_at + now.looked_at,
         of=max(before.of, before.looked_at + now.of),
+        done=before.done + now.done,
         bytes=before.bytes + now.bytes,
         found=before.found + now.found,
         seconds=before.seconds + now.seconds,

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from console.triage.symptoms import Poll
     from console.tui.past import Journal
     from console.tui.reading import Contact, Reading
+    from console.tui.topic_analyses import TopicAnalyses
     from console.tui.tour import Tour
 
 log = logging.getLogger(__name__)
@@ -432,7 +433,8 @@ class ShownCluster(NamedTuple):
     """The cluster as all views see it.
 
     reading: the session, and its reads. triage: the causes of problems. half_hour: the last half hour. changed: marks
-    of the changes since the operator's last refresh. lint: what stands wrong before it hurts.
+    of the changes since the operator's last refresh. lint: what stands wrong before it hurts. analyses: returns
+    the analyses of topics, created on first use.
     """
 
     reading: Reading
@@ -440,6 +442,7 @@ class ShownCluster(NamedTuple):
     half_hour: HalfHourWatch
     changed: Changed
     lint: LintWatch
+    analyses: Callable[[], TopicAnalyses]
 
     @property
     def session(self) -> Session:

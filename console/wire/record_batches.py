@@ -66,21 +66,18 @@ class Batch(NamedTuple):
     """One batch, or one message of an old set, with its records still encoded.
 
     base_offset, last_offset: from the header, which the checksum covers only in part; for a compressed old message both
-    are the offset of its last record. claimed: the number of records in the header. problem: the reason why it can't be
-    decoded; ``""`` if none is known. size: the bytes that max.message.bytes limits, 0 for an old message.
+    are the offset of its last record. problem: the reason why it can't be decoded; ``""`` if none is known.
     """
 
     base_offset: int
     last_offset: int
     facts: BatchFacts
     control: bool
-    claimed: int
     base_timestamp: int
     max_timestamp: int
     codec: int
     body: memoryview
     problem: str = ""
-    size: int = 0
 
     @property
     def aborts(self) -> bool:
@@ -149,6 +146,8 @@ def _batch(data: bytes, view: memoryview, at: int, end: int) -> Batch:
         bool(attributes & _APPEND_TIME),
         bool(attributes & _TRANSACTIONAL),
         magic,
+        end - at,
+        head.records,
     )
     problem = ""
     if crc32c(view[at + _CRC_FROM : end]) != head.crc:
@@ -160,19 +159,17 @@ def _batch(data: bytes, view: memoryview, at: int, end: int) -> Batch:
         base + max(head.last_offset_delta, 0),
         facts,
         bool(attributes & _CONTROL),
-        head.records,
         head.base_timestamp,
         head.max_timestamp,
         codec,
         view[at + HEADER.size : end],
         problem,
-        end - at,
     )
 
 
 def _damaged(base: int, last: int, magic: int, problem: str) -> Batch:
-    facts = BatchFacts(base, magic=magic)
-    return Batch(base, last, facts, False, 0, NO_TIMESTAMP, NO_TIMESTAMP, 0, memoryview(b""), problem)
+    facts = BatchFacts(base, magic=magic, claimed=0)
+    return Batch(base, last, facts, False, NO_TIMESTAMP, NO_TIMESTAMP, 0, memoryview(b""), problem)
 
 
 def _codec_name(codec: int) -> str:
@@ -211,7 +208,7 @@ def unpacked_records(batch: Batch, scratch: Scratch, topic: str, partition: int,
     """
     facts, last, size = batch.facts, batch.last_offset, scratch.end - scratch.GAP
     done = 0
-    if 0 <= batch.claimed * _LEAST_RECORD <= size:
+    if 0 <= facts.claimed * _LEAST_RECORD <= size:
         begin = scratch.GAP - HEADER.size
         scratch.data[begin : scratch.GAP] = _plain_header(batch, size)
         with memoryview(scratch.data)[begin : scratch.end] as whole:
@@ -250,7 +247,7 @@ def _plain_header(batch: Batch, size: int) -> bytes:
         facts.producer_id,
         facts.producer_epoch,
         facts.base_sequence,
-        batch.claimed,
+        facts.claimed,
     )
 
 
@@ -316,7 +313,7 @@ def _records(
     batch: Batch, body: bytes, topic: str, partition: int, start: int, is_over: Callable[[], bool], done: int = 0
 ) -> Iterator[Record]:
     """Yield records. done: the number of records at the start that were yielded before."""
-    count, facts, base = batch.claimed, batch.facts, batch.base_offset
+    facts, base, count = batch.facts, batch.base_offset, batch.facts.claimed
     if count < 0 or count * _LEAST_RECORD > len(body):
         raise BatchDamage(f"it claims {count:,} records in {len(body):,} bytes")
     last_delta = batch.last_offset - base
@@ -406,7 +403,7 @@ def _message(data: memoryview) -> Batch:
     body = data[at + head.size :]
     if codec and not problem:
         body, problem = _inner_set(body)
-    return Batch(offset, offset, facts, False, 1, timestamp, timestamp, codec, body, problem)
+    return Batch(offset, offset, facts, False, timestamp, timestamp, codec, body, problem)
 
 
 def _inner_set(body: memoryview) -> tuple[memoryview, str]:

@@ -38,6 +38,7 @@ from console.model.quota import QuotaEntity
 from console.model.schema_samples import SchemaSample
 from console.model.subjects import COMPATIBILITY, SchemaSource, SchemaVersion, Subject, subject_resource
 from console.model.tokens import DelegationToken
+from console.model.topic_analysis import Estimate, HeavyKey, PartitionCount, Times, TopicAnalysis
 from console.session.lint_reading import read_for_lint
 from console.session.session import Session
 from tests.support import connectors, worlds
@@ -297,6 +298,16 @@ _GIB = 1 << 30
 _SMALL = log_dirs(log_dir("/data", ("orders", 10**6)))
 
 
+def analyzed(**facts: object) -> Make:
+    """A topic that the session analyzed: 2,000 records."""
+    found = replace(TopicAnalysis("orders", NOW, records=2_000), **facts)
+    return lambda seen: with_parts(seen, analyses={found.topic: found})
+
+
+_HEAVY = HeavyKey(7, Estimate(1_200, 1_190, 1_200), 2)
+_FOUR = tuple(PartitionCount(number, 500, 5_000, 0) for number in range(4))
+
+
 class Case(NamedTuple):
     """A rule's clusters: it finds something on `bad`, about `subject`, and nothing on `good`."""
 
@@ -356,6 +367,19 @@ CASES: Mapping[str, Case] = {
     "retention-tiny": Case(
         topic("retention.ms", "1000"),
         both(topic("retention.ms", "1000"), topic("cleanup.policy", "compact")),
+        "topic orders",
+    ),
+    "hot-key": Case(
+        analyzed(heaviest=(_HEAVY,), partitions=_FOUR),
+        analyzed(heaviest=(_HEAVY,), partitions=_FOUR[:1]),
+        "topic orders",
+    ),
+    "keyless-under-compaction": Case(
+        both(topic("cleanup.policy", "compact"), analyzed(keyless=3)), analyzed(keyless=3), "topic orders"
+    ),
+    "times-ahead": Case(
+        analyzed(times=Times(ahead=2, furthest_ms=86_400_000)),
+        both(topic("retention.ms", "-1"), analyzed(times=Times(ahead=2, furthest_ms=86_400_000))),
         "topic orders",
     ),
     "compaction-never": Case(

@@ -41,6 +41,7 @@ ARGUMENTS = (
     ("transactions", "list"),
     ("transactions", "find-hanging", "--broker-id", "1"),
     ("topics", "--describe", "--topic", ABSENT),
+    ("analyze", ABSENT),
     ("compare", f"group:{ABSENT}", "group:neither"),
     ("connectors", "describe", "--connector", f"{ABSENT}/{ABSENT}"),
     ("snapshot",),

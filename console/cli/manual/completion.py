@@ -398,7 +398,7 @@ class _Line:
             made.add_argument("listed", nargs="?", choices=self.listed)
         if self.command:
             rest = made.add_argument("rest", nargs="*")
-            rest.completer = self._topics if self.command == "records" else SuppressCompleter()  # type: ignore[attr-defined]
+            rest.completer = self._topics if self.command in ("records", "analyze") else SuppressCompleter()  # type: ignore[attr-defined]
         return made
 
     def _topics(self, prefix: str, **_: Any) -> list[str]:

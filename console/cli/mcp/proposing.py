@@ -24,6 +24,7 @@ from console.language.grammar import parse, read
 from console.language.quoting import shell_line
 from console.language.statements import EditStatement, QueryStatement, Statement
 from console.language.verbs import kind_of
+from console.language.verbs.analyze import Analyze
 from console.language.verbs.records import Records
 from console.model.changes import Outcome
 from console.model.failure import Failure, sentences
@@ -160,7 +161,7 @@ def line_of_person(text: str, connection: Sequence[str]) -> str:
     reading = read(text) if len(text) <= LONGEST else None
     found = [each.statement for each in reading.statements if each.statement] if reading else []
     shown = bool(found) and reading is not None and not reading.errors
-    if not shown or not all(isinstance(each, EditStatement | QueryStatement | Records) for each in found):
+    if not shown or not all(isinstance(each, EditStatement | QueryStatement | Records | Analyze) for each in found):
         return shell_line("kac", *connection)
     lines = [_text_of(each) for each in found]
     if any(isinstance(each, EditStatement) for each in found):

@@ -16,6 +16,7 @@ from console.language.verbs import (
     abort,
     access,
     alter,
+    analyze,
     apply,
     cancel,
     check,
@@ -53,7 +54,7 @@ from console.language.verbs import (
     whose,
 )
 
-_LOOK = (show, listing, whose, effective, explain, records)
+_LOOK = (show, listing, whose, effective, explain, records, analyze)
 _CHANGE = (
     *(alter, unset, create, grow, delete, connector, reset, skip, clone),
     *(produce, access, scram, token, schema, abort, elect, cancel),

@@ -162,6 +162,7 @@ class TopicsView(BesideView[Topic]):
             self._listed.lags().topics,
             self.plan.staged,
             self.cluster.changed.version,
+            known.analyses,
         )
 
     async def read(self) -> None:
@@ -226,7 +227,17 @@ class TopicsView(BesideView[Topic]):
         return [
             [(clean(row.name), "")],
             *present_topics.topic_lines(shown, wrong, set_lines(target, self.snapshot, staged)),
+            *self._contents(row.name),
         ]
+
+    def _contents(self, topic: str) -> list[Line]:
+        """Return a line on the last analysis of a topic; none without one."""
+        facts = self.snapshot.analyses.get(topic)
+        if facts is None:
+            return []
+        from console.present.topic_analysis import analysis_line
+
+        return [[], [("Contents", "header")], [(analysis_line(facts), "")]]
 
     def target_of(self, row: Topic) -> ConfigResource:
         """Return the resource of the topic's configs."""
@@ -283,6 +294,14 @@ class TopicsView(BesideView[Topic]):
         topic = self.row()
         if topic is not None:
             await self._navigator.goto(records_in(self.place, Records((topic.name,))))
+
+    async def do_analyze(self) -> None:
+        """Show what is in the topic."""
+        from console.tui.panes.analysis import show_analysis
+
+        topic = self.row()
+        if topic is not None:
+            await show_analysis(self._tools, self.place, topic.name)
 
     def do_elect(self) -> None:
         """Stage the elections of preferred leaders in the marked topics, or in the topic under the cursor."""
@@ -401,6 +420,13 @@ class PartitionsView(OwnLinesView[present_topics.PartitionRow]):
         if row is not None:
             wanted = Records((self.place.topic or "",), row.partition.number)
             await self._navigator.goto(records_in(self.place, wanted))
+
+    async def do_analyze(self) -> None:
+        """Show what is in the topic."""
+        from console.tui.panes.analysis import show_analysis
+
+        if self.place.topic is not None:
+            await show_analysis(self._tools, self.place, self.place.topic)
 
     def do_readers(self) -> None:
         """Show the groups that read the topic."""

@@ -1,0 +1,156 @@
+"""``kac analyze`` of 2,000,000 records of a real broker beside DuckDB's counts of the same records, as kac exports
+them.
+
+``python -m benchmarks.analyze [--records 2000000] [--bootstrap ADDRESS]``. Counts have to be equal, and
+the numbers of the sketches within the bounds that they state; the time is compared with that of the export, which reads
+the same batches. With ``--bootstrap`` the topic that an earlier run left is used again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks import figures
+from benchmarks.records import PARTITIONS, broker, order
+
+TOPIC = "analyzed"
+HOT = 0.3
+"""The share of the records with the hot key."""
+KEYS = 200_000
+"""Other keys, at random."""
+MOST_TIME = 1.5
+"""Times of the export."""
+
+
+def fill(bootstrap: str, count: int) -> None:
+    """Write the records: a hot key, keys at random, nulls, headers on two of three, some out of order."""
+    from confluent_kafka import Producer
+    from confluent_kafka.admin import AdminClient
+    from confluent_kafka.cimpl import NewTopic
+
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result()
+    settings = {"compression.type": "lz4", "linger.ms": 50, "batch.size": 1_000_000, "acks": "all"}
+    producer = Producer({"bootstrap.servers": bootstrap, "queue.buffering.max.messages": 500_000, **settings})
+    draw, began = random.Random(46), round(time.time() * 1000) - count
+    for number in range(count):
+        key = b"hot" if draw.random() < HOT else b"key-%d" % draw.randrange(KEYS)
+        value = None if number % 50 == 0 else order(number)
+        headers: list[tuple[str, str | bytes | None]] = [("trace", b"1234")] if number % 3 else []
+        at = began + number - (5_000 if number % 1_000 == 0 else 0)
+        while True:
+            try:
+                producer.produce(TOPIC, value, None if number % 40 == 1 else key, timestamp=at, headers=headers)
+                break
+            except BufferError:
+                producer.poll(0.1)
+        if number % 1_000 == 0:
+            producer.poll(0)
+    producer.flush()
+
+
+def ran(bootstrap: str, *words: str) -> tuple[str, float]:
+    """What a command of kac prints, and its seconds as a whole process."""
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "console", words[0], "-b", bootstrap, *words[1:]]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return done.stdout, time.perf_counter() - began
+
+
+def counted(export: Path) -> dict[str, Any]:
+    """DuckDB's counts of the exported records, by the names of the analysis."""
+    import duckdb
+
+    kinds = {"partition": "INT", "offset": "BIGINT", "timestamp": "BIGINT", "headers": "JSON"}
+    kinds |= dict.fromkeys(("key", "value"), "VARCHAR")
+    base = duckdb.connect()
+
+    def rows(query: str) -> list[Any]:
+        return base.execute(query).fetchall()
+
+    base.execute(f"create table exported as select * from read_json('{export}', columns = {kinds})")
+    # KLL's sizes are those of bytes: the export's values are text of one byte a character.
+    sizes = "coalesce(length(value), 0) + coalesce(length(key), 0) + if(json_array_length(headers) > 0, 9, 0)"
+    earlier = 'partition by partition order by "offset" rows between unbounded preceding and 1 preceding'
+    late = f"select timestamp < max(timestamp) over ({earlier}) as late from exported"
+    ((records, nulls, keyless, headed, distinct),) = rows(
+        "select count(*), count(*) - count(value), count(*) - count(key), count_if(json_array_length(headers) > 0), "
+        "count(distinct key) from exported"
+    )
+    ((disordered,),) = rows(f"select count_if(late) from ({late})")
+    keys = rows("select key, count(*) from exported where key is not null group by 1")
+    partitions = rows("select partition, count(*) from exported group by 1 order by 1")
+    ranks = rows(f"select {sizes} as size, count(*) from exported group by 1 order by 1")
+    return {
+        "records": records,
+        "null_values": nulls,
+        "without_key": keyless,
+        "records_with_headers": headed,
+        "out_of_order": disordered,
+        "partitions": partitions,
+        "distinct": distinct,
+        "keys": dict(keys),
+        "sizes": ranks,
+    }
+
+
+def compare(found: dict[str, Any], real: dict[str, Any]) -> None:
+    """Report each number next to DuckDB's. Raises RuntimeError for one that is not as promised."""
+    count = real["records"]
+    equal = {
+        name: (found[name], real[name]) for name in ("records", "null_values", "without_key", "records_with_headers")
+    }
+    equal["out_of_order"] = found["times"]["out_of_order"], real["out_of_order"]
+    equal["partitions"] = [(each["partition"], each["records"]) for each in found["partitions"]], real["partitions"]
+    for name, (ours, its) in equal.items():
+        figures.report(f"equal: {name}", kac=ours, duckdb=its)
+        if ours != its:
+            raise RuntimeError(f"{name}: {ours} and {its}")
+    distinct = found["different_keys"]
+    figures.report("different keys", **distinct, duckdb=real["distinct"])
+    figures.report_ratio("error of different keys", abs(distinct["value"] / real["distinct"] - 1), 0.016)
+    for each in found["heaviest_keys"]:
+        its, bounds = real["keys"][each["key"]], each["records"]
+        figures.report(f"heaviest key {each['key']}", **bounds, duckdb=its)
+        if not bounds["low"] <= its <= bounds["high"]:
+            raise RuntimeError(f"{each['key']}: {its} is outside of {bounds}")
+    for name, rank in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)):
+        size = found["sizes"]["record"][name]
+        below = sum(number for its, number in real["sizes"] if its < size) / count
+        within = sum(number for its, number in real["sizes"] if its <= size) / count
+        error = max(0.0, below - rank, rank - within)
+        figures.report_ratio(f"error of the rank {name}", error, found["sizes"]["rank_error"])
+
+
+def main() -> None:
+    """Take the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, default=2_000_000)
+    parser.add_argument("--bootstrap", help="of a broker that an earlier run filled")
+    options = parser.parse_args()
+    figures.report("machine", **figures.load())
+    with broker(options.bootstrap) as bootstrap, tempfile.TemporaryDirectory() as folder:
+        if options.bootstrap is None:
+            fill(bootstrap, options.records)
+        export = Path(folder) / "exported.jsonl"
+        words = (TOPIC, "--from", "start", "--limit", "0", "--output", "jsonl", "--out", str(export))
+        _, exported = ran(bootstrap, "records", *words)
+        text, analyzed = ran(bootstrap, "analyze", TOPIC, "--output", "json")
+        found = json.loads(text)
+        if not found["whole"]:
+            raise RuntimeError("the analysis is not whole")
+        compare(found, counted(export))
+        figures.report("seconds", export=round(exported, 1), analyze=round(analyzed, 1))
+        figures.report_ratio("analyze / export", analyzed / exported, MOST_TIME)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""``analyze``: counts what is in a topic.
+
+analyze = "analyze" ["topic"] NAME {option}
+option  = "last" DURATION | "sample" N "%" | "rate" SIZE | "--reveal"
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from math import isfinite
+
+from console.language import arguments
+from console.language.quoting import quote
+from console.language.reader import Candidate, Expected, Reader, Role, What
+from console.language.statements import Statement
+from console.language.verb import LOOK, StatementKind, Verb
+from console.language.verbs.records import REVEAL
+from console.model.numbers import is_decimal
+from console.model.records import First, FromTime, Search
+from console.model.snapshot import Snapshot
+from console.plan.amounts import Unit, duration_text, parse_amount
+
+_SMALLEST = 0.0001
+"""The smallest sample, in percent."""
+
+
+class Analyze(Statement, frozen=True):
+    """``analyze``."""
+
+    topic: str
+    last_ms: int | None = None
+    """How far it looks back; None for all records."""
+    sample: float = 0.0
+    """The percentage of each partition's records to read; 0 for all."""
+    rate: int = 0
+    """Bytes a second to read at most; 0 for no limit."""
+    reveal: bool = False
+    """Whether to name keys and headers in a context that hides them also."""
+
+    def search(self, now: datetime) -> Search:
+        """Return the search for the records. now: the base of `last_ms`."""
+        since = self.since_ms(now)
+        start = First() if since is None else FromTime(since)
+        return Search((self.topic,), start=start, rate=self.rate, sample=self.sample % 100 / 100)
+
+    def since_ms(self, now: datetime) -> int | None:
+        """Return the time from which on it looks, in ms since 1970; None for all."""
+        return None if self.last_ms is None else max(0, int(now.timestamp() * 1000) - self.last_ms)
+
+
+def _parse(reader: Reader) -> Analyze:
+    reader.take_keyword("topic")
+    topic = arguments.named(reader, arguments.A_TOPIC)
+    given: dict[str, object] = {}
+    while (found := reader.take_keyword(*(each for each in _WORDS if each not in given))) is not None:
+        match found:
+            case "last":
+                given[found] = arguments.duration(reader)[0]
+            case "sample":
+                given[found] = _percentage(reader)
+            case "rate":
+                given[found] = _rate(reader)
+            case _:
+                given[found] = True
+    reader.finish()
+    return Analyze(topic, **{_WORDS[word]: value for word, value in given.items()})  # type: ignore[arg-type]  # by word
+
+
+_WORDS = {"last": "last_ms", "sample": "sample", "rate": "rate", REVEAL: "reveal"}
+"""The words of the options, and their fields."""
+
+
+def _samples(_snapshot: Snapshot) -> list[Candidate]:
+    return [Candidate(text) for text in ("0.1%", "1%", "10%")]
+
+
+def _percentage(reader: Reader) -> float:
+    word = reader.take(Expected(What.ARGUMENT, "a PERCENTAGE such as 1%", offers=_samples), Role.VALUE)
+    text = word.text.removesuffix("%")
+    share = float(text) if is_decimal(text) else 0.0
+    if not (isfinite(share) and _SMALLEST <= share <= 100):
+        reader.fail(f"expected a percentage from {_SMALLEST:g}% to 100%, not {reader.shown(word)}", word)
+    return share
+
+
+def _rates(_snapshot: Snapshot) -> list[Candidate]:
+    return [Candidate(text) for text in ("1MB/s", "10MB/s", "100MB/s")]
+
+
+def _rate(reader: Reader) -> int:
+    word = reader.take(Expected(What.ARGUMENT, "a RATE such as 10MB/s", offers=_rates), Role.VALUE)
+    try:
+        rate = parse_amount(word.text, Unit.BYTES_PER_SECOND)
+    except ValueError as error:
+        reader.fail(str(error), word)
+    if rate < 1:
+        reader.fail("a rate must be greater than 0", word)
+    return rate
+
+
+def _text(statement: Analyze) -> str:
+    words = ["analyze topic", quote(statement.topic)]
+    words += [f"last {duration_text(statement.last_ms)}"] if statement.last_ms is not None else []
+    words += [f"sample {statement.sample:.12g}%"] if statement.sample else []
+    words += [f"rate {statement.rate}B/s"] if statement.rate else []
+    words += [REVEAL] if statement.reveal else []
+    return " ".join(words)
+
+
+VERBS = (
+    Verb(
+        "analyze",
+        LOOK,
+        ("analyze topic NAME [last DURATION] [sample N%] [rate SIZE]",),
+        "What is in a topic: keys, sizes, partitions, compression, schemas, headers, times",
+        "Reads the records and counts them: nulls, sizes, codecs, different keys and the heaviest ones, how evenly the "
+        "partitions are filled, schemas and what does not decode, headers, gaps in time, times out of order or in the "
+        "future. sample reads evenly spread ranges of each partition, rate limits what is read from the brokers. Needs "
+        "the extra `analyze`. Where the context has records = 'hidden', keys and headers are not named without "
+        "--reveal; with 'never' nothing is read.",
+        (
+            "analyze topic orders",
+            "analyze topic orders last 1h",
+            "analyze topic orders sample 1% rate 10MB/s",
+        ),
+        parse=_parse,
+        statements=(StatementKind(statement=Analyze, text=_text),),
+    ),
+)

@@ -1,0 +1,149 @@
+"""What is in a topic: its analysis, while it runs and after it, as lines with bars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+
+from console.contexts.context import HIDDEN
+from console.language.unparse import unparse
+from console.language.verbs.analyze import Analyze
+from console.model.config import ConfigResource, topic_resource
+from console.present.failures import failure_text, wrapped
+from console.present.records import progress_text
+from console.present.text import Line, clean
+from console.present.topic_analysis import analysis_lines, stopped_line
+from console.session.record_reading import is_masked
+from console.tui import keymap
+from console.tui.panes.view import View
+from console.tui.places import Place, analysis_of
+from console.tui.screens import TextView
+from console.tui.tools import Tools
+from console.tui.topic_analyses import AnalysisRun
+
+
+class AnalysisView(View):
+    """The last analysis of a topic. It goes on in the background under other views."""
+
+    NAME = keymap.ANALYSIS
+
+    def __init__(self, tools: Tools) -> None:
+        self._text = TextView(self._lines)
+        super().__init__(tools.cluster, self._text)
+        self._navigator, self._editing, self._message = tools.navigator, tools.editing, tools.message
+        self._revealed = False
+
+    def compose(self) -> ComposeResult:
+        """Yield breadcrumbs and lines."""
+        yield self.where
+        yield self.lines
+
+    @property
+    def topic(self) -> str:
+        """The topic."""
+        about = self.place.about
+        return about.topic if isinstance(about, Analyze) else ""
+
+    @property
+    def run(self) -> AnalysisRun | None:
+        """The last analysis of the topic; None without one."""
+        return self.cluster.analyses().of(self.topic)
+
+    @property
+    def masked(self) -> bool:
+        """Whether keys and names of headers are hidden."""
+        run = self.run
+        return run is not None and not self._revealed and is_masked(self.session.context, run.statement)
+
+    def begin(self) -> None:
+        """Hide contents again."""
+        self._revealed = False
+
+    def inputs(self) -> tuple[object, ...]:
+        """Return the analysis and whether it runs."""
+        run = self.run
+        return run, run and run.found, run and run.problem, run is not None and run.is_running, self.masked
+
+    def draw(self) -> None:
+        """Make the lines again, and write the progress."""
+        self._text.remake()
+        self._message.write()
+
+    def _lines(self, width: int) -> Sequence[Line]:
+        run = self.run
+        if run is None:
+            return [[("not analyzed in this session: z begins", "muted")]]
+        if run.problem is not None:
+            return [[(each, "failed")] for each in wrapped(failure_text(run.problem), width).split("\n")]
+        if run.found is None:
+            return [[("reading the first records…", "muted")]]
+        return analysis_lines(run.found, width, masked=self.masked)
+
+    def crumbs(self) -> Line:
+        """Return the statement."""
+        run = self.run
+        return [(clean(unparse(run.statement) if run is not None else self.topic, 200), "strong")]
+
+    def status(self) -> Line:
+        """Return the time of the analysis, and whether contents are hidden."""
+        run = self.run
+        if run is None or run.found is None:
+            return []
+        line: Line = [(f"at {run.found.facts.at:%H:%M:%S} UTC", "muted")]
+        if self.masked:
+            line.append(("  hidden: s shows", "pending"))
+        elif self.session.context.mask:
+            line.append(("  fields masked", "pending"))
+        return line
+
+    def note(self) -> Line:
+        """Return the progress while it runs."""
+        run = self.run
+        if run is None or run.found is None or run.problem is not None:
+            return super().note()
+        progress = run.found.facts.progress
+        if run.is_running:
+            return [(f"{progress_text(progress, finds=False)}; Esc stops", "pending")]
+        return [(stopped_line(run.found.facts), "pending")] if progress.stopped else super().note()
+
+    def target(self) -> ConfigResource | None:
+        """Return the topic's configs."""
+        return topic_resource(self.topic) if self.topic else None
+
+    def copied(self) -> str:
+        """Return the lines."""
+        return self._text.text
+
+    async def do_back(self) -> None:
+        """Stop the analysis and keep what it counted; else go back as everywhere."""
+        run = self.run
+        if run is None or not run.stop():
+            await self._navigator.do_back()
+
+    def do_refresh(self) -> None:
+        """Analyze again with the same statement."""
+        run = self.run
+        self.cluster.analyses().begin(run.statement if run is not None else Analyze(self.topic))
+        self.redraw()
+
+    def do_analyze(self) -> None:
+        """Change the statement in the command bar."""
+        run = self.run
+        self._editing.begin(f"{unparse(run.statement if run is not None else Analyze(self.topic))} ")
+
+    def do_reveal(self) -> None:
+        """Show hidden contents, or hide them again."""
+        if self.session.context.records != HIDDEN:
+            self._message.say("nothing is hidden in this context", "muted")
+            return
+        self._revealed = not self._revealed
+        self.redraw()
+
+
+async def show_analysis(tools: Tools, place: Place, topic: str) -> None:
+    """Show the analysis of a topic; without one, begin the command that makes it: it may read a large topic."""
+    if tools.cluster.analyses().of(topic) is not None:
+        await tools.navigator.goto(analysis_of(place, topic))
+    else:
+        tools.editing.begin(f"{unparse(Analyze(topic))} ")

@@ -1,0 +1,107 @@
+"""The analyses of topics: each runs in the background, whatever view is shown, and its last result stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import aclosing
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from console.tui.reading import start
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+    from console.admin.record_search import Halt
+    from console.language.verbs.analyze import Analyze
+    from console.model.failure import Failure
+    from console.model.topic_analysis import Analysed
+    from console.session.record_reading import RecordReader
+    from console.session.snapshot_reader import Learned
+
+
+class AnalysisRun:
+    """One analysis.
+
+    Attributes:
+        statement: the statement that began it.
+        found: what was counted so far, with keys that may be shown; None before the first records.
+        problem: why it failed; None if it did not.
+        is_running: whether it still reads.
+    """
+
+    def __init__(self, statement: Analyze) -> None:
+        from console.admin.record_search import Halt
+
+        self.statement = statement
+        self.found: Analysed | None = None
+        self.problem: Failure | None = None
+        self.is_running = True
+        self.halt: Halt = Halt()
+
+    def stop(self) -> bool:
+        """End it soon, and keep what it counted. Return whether it ran."""
+        if not self.is_running:
+            return False
+        self.halt.ask()
+        return True
+
+
+class TopicAnalyses:
+    """The last analysis of each topic in this session."""
+
+    def __init__(
+        self,
+        app: App[Any],
+        reader: Callable[[], RecordReader],
+        learn: Callable[[Learned], None],
+        redraw: Callable[[], None],
+        tell: Callable[[str, str], None],
+    ) -> None:
+        """Create it.
+
+        Args:
+            app: runs the workers.
+            reader: returns the session's reader of records.
+            learn: keeps the counts in the session's snapshot.
+            redraw: redraws the visible view.
+            tell: shows a message to the operator, with its meaning.
+        """
+        self._app, self._reader, self._learn, self._redraw, self._tell = app, reader, learn, redraw, tell
+        self._runs: dict[str, AnalysisRun] = {}
+
+    def of(self, topic: str) -> AnalysisRun | None:
+        """Return the last analysis of a topic; None without one."""
+        return self._runs.get(topic)
+
+    def begin(self, statement: Analyze) -> None:
+        """Begin an analysis; one of the same topic that still runs ends."""
+        if (before := self._runs.get(statement.topic)) is not None:
+            before.stop()
+        run = self._runs[statement.topic] = AnalysisRun(statement)
+        start(self._app, partial(self._run, run), group="analyses", name="analyze")
+
+    async def _run(self, run: AnalysisRun) -> None:
+        from console.admin.errors import AdminError
+        from console.present.text import clean
+        from console.present.topic_analysis import whole_text
+        from console.session.snapshot_reader import WALL, Refused
+        from console.session.topic_analyzing import analyze, kept, with_shown_keys
+
+        reader, topic = self._reader(), run.statement.topic
+        try:
+            async with aclosing(analyze(reader, run.statement, WALL, run.halt)) as results:
+                async for found in results:
+                    run.found = await with_shown_keys(reader, found)
+                    self._redraw()
+        except (AdminError, Refused) as error:
+            run.problem = error.failure
+        finally:
+            run.is_running = False
+        if self._runs[topic] is not run:
+            return
+        if run.found is not None and run.found.facts.records:
+            self._learn(kept(run.found))
+        self._redraw()
+        if run.problem is None and run.found is not None:
+            self._tell(f"analysis of {clean(topic, 80)}: {whole_text(run.found.facts)}", "")
