@@ -20,6 +20,14 @@ _VARIES = re.compile(r"\d+|@[0-9a-f]{6,}")
 """The parts of a reason that differ between tasks of one trouble: numbers, and addresses of objects."""
 
 
+OF_RECORDS = re.compile(
+    r"DataException|Serialization|[Dd]eserializ|[Cc]onver[ts]|[Ss]chema|Avro|Protobuf|JsonParse|NumberFormat|ClassCast|"
+    r"[Uu]nknown (field|column)|[Nn]o such field|[Mm]issing (required )?(field|column)|[Cc]olumn .*does not exist"
+)
+"""Reasons that are about the records that a connector reads or writes."""
+_TOLERABLE = "Tolerance exceeded in error handler"
+"""The trace of a record that a converter or a transform of a connector refused."""
+
 AUTHENTICATION, AUTHORIZATION = "AuthenticationException", "Authoriz"
 """Parts of traces: a refused login (SaslAuthenticationException), and a missing right (TopicAuthorizationException)."""
 
@@ -103,9 +111,24 @@ def trace_of(clusters: Mapping[str, ConnectCluster], name: str, task: int | None
     return next((each.trace for each in known.tasks if each.number == task), "")
 
 
-def names(trace: str, topic: str) -> bool:
-    """Return whether a trace names a topic, as a word of its own."""
-    return re.search(rf"(?<![\w.-]){re.escape(topic)}(?![\w-]|\.\w)", trace) is not None
+def names(trace: str, name: str) -> bool:
+    """Return whether a trace names a topic or a subject, as a word of its own."""
+    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)", trace) is not None
+
+
+def is_tolerable(trace: str) -> bool:
+    """Return whether a sink with errors.tolerance=all leaves out the record by which it failed: its converters and
+    transforms refused it. What fails as it is written to the system behind the sink is not left out.
+    """
+    return _TOLERABLE in trace
+
+
+def is_of_records(trace: str) -> bool:
+    """Return whether a trace is about the records: its reason says so, or a converter or a transform had an error of
+    Java's own, which no other system has.
+    """
+    reason = connect.cause_line(trace)
+    return OF_RECORDS.search(reason) is not None or (is_tolerable(trace) and reason.startswith("java.lang."))
 
 
 def likeness(reason: str) -> str:

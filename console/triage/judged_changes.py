@@ -22,6 +22,7 @@ from console.model.config import ConfigResource, entry_in, is_override
 from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
+from console.model.subjects import Subject, SubjectTarget
 from console.model.topic_readers import TopicReaders
 from console.plan import edits
 from console.plan.rack_risks import moved_rack, racks
@@ -148,6 +149,8 @@ def changes_after(
     recent = (_as_it_is(each, new) for each in known if each.at > now.at - KEPT)
     kept = {each.place: each for each in recent if not _is_gone(each, new)}
     for one in made:
+        if _takes_back_schema(one, known, new):
+            continue
         earlier = kept.pop(one.place, None)
         if earlier is None:
             kept[one.place] = one
@@ -170,8 +173,8 @@ def _differences(old: Snapshot, new: Snapshot) -> Iterator[triage_events.Differe
             again.add(place.about)
         elif place.about in again:
             continue  # the new topic has a number of partitions of its own
-        if place.kind is triage_events.Kind.TOPIC and each.was is None:
-            continue  # a new topic harms no client
+        if place.kind in (triage_events.Kind.TOPIC, triage_events.Kind.SCHEMA) and each.was is None:
+            continue  # a new topic, or the first schema of a subject, harms no client
         if place.kind is triage_events.Kind.CONFIG and not _is_dynamic(place, old, new):
             continue  # brokers read their file when they start
         yield each
@@ -204,6 +207,10 @@ def _without_topics(change: JudgedChange, renewed: Collection[str]) -> JudgedCha
 
 def _as_it_is(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
     """Return a change as it is now: offsets that a group has reached again are no change any more."""
+    about = change.place.about
+    if isinstance(about, SubjectTarget) and not about.version:
+        versions = new_versions(change, snapshot.schemas.get(about.name))
+        return replace(change, became=f"version {versions[-1]}") if versions else change
     if not change.offsets:
         return _made_again(change, snapshot)
     assert isinstance(change.place.about, changes.GroupTarget)
@@ -245,9 +252,49 @@ def _made_again(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
     return replace(change, place=place._replace(key=triage_events.ID), became=topic.topic_id or "", at=change.at)
 
 
+def _former(change: JudgedChange) -> int:
+    """Return the newest version before versions were registered."""
+    return int((change.was or "").removeprefix("version "))
+
+
+def new_versions(change: JudgedChange, subject: Subject | None) -> tuple[int, ...]:
+    """Return the versions that were registered and are not deleted."""
+    return tuple(each.number for each in (subject.live if subject is not None else ()) if each.number > _former(change))
+
+
+def _is_there_again(number: int, subject: Subject | None) -> bool:
+    """Return whether a schema of a deleted version is registered: undeleted, it has its id and another number."""
+    deleted = subject.version(number) if subject is not None else None
+    if subject is None or deleted is None:
+        return False
+    return any(each.number == number or (each.id and each.id == deleted.id) for each in subject.live)
+
+
+def _takes_back_schema(made: JudgedChange, known: Iterable[JudgedChange], snapshot: Snapshot) -> bool:
+    """Return whether a change deletes what a known one registered, or registers what a known one deleted."""
+    about = made.place.about
+    if not isinstance(about, SubjectTarget):
+        return False
+    subject = snapshot.schemas.get(about.name)
+    for each in known:
+        other = each.place.about
+        if not isinstance(other, SubjectTarget) or other.name != about.name:
+            continue
+        if about.version and not other.version and about.version > _former(each):
+            return True
+        if other.version and not about.version and _is_there_again(other.version, subject):
+            return True
+    return False
+
+
 def _is_gone(change: JudgedChange, snapshot: Snapshot) -> bool:
-    """Return whether the topic of a change is gone, or the group has reached its offsets again."""
+    """Return whether the topic of a change is gone, the group has reached its offsets again, or the subject has its
+    former versions again.
+    """
     about = change.place.about
+    if isinstance(about, SubjectTarget):
+        subject = snapshot.schemas.get(about.name)
+        return _is_there_again(about.version, subject) if about.version else not new_versions(change, subject)
     if _is_of_offsets(change.place):
         return not change.offsets
     if isinstance(about, changes.TopicTarget):

@@ -16,6 +16,7 @@ from console.model.inheritance import AUTO_CREATE, is_made_on_request, values_of
 from console.model.numbers import first_few, long_number, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
+from console.model.subjects import COMPATIBILITY, NONE, SubjectTarget, level_of
 from console.plan import risk_rules
 from console.plan.edits import CommitOffset
 from console.plan.topic_risks import moved_groups
@@ -24,12 +25,13 @@ from console.triage import symptoms as triage_symptoms
 from console.triage.changed_places import changed_place
 from console.triage.config_changes import HIDDEN
 from console.triage.connectors import trace_of
-from console.triage.dependencies import changed_entity, near
+from console.triage.dependencies import SCHEMA_CONFIGS, SCHEMAS, Entity, changed_entity, near, topics_with
 from console.triage.events import ADDRESS, ID, PARTITIONS, Kind, Place
 from console.triage.facts import Author, ChangeKey
 from console.triage.judged_changes import KEPT, JudgedChange
 from console.triage.observations import Interval, Observations
 from console.triage.remembered import remembered_by
+from console.triage.schema_changes import way_back as schema_way_back
 from console.triage.silence import fell_silent
 
 BEFORE = timedelta(minutes=5)
@@ -137,11 +139,21 @@ EXPIRES = "offsets.retention.minutes"
 COUNT = "num.partitions"
 """The partitions of a topic that brokers create for a client that asks for it."""
 
-_Owner = tuple[object, datetime]
+_Owner = tuple[object, datetime | None]
 
 
 def _owner(change: JudgedChange) -> _Owner:
-    return change.place.about, change.at
+    """Return the owner of a change and its time. The changes of a schema's subject belong together at any time: a level
+    that lets a version in, and the version.
+    """
+    schema = _schema_of(change)
+    return (schema, None) if schema is not None else (change.place.about, change.at)
+
+
+def _schema_of(change: JudgedChange) -> Entity | None:
+    """Return the subject whose versions or configs changed; None for other changes."""
+    entity = changed_entity(change.place.about)
+    return Entity(SCHEMAS, entity.name) if entity is not None and entity.sort in (SCHEMAS, SCHEMA_CONFIGS) else None
 
 
 def _has_risk(change: JudgedChange) -> bool:
@@ -235,6 +247,9 @@ def _with_effects(
     groups = dict.fromkeys(each for part in parts for each in lost.get(id(part), ()))
     effects = (hits if found else {}, silent, lost)
     with_effect = [each for each in parts if any(id(each) in some for some in effects)]
+    with_effect.sort(
+        key=lambda each: each.place.kind is Kind.CONFIG
+    )  # a version says more than the level that let it in
     return _Made(
         tuple(with_effect or parts),
         tuple(found),
@@ -252,7 +267,7 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
     match place.kind:
         case Kind.CONFIG if _connects(change):
             return _READERS
-        case Kind.CONFIG if _is_of_connector(change):
+        case Kind.CONFIG | Kind.SCHEMA if _is_of_connector(change) or _schema_of(change) is not None:
             return _FAILURES
         case Kind.CONFIG | Kind.QUOTA:
             return frozenset() if _lets_go(change) else _EFFECTS.get(place.key, frozenset())
@@ -310,9 +325,9 @@ class _Candidate(NamedTuple):
 
 
 def _candidate(change: JudgedChange) -> _Candidate:
-    # Clients notice a deleted credential once they have to log in again; offsets that were set last until they are
-    # reached.
-    lasts = KEPT if change.offsets or change.place.kind is Kind.SCRAM else BEFORE
+    # Clients notice a deleted credential once they have to log in again, and a schema with the first record of it;
+    # offsets that were set last until they are reached.
+    lasts = KEPT if change.offsets or change.place.kind is Kind.SCRAM or _schema_of(change) is not None else BEFORE
     first = change.after - _READ_LATER
     return _Candidate(change, _effects_of(change), _near(change), first, change.at + lasts, of_vacant=_connects(change))
 
@@ -480,7 +495,7 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
             ),
         ),
         predicted=tuple([each.predicted for each in made.hit]),
-        next=cause.given(_way_back(made, observations)),
+        next=tuple(_ways_back(made, observations)),
         beside=beside,
         fills=not made.by_rule,
         yields=not made.has_effect,
@@ -515,9 +530,21 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
         which = f" task {subject.task}" if subject.task is not None else ""
         reason = cause_line(trace_of(snapshot.connect, name, subject.task)) or "its worker gives no reason"
         yield cause.Evidence(f"connector {name}{which} is FAILED: {reason}", "GET /connectors?expand=status")
+    if (schema := _schema_of(made.parts[0])) is not None:
+        yield from _why_of_schema(schema.name, snapshot)
     if _made_by_request(made.parts[0], snapshot):
         yield cause.Evidence(
             f"{AUTO_CREATE} is true, and it has the number of partitions of {COUNT}", "DescribeConfigs"
+        )
+
+
+def _why_of_schema(name: str, snapshot: Snapshot) -> Iterator[cause.Evidence]:
+    topics = topics_with(name, snapshot)
+    if topics:
+        yield cause.Evidence(f"topic {first_few(topics, MOST_NAMED)} uses schema {name} by its name", "GET /subjects")
+    if level_of(snapshot.configs, name) == NONE:
+        yield cause.Evidence(
+            f"its {COMPATIBILITY} is NONE: the registry compares no version with another", "GET /config"
         )
 
 
@@ -554,7 +581,7 @@ def _is_of_connector(change: JudgedChange) -> bool:
 
 
 def _is_exact(change: JudgedChange) -> bool:
-    return change.place.kind in _EXACT or _is_of_connector(change)
+    return change.place.kind in _EXACT or _is_of_connector(change) or _schema_of(change) is not None
 
 
 def _author(change: JudgedChange, authors: Mapping[ChangeKey, Author]) -> Author | None:
@@ -576,10 +603,13 @@ _SOURCES = {
     Kind.BROKER: "DescribeCluster, two looks",
     Kind.FEATURE: "ApiVersions, two looks",
     Kind.VOTER: "DescribeQuorum, two looks",
+    Kind.SCHEMA: "GET /subjects, two looks",
 }
 
 
 def _source(change: JudgedChange) -> str:
+    if change.place.kind is Kind.CONFIG and _schema_of(change) is not None:
+        return "GET /config, two looks"
     return "GET /connectors, two looks" if _is_of_connector(change) else _SOURCES[change.place.kind]
 
 
@@ -595,7 +625,8 @@ def _effect(made: _Made, standing: Sequence[str]) -> str:
         return f"{what}, and nothing is written to {first_few(list(made.silent), MOST_NAMED)} since"
     if made.connectors:
         failed = [f"connector {name}" for name in made.connectors]
-        return f"{what} right before {first_few(failed, MOST_NAMED)} failed"
+        when = "right before" if _schema_of(first) is None else "before"
+        return f"{what} {when} {first_few(failed, MOST_NAMED)} failed"
     if made.groups:
         return f"{what} right before {first_few([f'group {name}' for name in made.groups], MOST_NAMED)} fell behind"
     if any(each.symptom.name == triage_symptoms.BROKER_SILENT for each in made.hit):
@@ -614,6 +645,10 @@ def _short(change: JudgedChange) -> str:
             return "deleted"
         case Kind.TOPIC:
             return f"grown from {change.was} to {change.became} partitions"
+        case Kind.SCHEMA if isinstance(change.place.about, SubjectTarget) and change.place.about.version:
+            return f"version {change.place.about.version} deleted"
+        case Kind.SCHEMA:
+            return f"{change.became} registered"
         case Kind.SCRAM:
             return "credential deleted" if change.became is None else "credential set"
         case Kind.ACL:
@@ -659,6 +694,15 @@ def _shown(value: str | None, held: str | None) -> str:
     if value is None:
         return f"not set ({held} applied)" if held else "not set"
     return "hidden" if value == HIDDEN else value or "empty"
+
+
+def _ways_back(made: _Made, observations: Observations) -> Iterator[cause.Next]:
+    schema = _schema_of(made.parts[0])
+    if schema is not None:
+        failed = {each.connector: each.task for hit in made.hit if (each := hit.symptom.subject).connector is not None}
+        yield from schema_way_back(schema.name, made.parts, failed, observations.last.snapshot)
+    elif (step := _way_back(made, observations)) is not None:
+        yield step
 
 
 def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
@@ -724,7 +768,7 @@ CAUSES = (
     cause.CauseRule(
         "changed-lately",
         _changed,
-        reads="configs, quotas, ACLs, credentials and topics over time; the rules of plans",
+        reads="configs, quotas, ACLs, credentials, topics and schemas over time; the rules of plans",
         takes=(
             "certain if a rule names a risk; likely if producers stopped, or the topic was made again; else possible"
         ),

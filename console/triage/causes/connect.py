@@ -52,7 +52,7 @@ _ADVICE: Sequence[tuple[re.Pattern[str], str]] = (
         "allow larger records: max.message.bytes of the topic, and producer.override.max.request.size of the connector",
     ),
     (
-        re.compile(r"DataException|SerializationException|[Dd]eserializ|[Cc]onvert|[Ss]chema|JsonParse|NumberFormat"),
+        connectors.OF_RECORDS,
         "look at the record that the reason names, and at who writes such records; with errors.tolerance=all and "
         "errors.deadletterqueue.topic.name a sink leaves them out and keeps them",
     ),
