@@ -5,12 +5,13 @@ Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from console.model import connect
 from console.model.config import ConfigResource, ConfigSet
 from console.model.connect import FAILED, UNASSIGNED, ConnectCluster, Connector, Worker
+from console.model.snapshot import Snapshot
 from console.triage.remembered import remembered
 
 UNREACHABLE = "UNREACHABLE"
@@ -82,6 +83,14 @@ def sinks(clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResourc
         if each.connector.kind == connect.SINK:
             found.setdefault(connect.sink_group(each.connector.name, each.config), each)
     return found
+
+
+def groups_of(snapshot: Snapshot, names: Iterable[str]) -> Iterator[str]:
+    """Yield the groups of the sinks among connectors. names: kac's."""
+    wanted = frozenset(names)
+    if wanted:
+        found = sinks(snapshot.connect, snapshot.configs)
+        yield from (group for group, each in found.items() if each.name in wanted)
 
 
 @remembered

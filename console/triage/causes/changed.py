@@ -24,7 +24,7 @@ from console.triage import cause
 from console.triage import symptoms as triage_symptoms
 from console.triage.changed_places import changed_place
 from console.triage.config_changes import HIDDEN
-from console.triage.connectors import trace_of
+from console.triage.connectors import groups_of, trace_of
 from console.triage.dependencies import SCHEMA_CONFIGS, SCHEMAS, Entity, changed_entity, near, topics_with
 from console.triage.events import ADDRESS, ID, PARTITIONS, Kind, Place
 from console.triage.facts import Author, ChangeKey
@@ -220,6 +220,20 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
         made = _with_effects(parts, hits, silent, lost)
         if made.has_effect or _stands(made, observations):
             yield _claim(made, observations)
+
+
+def blamed(observations: Observations) -> Mapping[triage_symptoms.Key, object]:
+    """Return the failures of connectors that a change explains by a rule, each with the owner of the change."""
+    judged = observations.past.judged
+    if not judged:
+        return {}
+    hits = _hits(observations.seen, observations.intervals, judged, observations)
+    return {
+        (hit.symptom.name, hit.symptom.subject): _owner(change)
+        for change in judged
+        for hit in hits.get(id(change), ())
+        if hit.by_rule and hit.symptom.subject.connector is not None
+    }
 
 
 def _stands(made: _Made, observations: Observations) -> bool:
@@ -494,7 +508,10 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
                 if author is not None
             ),
         ),
-        predicted=tuple([each.predicted for each in made.hit]),
+        predicted=(
+            *(each.predicted for each in made.hit),
+            *cause.predict_groups(groups_of(observations.last.snapshot, made.connectors)),
+        ),
         next=tuple(_ways_back(made, observations)),
         beside=beside,
         fills=not made.by_rule,
