@@ -26,6 +26,8 @@ OF_RECORDS = re.compile(
     r"[Uu]nknown (field|column)|[Nn]o such field|[Mm]issing (required )?(field|column)|[Cc]olumn .*does not exist"
 )
 """Reasons that are about the records that a connector reads or writes."""
+_MISSING = re.compile(r"\b4040[1-3]\b|[Nn]ot ?[Ff]ound|No (artifact|schema|version)")
+"""What traces say of a schema that the registry does not have."""
 _TOLERABLE = "Tolerance exceeded in error handler"
 """The trace of a record that a converter or a transform of a connector refused."""
 
@@ -130,6 +132,11 @@ def is_tolerable(trace: str) -> bool:
     transforms refused it. What fails as it is written to the system behind the sink is not left out.
     """
     return _TOLERABLE in trace
+
+
+def misses_schema(trace: str) -> bool:
+    """Return whether the reason of a trace is a schema that the registry does not have."""
+    return _MISSING.search(connect.cause_line(trace)) is not None
 
 
 def is_of_records(trace: str) -> bool:

@@ -7,19 +7,17 @@ failed at such a record fails there again, unless it leaves the record out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from console.model import connect
 from console.model.config import ConfigResource
-from console.model.numbers import first_few, plural
+from console.model.numbers import commas, first_few, plural
 from console.model.snapshot import Snapshot
-from console.model.subjects import SubjectTarget
 from console.model.topic_use import matches
 from console.plan import edits
 from console.triage import cause
 from console.triage.connectors import is_tolerable, topics_of, trace_of
 from console.triage.dependencies import topics_with
-from console.triage.judged_changes import JudgedChange, new_versions
+from console.triage.judged_changes import JudgedChange, Versions
 
 _REPLICATION = "errors.deadletterqueue.topic.replication.factor"
 _HEADERS = "errors.deadletterqueue.context.headers.enable"
@@ -27,14 +25,7 @@ _REPLICAS = 3
 """The replicas of a topic of dead letters that a worker makes, unless the config has another number."""
 _LONGEST_TOPIC = 249
 MOST_NAMED = 3
-
-
-class _Versions(NamedTuple):
-    """The versions of a subject that were registered, that were deleted, and that the registry does not show again."""
-
-    new: tuple[int, ...]
-    deleted: tuple[int, ...]
-    lost: tuple[int, ...]
+_NONE = Versions((), (), ())
 
 
 def way_back(
@@ -47,21 +38,24 @@ def way_back(
         changed: its changes.
         failed: kac's names of connectors, each with the number of a failed task; None for the connector itself.
     """
-    versions = _versions(name, changed, snapshot)
-    kept = {each: _leaves_out(each, name, task, snapshot) for each, task in failed.items()} if versions.new else {}
+    versions = next((each.versions for each in changed if each.versions is not None), _NONE)
+    deleted = [each for each in versions.deleted if _is_shown(name, each, snapshot)]
+    lost = [each for each in versions.deleted if each not in deleted]
+    new = versions.registered
+    kept = {each: _leaves_out(each, name, task, snapshot) for each, task in failed.items()} if new else {}
     leaving = [each for each, staged in kept.items() if staged]
     stuck = [each for each, staged in kept.items() if not staged and _is_sink(each, snapshot)]
-    starts = [each for each in failed if each not in stuck and not versions.lost]
+    starts = [each for each in failed if each not in stuck and not lost]
     back = (
         *(edit for each in changed for edit in each.back),
-        *(edits.DropSchema(name, number) for number in versions.new),
-        *(edits.RestoreSchema(name, number) for number in versions.deleted),
+        *(edits.DropSchema(name, number) for number in new),
+        *(edits.RestoreSchema(name, number) for number in deleted),
         *(edit for each in leaving for edit in kept[each]),
         *(edits.RestartConnector(each, only_failed=True, tasks=True) for each in starts),
     )
     if back:
         yield cause.Next(_what(leaving, starts), edits=back)
-    if versions.new:
+    if new:
         yield cause.Next(
             "have its writers use the former version: one that knows the id of the new one goes on with it"
         )
@@ -75,27 +69,18 @@ def way_back(
             f"the records of the new version stay in the topic: {first_few(stuck, MOST_NAMED)} fails at them again. "
             "Stop it, reset its offsets behind them, and resume it"
         )
-    if versions.lost:
-        numbers = ", ".join(map(str, versions.lost))
+    if lost:
         yield cause.Next(
-            f"register version {numbers} again from a file (schema {name} @FILE), then restart what failed: the "
+            f"register version {commas(lost)} again from a file (schema {name} @FILE), then restart what failed: the "
             "registry does not show it any more, and records that name its former id stay unreadable"
         )
 
 
-def _versions(name: str, changed: Sequence[JudgedChange], snapshot: Snapshot) -> _Versions:
+def _is_shown(name: str, number: int, snapshot: Snapshot) -> bool:
+    """Return whether the registry shows a deleted version, so that it can be registered again."""
     subject = snapshot.schemas.get(name)
-    new: tuple[int, ...] = ()
-    deleted: list[int] = []
-    lost: list[int] = []
-    for each in changed:
-        about = each.place.about
-        if isinstance(about, SubjectTarget) and about.version:
-            known = subject.version(about.version) if subject is not None else None
-            (deleted if known is not None and known.id else lost).append(about.version)
-        elif isinstance(about, SubjectTarget):
-            new = new_versions(each, subject)
-    return _Versions(new, tuple(deleted), tuple(lost))
+    version = subject.version(number) if subject is not None else None
+    return version is not None and version.id > 0
 
 
 def _what(leaving: Sequence[str], starts: Sequence[str]) -> str:

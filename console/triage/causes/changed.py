@@ -13,7 +13,7 @@ from console.model.config import ConfigResource, topic_resource
 from console.model.connect import cause_line
 from console.model.coordinators import OFFSETS
 from console.model.inheritance import AUTO_CREATE, is_made_on_request, values_of_brokers
-from console.model.numbers import first_few, long_number, plural, time_of_day
+from console.model.numbers import commas, first_few, long_number, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.model.subjects import COMPATIBILITY, NONE, SubjectTarget, level_of
@@ -24,11 +24,11 @@ from console.triage import cause
 from console.triage import symptoms as triage_symptoms
 from console.triage.changed_places import changed_place
 from console.triage.config_changes import HIDDEN
-from console.triage.connectors import groups_of, trace_of
+from console.triage.connectors import groups_of, misses_schema, trace_of
 from console.triage.dependencies import SCHEMA_CONFIGS, SCHEMAS, Entity, changed_entity, near, topics_with
 from console.triage.events import ADDRESS, ID, PARTITIONS, Kind, Place
 from console.triage.facts import Author, ChangeKey
-from console.triage.judged_changes import KEPT, JudgedChange
+from console.triage.judged_changes import KEPT, JudgedChange, Versions
 from console.triage.observations import Interval, Observations
 from console.triage.remembered import remembered_by
 from console.triage.schema_changes import way_back as schema_way_back
@@ -373,7 +373,8 @@ def _hits(
                 continue
             group = observations.last.snapshot.groups.get(symptom.subject.group or "")
             is_vacant = group is not None and group.is_vacant
-            best = _best(symptom, since, is_vacant, near(symptom, observations.last.snapshot, changed))
+            some = _by_trace(symptom, observations.last.snapshot, near(symptom, observations.last.snapshot, changed))
+            best = _best(symptom, since, is_vacant, some)
             if best is None:
                 continue
             predicted = cause.Prediction(frozenset({name}), symptom.subject)
@@ -382,6 +383,22 @@ def _hits(
                 if one is best or name in one.by_rule:
                     found.setdefault(id(one.change), []).append(_Hit(symptom, name in one.by_rule, predicted))
     return found
+
+
+def _by_trace(
+    symptom: triage_symptoms.Symptom, snapshot: Snapshot, some: Iterable[tuple[int, Sequence[_Candidate]]]
+) -> Iterator[tuple[int, Sequence[_Candidate]]]:
+    """Yield changes, without deletions of schemas whose absence a connector's trace does not name: the ids of deleted
+    versions still decode records.
+    """
+    subject = symptom.subject
+    if subject.connector is None:
+        yield from some
+        return
+    is_missing = misses_schema(trace_of(snapshot.connect, subject.connector, subject.task))
+    for distance, mine in some:
+        found = [each for each in mine if (seen := each.change.versions) is None or seen.registered or is_missing]
+        yield distance, found
 
 
 def _best(
@@ -607,6 +624,10 @@ def _author(change: JudgedChange, authors: Mapping[ChangeKey, Author]) -> Author
         targets = ((changes.GroupOffsetTarget(about.name, *where), now) for where, (_, now) in change.offsets.items())
         found = (authors.get((target, "", str(now) if now >= 0 else None)) for target, now in targets)
         return next((each for each in found if each is not None), None)
+    if isinstance(about, SubjectTarget) and change.versions is not None:
+        new = (((SubjectTarget(about.name, 0), "", f"version {number}")) for number in change.versions.registered)
+        gone = (((SubjectTarget(about.name, number), "", None)) for number in change.versions.deleted)
+        return next((each for key in (*new, *gone) if (each := authors.get(key)) is not None), None)
     return authors.get((about, change.place.key, change.became))
 
 
@@ -662,10 +683,8 @@ def _short(change: JudgedChange) -> str:
             return "deleted"
         case Kind.TOPIC:
             return f"grown from {change.was} to {change.became} partitions"
-        case Kind.SCHEMA if isinstance(change.place.about, SubjectTarget) and change.place.about.version:
-            return f"version {change.place.about.version} deleted"
-        case Kind.SCHEMA:
-            return f"{change.became} registered"
+        case Kind.SCHEMA if change.versions is not None:
+            return _short_versions(change.versions)
         case Kind.SCRAM:
             return "credential deleted" if change.became is None else "credential set"
         case Kind.ACL:
@@ -679,6 +698,11 @@ def _short(change: JudgedChange) -> str:
         case Kind.FEATURE:
             return f"level changed from {change.was or 'off'} to {change.became or 'off'}"
     return f"{change.place.key} changed"
+
+
+def _short_versions(versions: Versions) -> str:
+    done = ((versions.registered, "registered"), (versions.deleted, "deleted"))
+    return " and ".join(f"version {commas(numbers)} {what}" for numbers, what in done if numbers)
 
 
 def _short_offsets(change: JudgedChange) -> str:
