@@ -20,12 +20,11 @@ from console.model.subjects import COMPATIBILITY, NONE, SubjectTarget, level_of
 from console.plan import risk_rules
 from console.plan.edits import CommitOffset
 from console.plan.topic_risks import moved_groups
-from console.triage import cause
+from console.triage import cause, dependencies
 from console.triage import symptoms as triage_symptoms
 from console.triage.changed_places import changed_place
 from console.triage.config_changes import HIDDEN
 from console.triage.connectors import groups_of, misses_schema, trace_of
-from console.triage.dependencies import SCHEMA_CONFIGS, SCHEMAS, Entity, changed_entity, near, topics_with
 from console.triage.events import ADDRESS, ID, PARTITIONS, Kind, Place
 from console.triage.facts import Author, ChangeKey
 from console.triage.judged_changes import KEPT, JudgedChange, Versions
@@ -150,10 +149,12 @@ def _owner(change: JudgedChange) -> _Owner:
     return (schema, None) if schema is not None else (change.place.about, change.at)
 
 
-def _schema_of(change: JudgedChange) -> Entity | None:
+def _schema_of(change: JudgedChange) -> dependencies.Entity | None:
     """Return the subject whose versions or configs changed; None for other changes."""
-    entity = changed_entity(change.place.about)
-    return Entity(SCHEMAS, entity.name) if entity is not None and entity.sort in (SCHEMAS, SCHEMA_CONFIGS) else None
+    entity = dependencies.changed_entity(change.place.about)
+    if entity is None or entity.sort not in (dependencies.SCHEMAS, dependencies.SCHEMA_CONFIGS):
+        return None
+    return dependencies.Entity(dependencies.SCHEMAS, entity.name)
 
 
 def _has_risk(change: JudgedChange) -> bool:
@@ -261,9 +262,8 @@ def _with_effects(
     groups = dict.fromkeys(each for part in parts for each in lost.get(id(part), ()))
     effects = (hits if found else {}, silent, lost)
     with_effect = [each for each in parts if any(id(each) in some for some in effects)]
-    with_effect.sort(
-        key=lambda each: each.place.kind is Kind.CONFIG
-    )  # a version says more than the level that let it in
+    # A version of a schema says more than the level that let it in.
+    with_effect.sort(key=lambda each: each.place.kind is Kind.CONFIG)
     return _Made(
         tuple(with_effect or parts),
         tuple(found),
@@ -360,7 +360,7 @@ def _hits(
     by_owner: dict[_Owner, list[_Candidate]] = {}
     candidates = []
     for each in judged:
-        if (entity := changed_entity(each.place.about)) is not None:
+        if (entity := dependencies.changed_entity(each.place.about)) is not None:
             candidates.append(_candidate(each))
             by_owner.setdefault(_owner(each), []).append(candidates[-1])
             changed.setdefault(entity.sort, {}).setdefault(entity.name, []).append(candidates[-1])
@@ -373,7 +373,8 @@ def _hits(
                 continue
             group = observations.last.snapshot.groups.get(symptom.subject.group or "")
             is_vacant = group is not None and group.is_vacant
-            some = _by_trace(symptom, observations.last.snapshot, near(symptom, observations.last.snapshot, changed))
+            snapshot = observations.last.snapshot
+            some = _by_trace(symptom, snapshot, dependencies.near(symptom, snapshot, changed))
             best = _best(symptom, since, is_vacant, some)
             if best is None:
                 continue
@@ -573,7 +574,7 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
 
 
 def _why_of_schema(name: str, snapshot: Snapshot) -> Iterator[cause.Evidence]:
-    topics = topics_with(name, snapshot)
+    topics = dependencies.topics_with(name, snapshot)
     if topics:
         yield cause.Evidence(f"topic {first_few(topics, MOST_NAMED)} uses schema {name} by its name", "GET /subjects")
     if level_of(snapshot.configs, name) == NONE:
@@ -625,8 +626,10 @@ def _author(change: JudgedChange, authors: Mapping[ChangeKey, Author]) -> Author
         found = (authors.get((target, "", str(now) if now >= 0 else None)) for target, now in targets)
         return next((each for each in found if each is not None), None)
     if isinstance(about, SubjectTarget) and change.versions is not None:
-        new = (((SubjectTarget(about.name, 0), "", f"version {number}")) for number in change.versions.registered)
-        gone = (((SubjectTarget(about.name, number), "", None)) for number in change.versions.deleted)
+        new: list[ChangeKey] = [
+            (SubjectTarget(about.name, 0), "", f"version {number}") for number in change.versions.registered
+        ]
+        gone: list[ChangeKey] = [(SubjectTarget(about.name, number), "", None) for number in change.versions.deleted]
         return next((each for key in (*new, *gone) if (each := authors.get(key)) is not None), None)
     return authors.get((about, change.place.key, change.became))
 
@@ -811,7 +814,8 @@ CAUSES = (
         _changed,
         reads="configs, quotas, ACLs, credentials, topics and schemas over time; the rules of plans",
         takes=(
-            "certain if a rule names a risk; likely if producers stopped, or the topic was made again; else possible"
+            "certain if a rule names a risk; likely if producers stopped, the topic was made again, or a connector "
+            "failed by records of a changed schema; else possible"
         ),
     ),
 )
