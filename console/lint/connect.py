@@ -16,7 +16,7 @@ from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.plan.edits import SetConfig
 
-TOLERANCE, TASKS, LOGGED = "errors.tolerance", "tasks.max", "errors.log.enable"
+TASKS, LOGGED = "tasks.max", "errors.log.enable"
 
 
 def _connectors(seen: Seen) -> Iterator[tuple[ConfigResource, Connector, ConfigSet]]:
@@ -35,14 +35,14 @@ def _sinks(seen: Seen) -> Iterator[tuple[ConfigResource, Connector, ConfigSet]]:
 
 def _tolerates_all(seen: Seen) -> Iterator[Found]:
     for resource, _, config in _sinks(seen):
-        if connect.value_of(config, TOLERANCE) != "all" or connect.value_of(config, connect.DEAD_LETTERS):
+        if connect.value_of(config, connect.TOLERANCE) != "all" or connect.value_of(config, connect.DEAD_LETTERS):
             continue
         is_logged = connect.value_of(config, LOGGED) == "true"
         what = "records that it can't process are left out" + (
             ": only the worker's log has them" if is_logged else ", and nothing keeps them"
         )
-        advice = f"set {connect.DEAD_LETTERS} to a topic for them, or {TOLERANCE}=none to stop at the first one"
-        yield Found(resource, what, TOLERANCE, advice=advice)
+        advice = f"set {connect.DEAD_LETTERS} to a topic for them, or {connect.TOLERANCE}=none to stop at the first one"
+        yield Found(resource, what, connect.TOLERANCE, advice=advice)
 
 
 def _idle_tasks(seen: Seen) -> Iterator[Found]:
@@ -62,7 +62,7 @@ def _idle_tasks(seen: Seen) -> Iterator[Found]:
 def _no_dead_letter_topic(seen: Seen) -> Iterator[Found]:
     for resource, _, config in _sinks(seen):
         topic = connect.value_of(config, connect.DEAD_LETTERS)
-        if topic and topic not in seen.topics and connect.value_of(config, TOLERANCE) == "all":
+        if topic and topic not in seen.topics and connect.value_of(config, connect.TOLERANCE) == "all":
             what = f"its dead letters go to {topic}, which is not there: its next one fails, or makes it by default"
             advice = f"create topic {topic}; a restart of the connector also does, if it may"
             yield Found(resource, what, connect.DEAD_LETTERS, advice=advice)

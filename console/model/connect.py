@@ -28,6 +28,7 @@ SOURCE, SINK = "source", "sink"
 
 CLASS = "connector.class"
 DEAD_LETTERS = "errors.deadletterqueue.topic.name"
+TOLERANCE = "errors.tolerance"
 TOPICS, PATTERN = "topics", "topics.regex"
 """The topics of a sink."""
 

@@ -77,9 +77,14 @@ class Subject(Struct, frozen=True):
     versions: tuple[SchemaVersion, ...] = ()
 
     @property
+    def live(self) -> tuple[SchemaVersion, ...]:
+        """The versions that are not deleted."""
+        return tuple(each for each in self.versions if not each.is_deleted)
+
+    @property
     def newest(self) -> SchemaVersion | None:
         """The newest version that is not deleted; None if all are."""
-        return next((each for each in reversed(self.versions) if not each.is_deleted), None)
+        return next(reversed(self.live), None)
 
     @property
     def kind(self) -> str:

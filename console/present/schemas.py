@@ -131,13 +131,13 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
     columns.Column(
         "live_versions",
         columns.DATA | columns.DETAIL,
-        lambda row: sum(not each.is_deleted for each in row.subject.versions),
+        lambda row: len(row.subject.live),
         "number",
     ),
     columns.Column(
         "deleted_versions",
         columns.DATA | columns.DETAIL,
-        lambda row: sum(each.is_deleted for each in row.subject.versions),
+        lambda row: len(row.subject.versions) - len(row.subject.live),
         "number",
     ),
     columns.Column(
@@ -239,7 +239,7 @@ def version_diff(
         None if the subject has fewer than two versions.
     """
     known = snapshot.schemas.get(subject)
-    live = [each.number for each in known.versions if not each.is_deleted] if known is not None else []
+    live = [each.number for each in known.live] if known is not None else []
     new = new or next(reversed(live), None)
     before = [each for each in live if new is not None and each < new]
     old = old or next(reversed(before), None)

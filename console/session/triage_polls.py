@@ -30,6 +30,7 @@ from console.session.parts import PACES, SHORT_SECONDS, Paces, is_had
 from console.session.scheduler import Pace, Scheduled, Scheduler, happens, read_ago
 from console.session.slow_polls import SlowPolls
 from console.session.snapshot_reader import Refused, read_log_starts
+from console.triage.connectors import is_of_records, trace_of
 from console.triage.dependencies import configs_of
 from console.triage.observations import Observations
 from console.triage.readers import is_below
@@ -319,12 +320,16 @@ class Poller(Scheduler):
         await self._read_operations()
 
     def follow(self, observations: Observations) -> None:
-        """Read at once what a new symptom depends on, if the configs of all are read rarely. observations: after the
-        last poll."""
+        """Read at once what a new symptom depends on: schemas, and configs if those of all are read rarely.
+        observations: after the last poll."""
         known, self._symptoms = self._symptoms, observations.seen
-        if time.monotonic() >= self._all_configs_due or observations.seen is known:
+        if observations.seen is known:
             return
         new = [each for key, each in observations.seen.items() if key not in known]
+        if any(_is_of_records(each, observations) for each in new):
+            self.hurry(Part.SCHEMAS)
+        if time.monotonic() >= self._all_configs_due:
+            return
         wanted = configs_of(new[:CONFIGS_OF_SYMPTOMS], observations.last.snapshot)
         brokers = {broker_resource(each) for each in self._silence.brokers}
         self._concerned = tuple(each for each in wanted if each not in brokers)[:CONFIGS_OF_SYMPTOMS]
@@ -393,6 +398,13 @@ class Poller(Scheduler):
             if why not in [failure for _, failure in known]:
                 snapshot = refresh.with_failures(snapshot, name, [*known, ("", why)])
         return snapshot
+
+
+def _is_of_records(symptom: Symptom, observations: Observations) -> bool:
+    """Return whether a connector failed by records, whose schema may have changed."""
+    subject = symptom.subject
+    clusters = observations.last.snapshot.connect
+    return subject.connector is not None and is_of_records(trace_of(clusters, subject.connector, subject.task))
 
 
 _NOT_POLLED = frozenset(part for part in Part if part not in PACES or PACES[part].triage is None) - {Part.LOG_RANGES}

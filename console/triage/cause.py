@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from console.model.severity import Certainty, Severity
 from console.plan.edits import Edit
+from console.triage import symptoms
 from console.triage.observations import Observations
 from console.triage.symptoms import Subject, Symptom
 
@@ -82,6 +83,15 @@ def predict(
 def predict_each(subjects: Iterable[Subject], *names: str) -> tuple[Prediction, ...]:
     """Return a prediction for each of these subjects, of symptoms with these names."""
     return tuple(Prediction(frozenset(names), subject) for subject in subjects)
+
+
+_OF_SINKS = (symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, symptoms.COMMITS_LATER, symptoms.REBALANCING)
+
+
+def predict_groups(groups: Iterable[str]) -> Iterator[Prediction]:
+    """Yield what follows for the groups of sinks that do not run."""
+    for group in groups:
+        yield from predict(*_OF_SINKS, group=group)
 
 
 class Claim(Struct, frozen=True, kw_only=True):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from console.model import changes
-from console.model.codes import BROKER, CONNECTOR, GROUP, TOPIC
+from console.model.codes import BROKER, CONNECTOR, GROUP, SCHEMA, TOPIC
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
+from console.model.subjects import SubjectTarget
 from console.plan.edits import SetConfig, UnsetConfig
 from console.triage.past import ConfigChange
 from console.triage.symptoms import CLUSTER, Subject
@@ -31,6 +32,11 @@ def changed_place(about: changes.Target, key: str) -> ChangedPlace:
             return ChangedPlace(Subject(broker=int(name), key=key), f"broker {name}")
         case ConfigResource(type=type_, name=name) if type_ == CONNECTOR:
             return ChangedPlace(Subject(connector=name, key=key), f"connector {name}")
+        case ConfigResource(type=type_, name=name) if type_ == SCHEMA:
+            subject = f"schema {name or '<default>'}"
+            return ChangedPlace(Subject(entity=subject, key=key), subject)
+        case SubjectTarget(name=name):  # all versions of a subject are one owner
+            return ChangedPlace(Subject(entity=f"schema {name}"), f"schema {name}")
         case ConfigResource():
             return ChangedPlace(Subject(entity="broker default", key=key), "broker default")
         case QuotaEntity():

@@ -5,12 +5,13 @@ Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from console.model import connect
 from console.model.config import ConfigResource, ConfigSet
 from console.model.connect import FAILED, UNASSIGNED, ConnectCluster, Connector, Worker
+from console.model.snapshot import Snapshot
 from console.triage.remembered import remembered
 
 UNREACHABLE = "UNREACHABLE"
@@ -19,6 +20,16 @@ LONGEST_REASON = 300
 _VARIES = re.compile(r"\d+|@[0-9a-f]{6,}")
 """The parts of a reason that differ between tasks of one trouble: numbers, and addresses of objects."""
 
+
+OF_RECORDS = re.compile(
+    r"DataException|Serialization|[Dd]eserializ|[Cc]onver[ts]|[Ss]chema|Avro|Protobuf|JsonParse|NumberFormat|ClassCast|"
+    r"[Uu]nknown (field|column)|[Nn]o such field|[Mm]issing (required )?(field|column)|[Cc]olumn .*does not exist"
+)
+"""Reasons that are about the records that a connector reads or writes."""
+_MISSING = re.compile(r"\b4040[1-3]\b|[Nn]ot ?[Ff]ound|No (artifact|schema|version)")
+"""What traces say of a schema that the registry does not have."""
+_TOLERABLE = "Tolerance exceeded in error handler"
+"""The trace of a record that a converter or a transform of a connector refused."""
 
 AUTHENTICATION, AUTHORIZATION = "AuthenticationException", "Authoriz"
 """Parts of traces: a refused login (SaslAuthenticationException), and a missing right (TopicAuthorizationException)."""
@@ -76,6 +87,14 @@ def sinks(clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResourc
     return found
 
 
+def groups_of(snapshot: Snapshot, names: Iterable[str]) -> Iterator[str]:
+    """Yield the groups of the sinks among connectors. names: kac's."""
+    wanted = frozenset(names)
+    if wanted:
+        found = sinks(snapshot.connect, snapshot.configs)
+        yield from (group for group, each in found.items() if each.name in wanted)
+
+
 @remembered
 def failed(clusters: Mapping[str, ConnectCluster]) -> Sequence[Failed]:
     """Return the failed connectors and tasks."""
@@ -103,9 +122,29 @@ def trace_of(clusters: Mapping[str, ConnectCluster], name: str, task: int | None
     return next((each.trace for each in known.tasks if each.number == task), "")
 
 
-def names(trace: str, topic: str) -> bool:
-    """Return whether a trace names a topic, as a word of its own."""
-    return re.search(rf"(?<![\w.-]){re.escape(topic)}(?![\w-]|\.\w)", trace) is not None
+def names(trace: str, name: str) -> bool:
+    """Return whether a trace names a topic or a subject, as a word of its own."""
+    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)", trace) is not None
+
+
+def is_tolerable(trace: str) -> bool:
+    """Return whether a sink with errors.tolerance=all leaves out the record by which it failed: its converters and
+    transforms refused it. What fails as it is written to the system behind the sink is not left out.
+    """
+    return _TOLERABLE in trace
+
+
+def misses_schema(trace: str) -> bool:
+    """Return whether the reason of a trace is a schema that the registry does not have."""
+    return _MISSING.search(connect.cause_line(trace)) is not None
+
+
+def is_of_records(trace: str) -> bool:
+    """Return whether a trace is about the records: its reason says so, or a converter or a transform had an error of
+    Java's own, which no other system has.
+    """
+    reason = connect.cause_line(trace)
+    return OF_RECORDS.search(reason) is not None or (is_tolerable(trace) and reason.startswith("java.lang."))
 
 
 def likeness(reason: str) -> str:

@@ -1,9 +1,9 @@
 """Who depends on whom: the entities that a client can change, and those on which a symptom's subject depends. Pure.
 
 A topic depends on the brokers of its replicas, a group on its topics, their leaders, its coordinator and the clients,
-hosts and users of its members, a connector on its config, its topics and its users, and everything on the cluster. No
-API reports the users of members, so that a group may
-depend on every user; ACLs that let a user read some groups leave out the others.
+hosts and users of its members, a connector on its config, its topics, their schemas and its users, and everything on
+the cluster. No API reports the users of members, so that a group may depend on every user; ACLs that let a user read
+some groups leave out the others.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from console.model import changes, codes, connect
+from console.model import changes, codes, connect, subjects
 from console.model.acl import Acl
 from console.model.authorizer import covers, pattern_of
 from console.model.cluster import GroupMember, partition_in
@@ -20,7 +20,7 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from console.model.coordinators import OFFSETS, partition_of
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.model.snapshot import Snapshot
-from console.triage.connectors import AUTHENTICATION, names, sinks, topics_of, trace_of
+from console.triage.connectors import AUTHENTICATION, is_of_records, names, sinks, topics_of, trace_of
 from console.triage.remembered import remembered
 from console.triage.symptoms import Symptom
 
@@ -28,8 +28,12 @@ T = TypeVar("T")
 _GROUP, _ALLOW = AclResourceType.parse("GROUP"), Permission.parse("ALLOW")
 
 TOPICS, GROUPS, BROKERS, CLIENTS, HOSTS, USERS, ALL = "topic", "group", "broker", "client", "host", "user", "cluster"
-CONNECTORS = "connector"
-"""Sorts of entities; clients are client ids. Not an enumeration: its members are slow to hash."""
+CONNECTORS, SCHEMAS, SCHEMA_CONFIGS = "connector", "schema", "schema config"
+"""Sorts of entities; clients are client ids. The versions of a subject and its configs are two: a connector that reads
+does not depend on what the registry accepts. Not an enumeration: its members are slow to hash.
+"""
+_REFUSED = "ncompatible"
+"""What a registry says of a schema that it does not accept, with either case of its first letter."""
 
 
 class Entity(NamedTuple):
@@ -60,6 +64,10 @@ def changed_entity(about: changes.Target) -> Entity | None:
             return Entity(BROKERS, name) if name else CLUSTER
         case ConfigResource(type=codes.CONNECTOR, name=name):
             return Entity(CONNECTORS, name)
+        case ConfigResource(type=codes.SCHEMA, name=name) if name:
+            return Entity(SCHEMA_CONFIGS, name)
+        case subjects.SubjectTarget(name=name):
+            return Entity(SCHEMAS, name)
         case changes.BrokerTarget(id=number):
             return Entity(BROKERS, str(number))
         case QuotaEntity():
@@ -146,19 +154,33 @@ def _near_group(snapshot: Snapshot, name: str, topic: str | None, changed: Chang
 
 def _near_connector(snapshot: Snapshot, name: str, task: int | None, changed: Changed[T]) -> Iterator[tuple[int, T]]:
     """Yield what happened to a connector, and to what its trace, or that of its task, names: a connector uses many
-    topics, and fails for reasons outside of Kafka.
+    topics, and fails for reasons outside of Kafka. A trace about records points to the schemas of its topics.
     """
     if (found := changed.get(CONNECTORS, {}).get(name)) is not None:
         yield ITSELF, found
-    topics, users = changed.get(TOPICS, {}), changed.get(USERS, {})
+    topics, users, schemas, levels = (changed.get(each, {}) for each in (TOPICS, USERS, SCHEMAS, SCHEMA_CONFIGS))
     known = connect.connector_in(snapshot.connect, name)
-    if known is None or not (topics or users):
+    if known is None or not (topics or users or schemas or levels):
         return
     trace = trace_of(snapshot.connect, name, task)
     config = snapshot.configs.get(ConfigResource(codes.CONNECTOR, name))
-    yield from ((READS, topics[each]) for each in topics_of(known, config) if each in topics and names(trace, each))
+    used = topics_of(known, config)
+    yield from ((READS, topics[each]) for each in used if each in topics and names(trace, each))
     if AUTHENTICATION in trace:
         yield from ((MAY_BE, each) for each in users.values())
+    if schemas and is_of_records(trace):
+        decoded = used - {connect.dead_letters(config)}
+        for subject, found in schemas.items():
+            if names(trace, subject) or not decoded.isdisjoint(topics_with(subject, snapshot)):
+                yield READS, found
+    if _REFUSED in trace:
+        yield from ((READS, found) for subject, found in levels.items() if names(trace, subject))
+
+
+def topics_with(subject: str, snapshot: Snapshot) -> Sequence[str]:
+    """Return the topics that use a subject by its name; also after its deletion."""
+    known = snapshot.schemas.get(subject) or subjects.Subject(subject)
+    return [each.topic for each in subjects.topics_of(known, snapshot.topics)]
 
 
 def _client(member: GroupMember) -> str:

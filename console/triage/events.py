@@ -28,7 +28,7 @@ from console.model.parts import Part
 from console.model.quota import QuotaEntity, QuotaValues
 from console.model.severity import Severity
 from console.model.snapshot import Snapshot
-from console.model.subjects import Subject, SubjectTarget
+from console.model.subjects import SubjectTarget
 from console.model.tokens import TokenTarget
 from console.plan.amounts import utc_time
 from console.triage.config_changes import config_differences
@@ -218,7 +218,8 @@ def differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 def changes_by_clients(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     """Yield the differences that only a client's request makes: configs, quotas, ACLs, credentials, feature levels,
-    voters, and topics that were deleted, created again or given more partitions. They are few, whatever brokers do.
+    voters, versions of schemas, and topics that were deleted, created again or given more partitions. They are few,
+    whatever brokers do.
     """
     for part, find in _BY_CLIENTS.items():
         if getattr(old, part) is not getattr(new, part) and part in old.read_at:
@@ -401,17 +402,13 @@ def _token_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 def _schema_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     """Yield the newest version of each subject that was registered, and each version that was deleted."""
     for name, before, after in differing(old.schemas, new.schemas):
-        had, has = (_live_versions(each) for each in (before, after))
+        had, has = ({one.number for one in each.live} if each is not None else set() for each in (before, after))
         newest, newer = max(had, default=0), max(has, default=0)
         if newer > newest:
             place = Place(Kind.SCHEMA, SubjectTarget(name, 0))
             yield Difference(place, f"version {newest}" if newest else None, f"version {newer}")
         for number in sorted(had - has):
             yield Difference(Place(Kind.SCHEMA, SubjectTarget(name, number)), "registered", None)
-
-
-def _live_versions(subject: Subject | None) -> set[int]:
-    return set() if subject is None else {each.number for each in subject.versions if not each.is_deleted}
 
 
 def _groups_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
@@ -562,9 +559,9 @@ _FIND: Mapping[Part, Callable[[Snapshot, Snapshot], Iterator[Difference]]] = {
 """Functions that find the differences of a part that both snapshots have. Configs have a time for each resource
 instead.
 """
-_BY_CLIENTS = {part: _FIND[part] for part in (Part.QUOTAS, Part.ACLS, Part.SCRAM, Part.FEATURES, Part.QUORUM)} | {
-    Part.TOPICS: _whole_topics_differences
-}
+_BY_CLIENTS = {
+    part: _FIND[part] for part in (Part.QUOTAS, Part.ACLS, Part.SCRAM, Part.FEATURES, Part.QUORUM, Part.SCHEMAS)
+} | {Part.TOPICS: _whole_topics_differences}
 
 
 # -- from differences to events ----------------------------------------------------------------------------------------

@@ -19,9 +19,11 @@ from console.model.acl import Acl
 from console.model.cluster import Broker, Group, GroupLag
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource, entry_in, is_override
+from console.model.differing import differing
 from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
+from console.model.subjects import SchemaVersion, SubjectTarget
 from console.model.topic_readers import TopicReaders
 from console.plan import edits
 from console.plan.rack_risks import moved_rack, racks
@@ -52,6 +54,21 @@ class Node(NamedTuple):
     at: datetime
 
 
+class Versions(NamedTuple):
+    """The versions of a schema's subject over time. former: the live ones before; registered: numbers of those that
+    came; deleted: numbers of those that went. A version that is registered again has its id, and another number.
+    """
+
+    former: tuple[SchemaVersion, ...]
+    registered: tuple[int, ...]
+    deleted: tuple[int, ...]
+
+    @property
+    def differ(self) -> bool:
+        """Whether the schemas are not the former ones."""
+        return bool(self.registered or self.deleted)
+
+
 class Warned(NamedTuple):
     """A risk that a rule of the plan names. name: as in `risk_rules.NAMES`; text: its effect, in a line."""
 
@@ -80,6 +97,8 @@ class JudgedChange(Struct, frozen=True):
     """Topic and partition -> a group's offset before and after, -1 for none: those that it has not reached again."""
     waited: int | None = None
     """The records that waited for a group when it went with its offsets; None if the group stayed."""
+    versions: Versions | None = None
+    """The versions of a schema's subject; None for other changes."""
 
     @property
     def again(self) -> int:
@@ -142,14 +161,21 @@ def changes_after(
     """
     old, new = before.snapshot, now.snapshot
     found = list(islice(_differences(old, new), MOST))
-    made = [*_judged(found, before, now), *_of_brokers(nodes, now), *_of_offsets(before, now)]
+    made = [
+        *_judged(found, before, now),
+        *_of_brokers(nodes, now),
+        *_of_offsets(before, now),
+        *_of_schemas(known, before, now),
+    ]
     if not made and not known:
         return known
     recent = (_as_it_is(each, new) for each in known if each.at > now.at - KEPT)
     kept = {each.place: each for each in recent if not _is_gone(each, new)}
     for one in made:
         earlier = kept.pop(one.place, None)
-        if earlier is None:
+        if one.versions is not None:  # it stands for the earlier ones of its subject also
+            kept |= {one.place: one} if one.versions.differ else {}
+        elif earlier is None:
             kept[one.place] = one
         elif earlier.offsets or earlier.was != one.became:  # otherwise it restores the value that was replaced
             kept[one.place] = _joined(earlier, one)
@@ -172,6 +198,8 @@ def _differences(old: Snapshot, new: Snapshot) -> Iterator[triage_events.Differe
             continue  # the new topic has a number of partitions of its own
         if place.kind is triage_events.Kind.TOPIC and each.was is None:
             continue  # a new topic harms no client
+        if place.kind is triage_events.Kind.SCHEMA:
+            continue  # the changes of a subject are one (`_of_schemas`)
         if place.kind is triage_events.Kind.CONFIG and not _is_dynamic(place, old, new):
             continue  # brokers read their file when they start
         yield each
@@ -279,6 +307,32 @@ def _of_racks(was: Broker, snapshot: Snapshot) -> tuple[Warned, ...]:
     ]
     text = moved_rack(racks(brokers), racks(snapshot.cluster.brokers), places)
     return (Warned(ONE_RACK, text),) if text else ()
+
+
+def _of_schemas(known: Iterable[JudgedChange], before: Poll, now: Poll) -> Iterator[JudgedChange]:
+    """Yield the subjects whose versions changed, each compared with what it was before its first known change."""
+    old, new = before.snapshot, now.snapshot
+    if old.schemas is new.schemas or Part.SCHEMAS not in old.read_at:
+        return
+    earlier = {each.place: each for each in known}
+    for name, was, became in differing(old.schemas, new.schemas):
+        if was is None:
+            continue  # a new subject harms no client
+        place = triage_events.Place(triage_events.Kind.SCHEMA, SubjectTarget(name))
+        first = earlier.get(place)
+        so_far = first.versions if first is not None and first.versions is not None else Versions(was.live, (), ())
+        former, live = so_far.former, became.live if became is not None else ()
+        versions = Versions(former, _without(live, former), _without(former, live))
+        if versions != so_far:
+            since, _ = triage_events.seen_between(place, old, new, now.at)
+            after = first.after if first is not None else since or before.at
+            yield JudgedChange(place, None, None, (), (), after, now.at, versions=versions)
+
+
+def _without(some: Sequence[SchemaVersion], others: Sequence[SchemaVersion]) -> tuple[int, ...]:
+    """Return the numbers of versions whose schemas are not among others. The id of a version may not have been read."""
+    numbers, ids = {each.number for each in others}, {each.id for each in others} - {0}
+    return tuple(each.number for each in some if each.number not in numbers and each.id not in ids)
 
 
 def _of_offsets(before: Poll, now: Poll) -> Iterator[JudgedChange]:

@@ -19,6 +19,7 @@ from console.admin.settings import ConnectionSettings
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import Context
 from console.model.config import CLUSTER_DEFAULT, topic_resource
+from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.session.session import Session
 from console.tui.app import Console
@@ -217,6 +218,23 @@ class Driven:
         # What came along with it, as the row's mark with the message, is painted too before a test looks on.
         await self.painted()
 
+    async def watches(self, *parts: Part) -> None:
+        """Wait until triage has read parts: it knows what changes from then on."""
+
+        def has_read() -> bool:
+            observations = self.app.triage.observations
+            return observations is not None and observations.last.snapshot.read_at.keys() >= {*parts}
+
+        await self.until(has_read, f"the first read of {', '.join(parts)}")
+
+    async def fix(self) -> None:
+        """Stage the way back of the cause under the cursor. If the cursor came to it by itself, the pane says so first,
+        at most for two reasons."""
+        for _ in range(3):
+            if not self.edits:
+                await self.press("F")
+        assert self.edits, self.text
+
     async def shows(self, *parts: str) -> None:
         """Wait until texts are on the screen, for one after the other."""
         for part in parts:
@@ -257,8 +275,10 @@ async def driven_on(
     start_pane: str = "topics",
     **changes: Any,
 ) -> AsyncIterator[Driven]:
-    """Open the console on a cluster, over sockets. changes: of its context, and the registry ``schemas``."""
-    with AdminClient(worlds.settings(cluster, schemas=changes.pop("schemas", None))) as client:
+    """Open the console on a cluster, over sockets. changes: of its context, and the services ``schemas`` and
+    ``connect``."""
+    services = {name: changes.pop(name) for name in ("schemas", "connect") if name in changes}
+    with AdminClient(worlds.settings(cluster, **services)) as client:
         app = Console(
             Session(client, Context("test", "tests", client.settings, **changes)),
             settings or ConsoleSettings(start_pane=start_pane, refresh=0.2),

@@ -13,12 +13,13 @@ from console.model.changes import BrokerTarget, FeatureTarget, ScramUser, Target
 from console.model.cluster import Group, GroupLag, GroupMember, Partition, PartitionLag, Topic
 from console.model.codes import GROUP, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.connect import FAILED
 from console.model.coordinators import OFFSETS
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.triage import dependencies, symptoms
 from console.triage.dependencies import CLUSTER, Entity, changed_entity, may_be_user_of, near
-from tests.support import samples
+from tests.support import connectors, samples
 from tests.unit.test_triage import healthy
 
 
@@ -147,3 +148,22 @@ def test_whatever_is_wrong_depends_on_the_cluster_last(name: str, brokers: set[i
     found = needed(symptoms.Symptom(name, SYMPTOMS[name], tuple(sorted(brokers))))
     assert max(found, key=lambda each: found[each]) == CLUSTER
     assert all(found[Entity(dependencies.BROKERS, str(each))] == dependencies.ITSELF for each in brokers)
+
+
+@pytest.mark.parametrize(
+    ("reason", "needs"),
+    [
+        ("java.lang.IllegalArgumentException: Unknown field: email", {"orders-value"}),
+        ("org.apache.kafka.connect.errors.DataException: orders", {"orders-value"}),
+        ("io.example.SchemaException: shop.Order has no email", {"orders-value", "shop.Order"}),
+        ("java.sql.SQLException: the connection failed", set()),
+    ],
+)
+def test_a_connector_depends_on_the_schemas_of_its_topics_as_far_as_its_trace_is_about_records(
+    reason: str, needs: set[str]
+) -> None:
+    task = connectors.task(0, FAILED, reason=reason)
+    snapshot = connectors.with_connect(cluster(), connectors.cluster(connectors.connector(tasks=[task])))
+    symptom = symptoms.Symptom(symptoms.TASK_FAILED, symptoms.Subject(connector="main/orders-sink", task=0))
+    changed = {dependencies.SCHEMAS: {name: name for name in ("orders-value", "clicks-value", "shop.Order")}}
+    assert {name for _, name in near(symptom, snapshot, changed)} == needs

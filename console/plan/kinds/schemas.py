@@ -181,7 +181,7 @@ def _in_use(edit: plan_edits.DropSchema, judged: risk_rules.Judged) -> Iterator[
     known = judged.before.schemas.get(edit.subject)
     if known is None:
         return
-    live = [each.number for each in known.versions if not each.is_deleted]
+    live = _live(known)
     users = [
         f"{name} version {version.number}"
         for name, version, reference in subjects.users_of(judged.after.schemas, edit.subject)
@@ -195,7 +195,7 @@ def _in_use(edit: plan_edits.DropSchema, judged: risk_rules.Judged) -> Iterator[
         if edit.version is None or not use.versions or edit.version in use.versions
     }
     topics = [*dict.fromkeys([*(use.topic for use in subjects.topics_of(known, judged.before.topics)), *by_ids])]
-    last = edit.version is None or live == [edit.version]
+    last = edit.version is None or live == (edit.version,)
     if topics:
         left = (
             "the next producer registers its own schema, which is checked against nothing"
@@ -213,12 +213,12 @@ def _text(subject: subjects.Subject | None) -> EffectiveValue:
     newest = None if subject is None else subject.newest
     if subject is None or newest is None:
         return NOTHING
-    count = sum(not each.is_deleted for each in subject.versions)
+    count = len(subject.live)
     return EffectiveValue(f"version {newest.number}" + (f" of {count}" if count > 1 else ""))
 
 
 def _live(subject: subjects.Subject | None) -> tuple[int, ...]:
-    return () if subject is None else tuple(each.number for each in subject.versions if not each.is_deleted)
+    return () if subject is None else tuple(each.number for each in subject.live)
 
 
 class _SchemaKind(EditKind):

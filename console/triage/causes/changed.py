@@ -13,23 +13,24 @@ from console.model.config import ConfigResource, topic_resource
 from console.model.connect import cause_line
 from console.model.coordinators import OFFSETS
 from console.model.inheritance import AUTO_CREATE, is_made_on_request, values_of_brokers
-from console.model.numbers import first_few, long_number, plural, time_of_day
+from console.model.numbers import commas, first_few, long_number, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
+from console.model.subjects import COMPATIBILITY, NONE, SubjectTarget, level_of
 from console.plan import risk_rules
 from console.plan.edits import CommitOffset
 from console.plan.topic_risks import moved_groups
-from console.triage import cause
+from console.triage import cause, dependencies
 from console.triage import symptoms as triage_symptoms
 from console.triage.changed_places import changed_place
 from console.triage.config_changes import HIDDEN
-from console.triage.connectors import trace_of
-from console.triage.dependencies import changed_entity, near
+from console.triage.connectors import groups_of, misses_schema, trace_of
 from console.triage.events import ADDRESS, ID, PARTITIONS, Kind, Place
 from console.triage.facts import Author, ChangeKey
-from console.triage.judged_changes import KEPT, JudgedChange
+from console.triage.judged_changes import KEPT, JudgedChange, Versions
 from console.triage.observations import Interval, Observations
 from console.triage.remembered import remembered_by
+from console.triage.schema_changes import way_back as schema_way_back
 from console.triage.silence import fell_silent
 
 BEFORE = timedelta(minutes=5)
@@ -137,11 +138,23 @@ EXPIRES = "offsets.retention.minutes"
 COUNT = "num.partitions"
 """The partitions of a topic that brokers create for a client that asks for it."""
 
-_Owner = tuple[object, datetime]
+_Owner = tuple[object, datetime | None]
 
 
 def _owner(change: JudgedChange) -> _Owner:
-    return change.place.about, change.at
+    """Return the owner of a change and its time. The changes of a schema's subject belong together at any time: a level
+    that lets a version in, and the version.
+    """
+    schema = _schema_of(change)
+    return (schema, None) if schema is not None else (change.place.about, change.at)
+
+
+def _schema_of(change: JudgedChange) -> dependencies.Entity | None:
+    """Return the subject whose versions or configs changed; None for other changes."""
+    entity = dependencies.changed_entity(change.place.about)
+    if entity is None or entity.sort not in (dependencies.SCHEMAS, dependencies.SCHEMA_CONFIGS):
+        return None
+    return dependencies.Entity(dependencies.SCHEMAS, entity.name)
 
 
 def _has_risk(change: JudgedChange) -> bool:
@@ -250,6 +263,20 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
             yield _claim(made, observations)
 
 
+def blamed(observations: Observations) -> Mapping[triage_symptoms.Key, object]:
+    """Return the failures of connectors that a change explains by a rule, each with the owner of the change."""
+    judged = observations.past.judged
+    if not judged:
+        return {}
+    hits = _hits(observations.seen, observations.intervals, judged, observations)
+    return {
+        (hit.symptom.name, hit.symptom.subject): _owner(change)
+        for change in judged
+        for hit in hits.of([change]).hit
+        if hit.by_rule and hit.symptom.subject.connector is not None
+    }
+
+
 def _stands(made: _Made, observations: Observations) -> bool:
     """Return whether changes are worth a row before anything suffers."""
     snapshot = observations.last.snapshot
@@ -273,6 +300,8 @@ def _with_effects(
     topics = dict.fromkeys(each for part in parts for each in silent.get(id(part), ()))
     groups = dict.fromkeys(each for part in parts for each in lost.get(id(part), ()))
     with_effect = [each for each in parts if (suffers.hit and each in hits) or id(each) in silent or id(each) in lost]
+    # A version of a schema says more than the level that let it in.
+    with_effect.sort(key=lambda each: each.place.kind is Kind.CONFIG)
     return _Made(
         tuple(with_effect or parts),
         suffers,
@@ -290,7 +319,7 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
     match place.kind:
         case Kind.CONFIG if _connects(change):
             return _READERS
-        case Kind.CONFIG if _is_of_connector(change):
+        case Kind.CONFIG | Kind.SCHEMA if _is_of_connector(change) or _schema_of(change) is not None:
             return _FAILURES
         case Kind.CONFIG | Kind.QUOTA:
             return frozenset() if _lets_go(change) else _EFFECTS.get(place.key, frozenset())
@@ -348,9 +377,9 @@ class _Candidate(NamedTuple):
 
 
 def _candidate(change: JudgedChange) -> _Candidate:
-    # Clients notice a deleted credential once they have to log in again; offsets that were set last until they are
-    # reached.
-    lasts = KEPT if change.offsets or change.place.kind is Kind.SCRAM else BEFORE
+    # Clients notice a deleted credential once they have to log in again, and a schema with the first record of it;
+    # offsets that were set last until they are reached.
+    lasts = KEPT if change.offsets or change.place.kind is Kind.SCRAM or _schema_of(change) is not None else BEFORE
     first = change.after - _READ_LATER
     return _Candidate(change, _effects_of(change), _near(change), first, change.at + lasts, of_vacant=_connects(change))
 
@@ -369,7 +398,7 @@ def _hits(
     by_owner: dict[_Owner, list[_Candidate]] = {}
     candidates = []
     for each in judged:
-        if (entity := changed_entity(each.place.about)) is not None:
+        if (entity := dependencies.changed_entity(each.place.about)) is not None:
             candidates.append(_candidate(each))
             by_owner.setdefault(_owner(each), []).append(candidates[-1])
             changed.setdefault(entity.sort, {}).setdefault(entity.name, []).append(candidates[-1])
@@ -382,7 +411,9 @@ def _hits(
                 continue
             group = observations.last.snapshot.groups.get(symptom.subject.group or "")
             is_vacant = group is not None and group.is_vacant
-            best = _best(symptom, since, is_vacant, near(symptom, observations.last.snapshot, changed))
+            snapshot = observations.last.snapshot
+            some = _by_trace(symptom, snapshot, dependencies.near(symptom, snapshot, changed))
+            best = _best(symptom, since, is_vacant, some)
             if best is None:
                 continue
             predicted = cause.Prediction(frozenset({name}), symptom.subject)
@@ -391,6 +422,22 @@ def _hits(
                 if one is best or name in one.by_rule:
                     found.setdefault(id(one.change), []).append(_Hit(symptom, name in one.by_rule, predicted))
     return _Hits(found)
+
+
+def _by_trace(
+    symptom: triage_symptoms.Symptom, snapshot: Snapshot, some: Iterable[tuple[int, Sequence[_Candidate]]]
+) -> Iterator[tuple[int, Sequence[_Candidate]]]:
+    """Yield changes, without deletions of schemas whose absence a connector's trace does not name: the ids of deleted
+    versions still decode records.
+    """
+    subject = symptom.subject
+    if subject.connector is None:
+        yield from some
+        return
+    is_missing = misses_schema(trace_of(snapshot.connect, subject.connector, subject.task))
+    for distance, mine in some:
+        found = [each for each in mine if (seen := each.change.versions) is None or seen.registered or is_missing]
+        yield distance, found
 
 
 def _best(
@@ -517,8 +564,11 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
                 if author is not None
             ),
         ),
-        predicted=made.suffers.predicted,
-        next=cause.given(_way_back(made, observations)),
+        predicted=(
+            *made.suffers.predicted,
+            *cause.predict_groups(groups_of(observations.last.snapshot, made.suffers.connectors)),
+        ),
+        next=tuple(_ways_back(made, observations)),
         beside=beside,
         fills=not made.by_rule,
         yields=not made.has_effect,
@@ -551,9 +601,21 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
         which = f" task {subject.task}" if subject.task is not None else ""
         reason = cause_line(trace_of(snapshot.connect, name, subject.task)) or "its worker gives no reason"
         yield cause.Evidence(f"connector {name}{which} is FAILED: {reason}", "GET /connectors?expand=status")
+    if (schema := _schema_of(made.parts[0])) is not None:
+        yield from _why_of_schema(schema.name, snapshot)
     if _made_by_request(made.parts[0], snapshot):
         yield cause.Evidence(
             f"{AUTO_CREATE} is true, and it has the number of partitions of {COUNT}", "DescribeConfigs"
+        )
+
+
+def _why_of_schema(name: str, snapshot: Snapshot) -> Iterator[cause.Evidence]:
+    topics = dependencies.topics_with(name, snapshot)
+    if topics:
+        yield cause.Evidence(f"topic {first_few(topics, MOST_NAMED)} uses schema {name} by its name", "GET /subjects")
+    if level_of(snapshot.configs, name) == NONE:
+        yield cause.Evidence(
+            f"its {COMPATIBILITY} is NONE: the registry compares no version with another", "GET /config"
         )
 
 
@@ -590,7 +652,7 @@ def _is_of_connector(change: JudgedChange) -> bool:
 
 
 def _is_exact(change: JudgedChange) -> bool:
-    return change.place.kind in _EXACT or _is_of_connector(change)
+    return change.place.kind in _EXACT or _is_of_connector(change) or _schema_of(change) is not None
 
 
 def _author(change: JudgedChange, authors: Mapping[ChangeKey, Author]) -> Author | None:
@@ -599,6 +661,12 @@ def _author(change: JudgedChange, authors: Mapping[ChangeKey, Author]) -> Author
         targets = ((changes.GroupOffsetTarget(about.name, *where), now) for where, (_, now) in change.offsets.items())
         found = (authors.get((target, "", str(now) if now >= 0 else None)) for target, now in targets)
         return next((each for each in found if each is not None), None)
+    if isinstance(about, SubjectTarget) and change.versions is not None:
+        new: list[ChangeKey] = [
+            (SubjectTarget(about.name, 0), "", f"version {number}") for number in change.versions.registered
+        ]
+        gone: list[ChangeKey] = [(SubjectTarget(about.name, number), "", None) for number in change.versions.deleted]
+        return next((each for key in (*new, *gone) if (each := authors.get(key)) is not None), None)
     return authors.get((about, change.place.key, change.became))
 
 
@@ -612,10 +680,13 @@ _SOURCES = {
     Kind.BROKER: "DescribeCluster, two looks",
     Kind.FEATURE: "ApiVersions, two looks",
     Kind.VOTER: "DescribeQuorum, two looks",
+    Kind.SCHEMA: "GET /subjects, two looks",
 }
 
 
 def _source(change: JudgedChange) -> str:
+    if change.place.kind is Kind.CONFIG and _schema_of(change) is not None:
+        return "GET /config, two looks"
     return "GET /connectors, two looks" if _is_of_connector(change) else _SOURCES[change.place.kind]
 
 
@@ -632,7 +703,8 @@ def _effect(made: _Made, standing: Sequence[str]) -> str:
     suffers = made.suffers
     if suffers.connectors:
         failed = [f"connector {name}" for name in suffers.connectors]
-        return f"{what} right before {first_few(failed, MOST_NAMED)} failed"
+        when = "right before" if _schema_of(first) is None else "before"
+        return f"{what} {when} {first_few(failed, MOST_NAMED)} failed"
     if suffers.groups:
         return f"{what} right before {first_few([f'group {name}' for name in suffers.groups], MOST_NAMED)} fell behind"
     if any(each.symptom.name == triage_symptoms.BROKER_SILENT for each in suffers.hit):
@@ -651,6 +723,8 @@ def _short(change: JudgedChange) -> str:
             return "deleted"
         case Kind.TOPIC:
             return f"grown from {change.was} to {change.became} partitions"
+        case Kind.SCHEMA if change.versions is not None:
+            return _short_versions(change.versions)
         case Kind.SCRAM:
             return "credential deleted" if change.became is None else "credential set"
         case Kind.ACL:
@@ -664,6 +738,11 @@ def _short(change: JudgedChange) -> str:
         case Kind.FEATURE:
             return f"level changed from {change.was or 'off'} to {change.became or 'off'}"
     return f"{change.place.key} changed"
+
+
+def _short_versions(versions: Versions) -> str:
+    done = ((versions.registered, "registered"), (versions.deleted, "deleted"))
+    return " and ".join(f"version {commas(numbers)} {what}" for numbers, what in done if numbers)
 
 
 def _short_offsets(change: JudgedChange) -> str:
@@ -696,6 +775,16 @@ def _shown(value: str | None, held: str | None) -> str:
     if value is None:
         return f"not set ({held} applied)" if held else "not set"
     return "hidden" if value == HIDDEN else value or "empty"
+
+
+def _ways_back(made: _Made, observations: Observations) -> Iterator[cause.Next]:
+    schema = _schema_of(made.parts[0])
+    if schema is not None:
+        subjects = [hit.symptom.subject for hit in made.suffers.hit]
+        failed = {each.connector: each.task for each in subjects if each.connector is not None}
+        yield from schema_way_back(schema.name, made.parts, failed, observations.last.snapshot)
+    elif (step := _way_back(made, observations)) is not None:
+        yield step
 
 
 def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
@@ -761,9 +850,10 @@ CAUSES = (
     cause.CauseRule(
         "changed-lately",
         _changed,
-        reads="configs, quotas, ACLs, credentials and topics over time; the rules of plans",
+        reads="configs, quotas, ACLs, credentials, topics and schemas over time; the rules of plans",
         takes=(
-            "certain if a rule names a risk; likely if producers stopped, or the topic was made again; else possible"
+            "certain if a rule names a risk; likely if producers stopped, the topic was made again, or a connector "
+            "failed by records of a changed schema; else possible"
         ),
     ),
 )

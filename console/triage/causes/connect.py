@@ -16,6 +16,7 @@ from console.model.severity import Certainty, Severity
 from console.plan.amounts import measured_time
 from console.plan.edits import RestartConnector, ResumeConnector
 from console.triage import cause, connectors, symptoms
+from console.triage.causes import changed
 from console.triage.observations import Observations, earliest
 from console.triage.symptoms import Subject, Symptom
 
@@ -31,7 +32,6 @@ PAUSED_LONG = timedelta(minutes=10)
 MOST_NAMED = 3
 """Limit of connectors, and of instances, that are named individually."""
 _STATES = "GET /connectors?expand=status"
-_OF_GROUP = (symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, symptoms.COMMITS_LATER, symptoms.REBALANCING)
 _LONGEST_REASON = 120
 
 _ADVICE: Sequence[tuple[re.Pattern[str], str]] = (
@@ -52,7 +52,7 @@ _ADVICE: Sequence[tuple[re.Pattern[str], str]] = (
         "allow larger records: max.message.bytes of the topic, and producer.override.max.request.size of the connector",
     ),
     (
-        re.compile(r"DataException|SerializationException|[Dd]eserializ|[Cc]onvert|[Ss]chema|JsonParse|NumberFormat"),
+        connectors.OF_RECORDS,
         "look at the record that the reason names, and at who writes such records; with errors.tolerance=all and "
         "errors.deadletterqueue.topic.name a sink leaves them out and keeps them",
     ),
@@ -93,14 +93,18 @@ def _failed_tasks(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _by_reason(observations: Observations) -> Iterable[list[connectors.Failed]]:
-    """Return the failed instances of the last poll, those of a Connect cluster with the same reason together."""
-    found: dict[tuple[str, str], list[connectors.Failed]] = {}
+    """Return the failed instances of the last poll, those of a Connect cluster with the same reason together, unless
+    a change is the cause of some of them.
+    """
+    blamed = changed.blamed(observations)
+    found: dict[tuple[str, str, object], list[connectors.Failed]] = {}
     for each in connectors.failed(observations.last.snapshot.connect):
         symptom = _symptom(each)
         if (symptom.name, symptom.subject) in observations.seen:
             # Without a reason nothing says that two connectors have the same trouble.
             alike = connectors.likeness(each.reason) or each.connector
-            found.setdefault((each.cluster, alike), []).append(each)
+            of_change = blamed.get((symptom.name, symptom.subject))
+            found.setdefault((each.cluster, alike, of_change), []).append(each)
     return found.values()
 
 
@@ -128,7 +132,7 @@ def _failure(observations: Observations, mine: Sequence[connectors.Failed], name
         evidence=tuple(_failure_evidence(mine)),
         predicted=(
             *cause.predict_each((each.subject for each in seen), symptoms.CONNECTOR_FAILED, symptoms.TASK_FAILED),
-            *(each for group in _groups(observations, names) for each in cause.predict(*_OF_GROUP, group=group)),
+            *cause.predict_groups(connectors.groups_of(observations.last.snapshot, names)),
         ),
         next=tuple(_failure_steps(observations, mine, names)),
     )
@@ -190,15 +194,6 @@ def _restarted(observations: Observations, mine: Sequence[connectors.Failed]) ->
         if known is not None and since <= known.at + RESTARTED:
             found[each.connector] = known.at, known.who
     return found
-
-
-def _groups(observations: Observations, names: Iterable[str]) -> Iterator[str]:
-    """Yield the groups of these connectors, of those that are sinks."""
-    snapshot = observations.last.snapshot
-    wanted = frozenset(names)
-    yield from (
-        group for group, each in connectors.sinks(snapshot.connect, snapshot.configs).items() if each.name in wanted
-    )
 
 
 # -- workers and rebalances --------------------------------------------------------------------------------------------
@@ -269,8 +264,7 @@ def _of_tasks(
         if each.worker in gone or any(task.worker in gone for task in each.tasks) or connectors.unassigned(each)
     ]
     yield from cause.predict_each((Subject(connector=name) for name in names), symptoms.TASKS_UNASSIGNED)
-    for group in _groups(observations, names):
-        yield from cause.predict(*_OF_GROUP, group=group)
+    yield from cause.predict_groups(connectors.groups_of(observations.last.snapshot, names))
 
 
 def _waiting(observations: Observations, cluster: ConnectCluster) -> list[Symptom]:
@@ -386,7 +380,7 @@ def _paused(observations: Observations) -> Iterator[cause.Claim]:
         known = connect.connector_in(snapshot.connect, name)
         if known is None:
             continue
-        groups = list(_groups(observations, (name,)))
+        groups = list(connectors.groups_of(observations.last.snapshot, (name,)))
         lagging = {
             each.subject.group
             for one in (symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL)
@@ -408,7 +402,7 @@ def _paused(observations: Observations) -> Iterator[cause.Claim]:
             evidence=(cause.Evidence(f"{name} is {known.state}: a client requested that", _STATES),),
             predicted=(
                 *cause.predict(symptoms.CONNECTOR_PAUSED, subject=symptom.subject),
-                *(each for group in groups for each in cause.predict(*_OF_GROUP, group=group)),
+                *cause.predict_groups(groups),
             ),
             next=(cause.Next("let it go on when the work is done", edits=(ResumeConnector(name),)),),
             idle=True,

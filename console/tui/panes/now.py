@@ -323,6 +323,8 @@ def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
         return Place(view, pane_named(keymap.TOPICS).pane, topic_resource(subject.topic)), at
     if cause in _OF_GROUPS:
         return pane_named(keymap.GROUPS), None
+    if (subject.entity or "").startswith(_SCHEMA):
+        return view_place(keymap.SCHEMAS), (subject.entity or "").removeprefix(_SCHEMA)
     brokers = pane_named(keymap.BROKERS)
     if cause in _OF_FEATURES:
         return brokers._replace(view=keymap.FEATURES), (subject.entity or "").removeprefix("feature ")
@@ -359,6 +361,8 @@ _OF_GROUPS = frozenset(
     }
 )
 """Causes whose evidence is the groups pane if the subject does not name one group."""
+_SCHEMA = "schema "
+"""The beginning of an entity that is a subject of the schema registry."""
 _OF_FEATURES = frozenset({"feature-behind", "metadata-version-behind"})
 """Causes whose evidence is a feature's level."""
 _OF_QUORUM = frozenset(
