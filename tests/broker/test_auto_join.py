@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.takes(60)]
 cluster = lent(lambda: QuorumCluster(KAFKA_4_3, brokers=1, auto_join=True))
 
 
-@pytest.mark.parametrize("by_controllers", [True, False])
+@pytest.mark.parametrize("by_controllers", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_voter_that_comes_back_by_itself_is_no_success(
     cluster: QuorumCluster, capsys: pytest.CaptureFixture[str], by_controllers: bool
 ) -> None:
