@@ -31,9 +31,10 @@ from console.contexts.console_settings import ConsoleSettings
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.replicas import start_move
 from console.embedded.spec import ClusterSpec, clusters_of
-from console.model import half_hour, rates, time_lag
+from console.model import half_hour, lag_trend, rates, time_lag
 from console.model.config import topic_resource
 from console.model.half_hour import HalfHour
+from console.present import groups as shown_groups
 from console.session import triage_polls
 from console.session.session import Session
 from console.tui import polling, watch
@@ -172,7 +173,7 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
 WIDE = {"incident": {
     "overview": (
         "see:min ISR 2, 1 replica", "see:replication throttles", "half-hour:", "ctrl+g", "see:lag billing",
-        "down",
+        "see:by the lake", "down",
     ),
     "now": ("full_stop", "see:lag billing"),
     "topics": (
@@ -396,7 +397,7 @@ def be_patient() -> None:
     half_hour.own_values = lambda *_: {}  # never twice alike
     time_lag.LEAST = 0.0  # a wait is always worth saying, however soon the second poll comes
     time_lag.time_lag = _two_seconds  # type: ignore[assignment]
-    rates.SHORTEST = NO_TICKS
+    rates.SHORTEST = lag_trend.SHORTEST = shown_groups.STILL_AFTER = NO_TICKS  # two polls may be seconds apart, or not
     watch.FIRST_AFTER = NO_TICKS  # findings are counted ten seconds after the start, which a picture may come before
 
 
