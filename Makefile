@@ -56,7 +56,7 @@ test: look-for-java dev-venv  ## checks, fast tests, and on real brokers what ev
 	  $(if $(ALL),$(BIN)/python -m tests.support.kafka_classes || exit 1;) \
 	  $(call again,$(SLOW) -m '$(if $(ALL),(broker or slow),core) and not long')
 
-# Before anything takes time: an environment, half an hour of fast tests.
+# Before anything takes time: an environment, and all of the fast tests.
 look-for-java:
 	@$(PYTHON) -m tests.support.kafka_jars --java
 

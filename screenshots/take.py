@@ -1,7 +1,8 @@
 """Takes every picture in this folder from the running console on an embedded cluster, by pressing keys.
 
 ``python -m screenshots.take`` walks over some scenarios and writes the SVG files; ``--check`` takes them anew and says
-which of the files are others. Nothing here is drawn by hand; `make pictures` runs it.
+which of the files are others, ``--check --once`` takes each walk in one size alone. Nothing here is drawn by hand;
+`make pictures` runs it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import product
+from itertools import cycle, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -30,9 +31,10 @@ from console.contexts.console_settings import ConsoleSettings
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.replicas import start_move
 from console.embedded.spec import ClusterSpec, clusters_of
-from console.model import half_hour, rates, time_lag
+from console.model import half_hour, lag_trend, rates, time_lag
 from console.model.config import topic_resource
 from console.model.half_hour import HalfHour
+from console.present import groups as shown_groups
 from console.session import triage_polls
 from console.session.session import Session
 from console.tui import polling, watch
@@ -134,7 +136,10 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
         "see:1 group without members", "G", "up", "see:F stages", "F", "see:staged: 8 edits",
     ),
     "now-plan": ("7", "see:8 edits on 4 entities"),
-    "now-green": ("A", "see:y checks the plan", "y", "see:applied", "full_stop", "see:2 troubles"),
+    # A message goes with the next move of the cursor, which the poll's rows may bring, or not: here a key brings it.
+    "now-green": (
+        "A", "see:y checks the plan", "y", "see:takes it back", "full_stop", "see:2 troubles", "g", "G",
+    ),
 }, f"incident{WITH_SERVICES}": {
     "now-connect": (
         "see:orders-archive: task 0", "slash", "text:orders-archive", "enter", "see:restart connector",
@@ -168,18 +173,20 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
 WIDE = {"incident": {
     "overview": (
         "see:min ISR 2, 1 replica", "see:replication throttles", "half-hour:", "ctrl+g", "see:lag billing",
-        "down",
+        "see:by the lake", "down",
     ),
     "now": ("full_stop", "see:lag billing"),
     "topics": (
         "2", "see:URP 12", "see:internal topic hidden", *("j",) * 13, "see:12 partitions under-replicated",
         "see:missing 2", "see:warehouse",
     ),
-    "groups": ("6", "see:billing", "see:checkout.payments/1", "see:billing-3@10.0.3.12"),
+    "groups": (
+        "6", "see:billing", "see:checkout.payments/1", "see:billing-3@10.0.3.12", "see:≥ 2 s behind", "see:36    ≥ 2 s",
+    ),
 }}  # fmt: skip
 """The same at `WIDE_SIZE`: what is drawn on wide screens."""
 WIDE_SIZE = {"-200x60": (200, 60)}
-WALKED = [(SIZES, WALKS), (WIDE_SIZE, WIDE)]
+WALKED = [(SIZES, WALKS.items()), (WIDE_SIZE, WIDE.items())]
 
 ALARM = "checkout.orders min.insync.replicas=4"
 """What somebody else set before the tour begins: more replicas in sync than there are."""
@@ -290,8 +297,8 @@ def shown(app: Console) -> str:
 
 def pictures() -> set[str]:
     """The names of all pictures, without the ending."""
-    walked = (product(sizes, walks.values()) for sizes, walks in WALKED)
-    return {"tour"} | {name + suffix for each in walked for suffix, walk in each for name in walk}
+    walked = (each for sizes, walks in WALKED for each in product(sizes, walks))
+    return {"tour"} | {name + suffix for suffix, (_, walk) in walked for name in walk}
 
 
 def moving(frames: dict[str, str]) -> str:
@@ -390,15 +397,16 @@ def be_patient() -> None:
     half_hour.own_values = lambda *_: {}  # never twice alike
     time_lag.LEAST = 0.0  # a wait is always worth saying, however soon the second poll comes
     time_lag.time_lag = _two_seconds  # type: ignore[assignment]
-    rates.SHORTEST = NO_TICKS
+    rates.SHORTEST = lag_trend.SHORTEST = shown_groups.STILL_AFTER = NO_TICKS  # two polls may be seconds apart, or not
     watch.FIRST_AFTER = NO_TICKS  # findings are counted ten seconds after the start, which a picture may come before
 
 
-def take(port: int = PORT) -> dict[str, str]:
-    """All pictures by name. Raises OSError where the port is taken."""
+def take(port: int = PORT, *, once: bool = False) -> dict[str, str]:
+    """All pictures by name; with `once` those of each walk in one size, by turns. Raises OSError where the port is
+    taken."""
     be_patient()
     taken: dict[str, str] = {}
-    walked = [each for sizes, walks in WALKED for each in product(sizes, walks.items())]
+    walked = (each for sizes, walks in WALKED for each in (zip(cycle(sizes), walks) if once else product(sizes, walks)))
     for suffix, (scenario, steps_of) in walked:
         # A cluster and a journal for each walk: what one applied is not there for the next.
         # A move needs a broker that has no replica yet.
@@ -448,13 +456,10 @@ async def _collected(walking: AsyncIterator[tuple[str, str]]) -> dict[str, str]:
 
 
 def stale(taken: dict[str, str]) -> list[str]:
-    """The pictures that are not what the console shows now."""
+    """The pictures that are not what the console shows now, and those that no walk takes any more."""
     kept = {path.stem: path.read_text(encoding="utf-8") for path in HERE.glob("*.svg")}
-    return sorted(
-        name
-        for name in taken.keys() | kept.keys()
-        if name not in taken or name not in kept or lasting(taken[name]) != lasting(kept[name])
-    )
+    others = (name for name, now in taken.items() if name not in kept or lasting(now) != lasting(kept[name]))
+    return sorted((kept.keys() - pictures()).union(others))
 
 
 def first_difference(taken: str, kept: str) -> str:
@@ -466,7 +471,7 @@ def first_difference(taken: str, kept: str) -> str:
 def main() -> int:
     """Take them all; write those that have changed, or with --check name them."""
     only_check = "--check" in sys.argv[1:]
-    taken = take(ANY_PORT if only_check else PORT)
+    taken = take(ANY_PORT if only_check else PORT, once="--once" in sys.argv[1:])
     old = stale(taken)
     if only_check:
         for name in old:

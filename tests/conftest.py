@@ -20,6 +20,7 @@ from tests.support import real_clusters
 from tests.support.cached_folder import cache_home
 from tests.support.children import end_children
 from tests.support.collecting import may_be_slow, refuse_hidden
+from tests.support.examples import USUAL
 from tests.support.kafka_jars import KAFKA_4_3, RELEASES
 from tests.support.own_places import changed, open_more_files, real_places, take_a_home
 from tests.support.zookeeper_cluster import ZooKeeperCluster
@@ -27,7 +28,7 @@ from tests.support.zookeeper_cluster import ZooKeeperCluster
 pytest_plugins = ["tests.support.lake_fixtures"]
 
 # Reproducible by default; `pytest --hypothesis-profile explore` looks for new counterexamples.
-settings.register_profile("same", derandomize=True, deadline=None, database=None, max_examples=50)
+settings.register_profile("same", derandomize=True, deadline=None, database=None, max_examples=USUAL)
 settings.register_profile("few", settings.get_profile("same"), max_examples=3)
 settings.register_profile("explore", max_examples=1000, deadline=None)
 settings.load_profile("same")

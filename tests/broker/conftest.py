@@ -20,11 +20,20 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder needs brokers; what leaves its traces on the shared ones runs when nobody else will."""
+    """Everything in this folder needs brokers; what leaves its traces on the shared ones runs when nobody else will.
+    On each version in turn a commit runs the core alone: recorded contracts hold the embedded cluster to the older one.
+    """
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.broker)
+            if _is_on_older(item) and item.get_closest_marker("core") is None:
+                item.add_marker(pytest.mark.long)
     items.sort(key=lambda item: item.get_closest_marker("untidy") is not None)
+
+
+def _is_on_older(item: pytest.Item) -> bool:
+    callspec = getattr(item, "callspec", None)
+    return callspec is not None and callspec.params.get("kafka") == "kafka39"
 
 
 @pytest.fixture(params=["plain_cluster", "kafka39"])

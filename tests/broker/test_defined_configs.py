@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.support.kafka_jars import RELEASES, compiler, jars
-from tests.support.real_clusters import RARE, or_skip
+from tests.support.real_clusters import by_release, or_skip
 from tests.support.record_harmless_configs import defined_by, definitions
 
 
-@pytest.mark.parametrize(
-    "release", [pytest.param(each, marks=[pytest.mark.long] if each in RARE else []) for each in RELEASES]
-)
+@pytest.mark.parametrize("release", by_release(RELEASES, "4.4"))
 def test_what_a_release_defines_is_kept_with_its_type(release: str) -> None:
     with or_skip():
         compiler()

@@ -10,19 +10,20 @@ from console.admin.configs import describe_configs
 from console.model.config import broker_resource
 from tests.support import worlds
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.real_clusters import running
+from tests.support.real_clusters import by_release, running
 from tests.support.record_dynamic_keys import TRIED, cluster_of, contradictions, tried
 
 KEY = "advertised.listeners"
 
 
-@pytest.fixture(params=[each if each == "4.3" else pytest.param(each, marks=pytest.mark.slow) for each in TRIED])
+@pytest.fixture(params=by_release(TRIED, "4.3"))
 def of_release(request: pytest.FixtureRequest) -> Iterator[tuple[str, KafkaCluster]]:
     """A release and a broker of it."""
     for cluster in running(lambda: cluster_of(request.param)):
         yield request.param, cluster
 
 
+@pytest.mark.takes(25)
 async def test_every_key_is_altered_as_it_is_said_to_be(of_release: tuple[str, KafkaCluster]) -> None:
     release, cluster = of_release
     found = await tried(cluster.addresses)

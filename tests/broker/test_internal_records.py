@@ -18,15 +18,11 @@ from tests.support import internal_topics
 from tests.support import record_metadata_schemas as recorded
 from tests.support.internal_topics import Sent, by_kac
 from tests.support.kafka_jars import KAFKA_2_8, KAFKA_4_3, RELEASES, major
-from tests.support.real_clusters import RARE, or_skip
+from tests.support.real_clusters import by_release, or_skip
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
-WITH_CONVERTERS = [
-    pytest.param(release, marks=[pytest.mark.long] if release in RARE else [])
-    for release in RELEASES
-    if release not in ("2.8", "3.7")
-]
+WITH_CONVERTERS = by_release((each for each in RELEASES if each not in ("2.8", "3.7")), "4.4")
 """Releases whose jars have classes that write records as JSON."""
 _BOUNDS = {"int8": 7, "int16": 15, "uint16": 16, "int32": 31, "uint32": 32, "int64": 63}
 
@@ -44,6 +40,7 @@ EARLY = {
 """Types whose values had other fields while they were an early access: kac has those of the release that kept them."""
 
 
+@pytest.mark.long
 def test_the_table_is_that_of_the_jars_and_has_the_records_of_every_release() -> None:
     with or_skip():
         rows = recorded.all_coordinator_records()
@@ -75,7 +72,8 @@ def untagged(fields: Sequence[Field]) -> tuple[Any, ...]:
     )
 
 
-@pytest.mark.parametrize("version", internal_topics.BROKERS)
+@pytest.mark.parametrize("version", by_release(internal_topics.BROKERS, KAFKA_4_3))
+@pytest.mark.takes(30)
 def test_what_brokers_write_is_what_kafkas_formatters_print(version: str) -> None:
     """Offsets, groups of every protocol, transactions and share state, as clients make a real broker write them."""
     with or_skip():
@@ -90,7 +88,8 @@ def test_what_brokers_write_is_what_kafkas_formatters_print(version: str) -> Non
 
 
 @pytest.mark.long  # its first checkpoints take minutes on a busy machine; what it wrote is recorded for the fast tests
-@pytest.mark.parametrize("version", internal_topics.MIRRORS)
+@pytest.mark.parametrize("version", by_release(internal_topics.MIRRORS, KAFKA_4_3))
+@pytest.mark.takes(30)
 def test_what_mirrormaker_writes_is_what_its_formatters_print(version: str, tmp_path: Path) -> None:
     with or_skip():
         recording = internal_topics.recorded_mirror(version, tmp_path)

@@ -15,7 +15,7 @@ from time import monotonic, sleep
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from console.admin import changes, cluster, configs, quotas, scram
@@ -30,6 +30,7 @@ from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, DELETE, GROUP, SE
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from tests.broker.kafka_configs_cases import CASES, FILES, Case
 from tests.support import worlds
+from tests.support.examples import examples
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import CONFIGS, KafkaCommands, Ran
 from tests.support.real_clusters import running
@@ -328,7 +329,7 @@ def _lines() -> st.SearchStrategy[list[str]]:
 _numbers = iter(range(10_000, 20_000))
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@examples(20, at_length=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(words=_lines())
 def test_made_up_lines(sides: tuple[Side, Side], words: list[str]) -> None:
     names = _names(next(_numbers)) | {"topic": _names(0)["topic"]}

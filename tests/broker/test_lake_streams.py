@@ -109,7 +109,7 @@ async def test_everything_is_in_the_lake_once_and_what_was_deleted_before_is_sai
     assert check.found == f"lines were deleted before they were read: {gone}"
 
 
-@pytest.mark.takes(120)
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 async def test_a_topic_of_the_same_name_is_another_topic(
     plain_cluster: KafkaCluster, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

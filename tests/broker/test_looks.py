@@ -12,10 +12,10 @@ from console.admin.topics import describe_topics
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
 from tests.support.looks import look_at_everything
-from tests.support.real_clusters import running
+from tests.support.real_clusters import by_release, running
 
 
-@pytest.fixture(params=[KAFKA_3_9, KAFKA_4_3])
+@pytest.fixture(params=by_release([KAFKA_3_9, KAFKA_4_3], KAFKA_4_3))
 def fresh(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """A broker that nobody has used."""
     yield from running(lambda: KafkaCluster(request.param, brokers=1))

@@ -54,7 +54,7 @@ def metadata_log(tmp_path: Path) -> Path:
 
 
 @pytest.mark.xdist_group("spark-two")
-@pytest.mark.takes(60)
+@pytest.mark.long
 def test_a_cluster_makes_the_same_rows_as_this_machine(spark: SparkSession, tmp_path: Path, metadata_log: Path) -> None:
     middle = len(BEFORE) // 2
     (tmp_path / "request.log").write_bytes(log_of(BEFORE[:middle]) + noise() + log_of(BEFORE[middle:]))

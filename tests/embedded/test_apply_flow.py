@@ -135,11 +135,22 @@ def gate(cluster: ThreadedCluster) -> Iterator[Gate]:
 
 # -- nobody to ask -----------------------------------------------------------------------------------------------------
 
-CELLS = [(case, front) for case in RISKY for front in FRONTS if case.configs or front is not CONFIGS]
-"""Each warning at each front end that can write its edit."""
+
+def _cells() -> Iterator[Any]:
+    """Yield each warning at each front end that can write its edit. For a commit each warning has one of them, by
+    turns: what front ends do with a warning is one function."""
+    for place, case in enumerate(RISKY):
+        able = [front for front in FRONTS if case.configs or front is not CONFIGS]
+        usual = able[place % len(able)]
+        for front in able:
+            marks = () if front is usual else (pytest.mark.long,)
+            yield pytest.param(case, front, id=f"{case.risk}-{front.name}", marks=marks)
 
 
-@pytest.mark.parametrize(("case", "front"), CELLS, ids=[f"{case.risk}-{front.name}" for case, front in CELLS])
+EACH_CELL = pytest.mark.parametrize(("case", "front"), list(_cells()))
+
+
+@EACH_CELL
 def test_a_warning_is_refused_with_the_flag_and_taken_with_it(
     kac: Kac, cluster: ThreadedCluster, case: Case, front: Front, tmp_path: Path
 ) -> None:
@@ -266,7 +277,7 @@ def typed(monkeypatch: pytest.MonkeyPatch) -> str:
     return "4,711"
 
 
-@pytest.mark.parametrize(("case", "front"), CELLS, ids=[f"{case.risk}-{front.name}" for case, front in CELLS])
+@EACH_CELL
 def test_a_warning_that_is_typed_is_passed_by_its_subject_alone(
     kac: Kac, cluster: ThreadedCluster, case: Case, front: Front, tmp_path: Path, typed: str
 ) -> None:
@@ -561,7 +572,16 @@ def start(cluster: ThreadedCluster, words: list[str]) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def _ended() -> Iterator[Any]:
+    """Yield each signal at each front end; for a commit each front end is sent one, by turns."""
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for place, front in enumerate(FRONTS):
+        for number in signals:
+            marks = () if number is signals[place % len(signals)] else (pytest.mark.long,)
+            yield pytest.param(front, number, id=f"{front.name}-{number.name}", marks=marks)
+
+
+@pytest.mark.parametrize(("front", "number"), _ended())
 def test_a_command_that_is_ended_says_how_what_was_sent_went(
     cluster: ThreadedCluster, gate: Gate, front: Front, tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from console.admin.client import AdminClient
@@ -19,6 +19,7 @@ from console.model.quota import QuotaEntity, QuotaValues, filter_for_name
 from console.model.snapshot import Snapshot, with_acls_of, with_quotas_of
 from console.session.script_runner import run_script
 from tests.support import worlds
+from tests.support.examples import examples
 
 NAMES = ("alice", "bob", "nobody")
 
@@ -77,7 +78,7 @@ def test_what_counts_is_read_with_all_its_levels(
     assert "client <default>" in lines["controller_mutation_rate"]
 
 
-@settings(max_examples=100)
+@examples(30, at_length=100)
 @given(
     known=st.dictionaries(st.sampled_from(["a", "b", "c"]), st.sampled_from([1.0, 2.0]), min_size=1),
     now=st.dictionaries(st.sampled_from(["a", "b", "c"]), st.sampled_from([1.0, 2.0])),

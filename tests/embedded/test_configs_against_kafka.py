@@ -17,7 +17,7 @@ from tests.embedded.test_configs_describe import describe
 from tests.support.config_values import value_error
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import RELEASES, compiler, jars
-from tests.support.real_clusters import EACH, RARE, REAL, or_skip
+from tests.support.real_clusters import EACH, REAL, by_release, or_skip
 from tests.support.record_config_definitions import definitions, verdicts
 
 pytestmark = pytest.mark.broker
@@ -54,7 +54,7 @@ NOT_SENT = {"controller.quorum.voters", "controller.quorum.bootstrap.servers"}
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(each, marks=[pytest.mark.long] if each in RARE else []) for each in RELEASE_NAMES],
+    params=by_release(RELEASE_NAMES, "3.9", "4.4"),
 )
 def release(request: pytest.FixtureRequest) -> str:
     """Each one whose jars are there."""

@@ -12,7 +12,7 @@ from console.embedded.spec import RELEASE_NAMES, ClusterSpec
 from tests.support.kafka_commands import ACLS, CONFIGS, TOPICS, KafkaCommands, Ran
 from tests.support.kafka_jars import KAFKA_4_3, jars, java
 from tests.support.patience import PATIENCE
-from tests.support.real_clusters import lent
+from tests.support.real_clusters import by_release, lent
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -28,7 +28,7 @@ Run = Callable[..., str]
 commands = lent(KafkaCommands)
 
 
-@pytest.fixture(params=RELEASE_NAMES, scope="module")
+@pytest.fixture(params=by_release(RELEASE_NAMES, "3.9", "4.4"), scope="module")
 def cluster(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
     with run_in_thread(ClusterSpec(versions=request.param, static_configs=NO_DELAY)) as started:
         yield started

@@ -10,6 +10,7 @@ import pytest
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import RELEASE_NAMES, ClusterSpec
 from console.model.quota import QuotaEntity
+from tests.support.real_clusters import by_release
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +21,7 @@ PATIENCE = 300
 CODECS = ("gzip", "snappy", "lz4", "zstd", "none")
 
 
-@pytest.fixture(params=RELEASE_NAMES)
+@pytest.fixture(params=by_release(RELEASE_NAMES, "3.9", "4.4"))
 def cluster(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
     with run_in_thread(ClusterSpec(versions=request.param, static_configs=NO_DELAY)) as started:
         yield started

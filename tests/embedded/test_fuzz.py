@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from functools import cache
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from console.embedded.brokers import EmbeddedCluster
@@ -19,6 +19,7 @@ from console.embedded.spec import ClusterSpec, release
 from console.wire.frames import is_flexible
 from console.wire.schemas import messages
 from tests.embedded.raw_client import RawClient, framed, header
+from tests.support.examples import examples
 from tests.support.kafka_messages import with_fields
 from tests.wire.samples import sample, written
 
@@ -78,12 +79,12 @@ async def dispatched(dispatcher: Dispatcher, frame: bytes) -> None:
     assert answer is None or struct.unpack(">i", answer[:4])[0] == len(answer) - 4
 
 
-def fuzz(examples: int, seen: Callable[[int], Awaitable[None]] | None = None) -> None:
+def fuzz(count: int, seen: Callable[[int], Awaitable[None]] | None = None) -> None:
     cluster = EmbeddedCluster(ClusterSpec(scenario="quiet"))
     dispatcher = Dispatcher(cluster, cluster.pipeline, 1)
     loop = asyncio.new_event_loop()
 
-    @settings(max_examples=examples, suppress_health_check=list(HealthCheck))
+    @examples(count // 5, at_length=count, suppress_health_check=list(HealthCheck))
     @given(FRAMES)
     def run(frame: bytes) -> None:
         loop.run_until_complete(dispatched(dispatcher, frame))
@@ -115,7 +116,7 @@ def test_the_others_live_on() -> None:
         runner.run(cluster.start())
 
         @given(st.lists(FRAMES, min_size=1, max_size=20), st.integers(0, 40))
-        @settings(max_examples=100)
+        @examples(25, at_length=100)
         def run(frames: list[bytes], cut: int) -> None:
             runner.run(sent(cluster, frames, cut))
 

@@ -14,7 +14,7 @@ from types import UnionType
 from typing import Any, get_args, get_origin
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from console.embedded.brokers import EmbeddedCluster
@@ -24,6 +24,7 @@ from console.wire.frames import is_flexible
 from console.wire.schemas import messages
 from tests.embedded.raw_client import header
 from tests.embedded.test_fuzz import dispatched
+from tests.support.examples import examples
 from tests.wire.samples import written
 
 PLAIN_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
@@ -98,7 +99,7 @@ def test_no_request_makes_a_broker_fail(versions: str, caplog: pytest.LogCapture
     loop = asyncio.new_event_loop()
     kinds = sorted(requests(versions))
 
-    @settings(max_examples=250, suppress_health_check=list(HealthCheck), deadline=None)
+    @examples(60, at_length=250, suppress_health_check=list(HealthCheck), deadline=None)
     @given(st.data())
     def run(data: st.DataObject) -> None:
         key, version = data.draw(st.sampled_from(kinds))

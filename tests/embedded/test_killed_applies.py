@@ -30,7 +30,7 @@ from tests.support.forked_runs import ForkedRuns
 from tests.support.recorded_requests import Recording
 from tests.support.whole_history import read_history
 
-RUNS = [(0, 25), *(pytest.param(seed, 50, marks=pytest.mark.long) for seed in range(4))]
+RUNS = [(0, 12), *(pytest.param(seed, 50, marks=pytest.mark.long) for seed in range(4))]
 """Seeds and kills: first at each request of an apply in turn, then at random. A cluster for each: a journal that grows
 makes every round slower."""
 TOPIC = "orders"
@@ -72,7 +72,7 @@ def names(change: Change) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "kills"), RUNS)
-@pytest.mark.takes(55)
+@pytest.mark.takes(30)
 async def test_a_kill_loses_nothing_and_nothing_is_misreported(
     seed: int, kills: int, tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

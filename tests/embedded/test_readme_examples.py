@@ -3,19 +3,16 @@ demo opens on."""
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from console.cli import main as cli
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec, clusters_of
 from tests.support import worlds
-from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 ELSEWHERE = (
@@ -60,7 +57,12 @@ demo = worlds.cluster(clusters_of("incident", ClusterSpec())["incident"], scope=
 
 @pytest.mark.parametrize("line", dict.fromkeys(line for page in PAGES for line in examples(page)))
 def test_an_example_of_readme_runs_on_readmes_demo(
-    line: str, demo: ThreadedCluster, tmp_path: Path, own_home: Path
+    line: str,
+    demo: ThreadedCluster,
+    tmp_path: Path,
+    own_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     config = own_home / ".config" / "kac" / "config.toml"
     config.parent.mkdir(parents=True)
@@ -70,18 +72,16 @@ def test_an_example_of_readme_runs_on_readmes_demo(
     words = [demo.bootstrap if word in ("…", "localhost:19092") else word for word in shlex.split(command)[1:]]
     words = ["1s" if word in ("2h", "20s", "5s") and word != words[0] else word for word in words]
     words = [str(tmp_path / word) if word in ("FILE", "client.properties") else word for word in words]
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    monkeypatch.chdir(tmp_path)
     if not {"-b", "-c"} & set(words):
-        environ["KAC_BOOTSTRAP"] = demo.bootstrap
-    done = subprocess.run(
-        [sys.executable, "-m", "console", *words],
-        cwd=tmp_path, env=environ, capture_output=True, text=True, check=False, timeout=PATIENCE,
-    )  # fmt: skip
-    assert "Traceback" not in done.stderr
+        monkeypatch.setenv("KAC_BOOTSTRAP", demo.bootstrap)
+    code = cli.run(words)
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err
     # 4 and 5: triage names what is wrong, which a bad day has; moves that have to wait. 3: what is staged and not sent,
     # unless another example has applied the same before.
     fine = {"triage": (4, 5), "moves": (0, 4), "doctor": (0, 1)}.get(
         words[0], (0, 3) if words[-1].endswith("; plan") else (0,)
     )
-    assert done.returncode in fine, done.stdout[-2000:] + done.stderr[-2000:]
-    assert not target or done.stdout
+    assert code in fine, out[-2000:] + err[-2000:]
+    assert not target or out

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from console.embedded.groups import Group, GroupState, Joined, JoinRequest, Synced
 from console.embedded.partition_log import PartitionLog
 from console.embedded.record_batch import CorruptBatch, InvalidBatch, placed_batch, produced_batch, read_batch
 from tests.embedded.record_batches import START, batch, values
+from tests.support.examples import examples
 
 STEPS = st.lists(
     st.one_of(
@@ -186,7 +187,7 @@ class Story:
                 assert self.ids[client] in group.members
 
 
-@settings(max_examples=200)
+@examples(50, at_length=200)
 @given(Deeds)
 def test_a_group_holds_together_and_nobody_waits_for_ever(deeds: list[tuple[str, int]]) -> None:
     async def tell() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from console.embedded.brokers import EmbeddedCluster
@@ -15,6 +15,7 @@ from console.embedded.replicas import broker_back, broker_lost, is_moving, new_t
 from console.embedded.spec import RELEASE_NAMES, ClusterSpec
 from console.embedded.tables import NO_LEADER, Partition
 from console.embedded.topics import PlannedTopic, Planner, WantedTopic, create
+from tests.support.examples import examples
 from tests.support.manual_clock import ManualClock
 
 GOOD = st.lists(st.integers(1, 3), min_size=1, max_size=3, unique=True).map(tuple)
@@ -90,7 +91,7 @@ async def step(cluster: EmbeddedCluster, clock: ManualClock, action: tuple[objec
 
 
 @given(st.sampled_from(RELEASE_NAMES), st.lists(STEPS, max_size=30))
-@settings(max_examples=60, deadline=None)
+@examples(20, at_length=60, deadline=None)
 def test_partitions_stay_sound(release: str, steps: list[tuple[object, ...]]) -> None:
     async def run() -> None:
         clock = ManualClock()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 
@@ -32,6 +32,7 @@ from console.model.snapshot import with_groups
 from console.session.session import Session
 from console.tui.app import Console
 from tests.support import worlds
+from tests.support.examples import examples
 from tests.support.older_brokers import like
 from tests.tui.console_app import Driven
 
@@ -69,7 +70,7 @@ def listed(kind: str, cluster: ThreadedCluster, capsys: pytest.CaptureFixture[st
     return code, written.out, written.err
 
 
-@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@examples(40, at_length=120, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.sampled_from(sorted(READ_BY)), st.sampled_from(CODES))
 def test_every_list_with_every_error(
     empty: ThreadedCluster, capsys: pytest.CaptureFixture[str], kind: str, code: int

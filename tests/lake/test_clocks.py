@@ -54,7 +54,7 @@ def test_a_few_chances_make_no_zone_wrong() -> None:
 
 
 @pytest.mark.xdist_group("spark-two")
-@pytest.mark.takes(40)
+@pytest.mark.long
 def test_a_wrong_zone_is_refused_with_the_one_that_fits(
     spark: SparkSession, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

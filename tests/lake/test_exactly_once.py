@@ -206,7 +206,7 @@ def mount(*options: str) -> int:
     return subprocess.run(["mount", *options], check=False, stderr=subprocess.DEVNULL).returncode
 
 
-@pytest.mark.takes(30)
+@pytest.mark.long
 def test_a_full_disk_is_said_and_the_next_update_is_whole(two: TwoLakes, small_disk: Callable[[int], None]) -> None:
     """The batch that fails is the first of a new checkpoint: it still begins where bronze ends."""
     shutil.rmtree(Path(two.disturbed.where, "checkpoints", "kraft_log"), ignore_errors=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from console.lake.files import LakeError
@@ -19,6 +19,7 @@ from console.lake.lake import Lake
 from console.lake.reader import Tables, Wanted, drift, timeline
 from console.lake.schema import DRIFT, HISTORY, Table
 from tests.support import sample_lake
+from tests.support.examples import examples
 from tests.support.sample_lake import CLUSTER
 
 ROWS, PAGE = 3_000_000, 200
@@ -64,7 +65,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     return sample_lake.make_lake(str(tmp_path_factory.mktemp("good") / "lake"))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(40, at_length=150, deadline=None)
 @given(st.data())
 def test_bytes_that_are_no_parquet_are_an_error_with_words(
     good: Lake, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from console.journal import entries as journal_entries
@@ -32,6 +32,7 @@ from console.model.secret import Secret
 from console.plan import edits as plan_edits
 from console.plan.staged import UNREAD, Staged, Was
 from tests.support import worlds
+from tests.support.examples import examples
 
 AT = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
 WHO = journal_lines.Who("alice", "bob", "carol", "10.1.2.3")
@@ -338,7 +339,7 @@ def journals(draw: st.DrawFn) -> list[journal_entries.Numbered | journal_entries
 
 
 @given(journals())
-@settings(max_examples=30)
+@examples(15, at_length=30)
 def test_edits_end_as_kac_itself_says(
     tmp_path_factory: pytest.TempPathFactory, records: list[journal_entries.Numbered | journal_entries.Note]
 ) -> None:
@@ -391,7 +392,7 @@ def _sorted(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @given(journals(), st.lists(st.integers(0, 10_000), max_size=4))
-@settings(max_examples=30)
+@examples(15, at_length=30)
 def test_reading_piece_by_piece_comes_to_the_same(
     tmp_path_factory: pytest.TempPathFactory,
     records: list[journal_entries.Numbered | journal_entries.Note],
@@ -474,7 +475,7 @@ def test_the_rows_fit_the_table(tmp_path: Path) -> None:
 
 
 @given(journals(), st.lists(st.integers(0, 10_000), max_size=4))
-@settings(max_examples=30)
+@examples(15, at_length=30)
 def test_a_journal_of_segments_is_read_as_one(
     tmp_path_factory: pytest.TempPathFactory,
     records: list[journal_entries.Numbered | journal_entries.Note],

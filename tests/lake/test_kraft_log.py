@@ -12,11 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from console.lake import kraft
 from tests.support import metadata_log
+from tests.support.examples import examples
 
 KEY = b"key of the lake"
 BEGIN, END, ABORT = (metadata_log.value(f"{each}TransactionRecord") for each in ("Begin", "End", "Abort"))
@@ -111,7 +112,7 @@ _SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=12)
 
 
 @given(_SIZES, st.integers(1, 600), st.integers(0, 40), st.integers(0, 40))
-@settings(max_examples=60)
+@examples(20, at_length=60)
 def test_however_it_is_split_the_rows_are_the_same(sizes: list[int], split: int, start: int, more: int) -> None:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
@@ -133,7 +134,7 @@ def test_however_it_is_split_the_rows_are_the_same(sizes: list[int], split: int,
 
 
 @given(_SIZES, st.data())
-@settings(max_examples=80)
+@examples(25, at_length=80)
 def test_cut_anywhere_it_loses_no_more_than_its_tail(sizes: list[int], data: st.DataObject) -> None:
     batches = chain(*numbered(sizes))
     whole = b"".join(batches)
@@ -158,7 +159,7 @@ def test_a_file_that_was_made_larger_than_what_is_written_ends_there(new_folder:
 
 
 @given(st.lists(st.integers(1, 4), min_size=2, max_size=8), st.data())
-@settings(max_examples=150)
+@examples(40, at_length=150)
 def test_a_flipped_bit_costs_its_batch_alone_and_is_told(sizes: list[int], data: st.DataObject) -> None:
     batches = chain(*numbered(sizes))
     hit = data.draw(st.integers(0, len(sizes) - 1), label="batch")
@@ -278,7 +279,7 @@ def test_transactions_count_when_they_end_and_not_when_they_abort(new_folder: Pa
     st.integers(1, 400),
     st.integers(1, 3),
 )
-@settings(max_examples=60)
+@examples(20, at_length=60)
 def test_however_transactions_lie_what_counts_is_read(drawn: list[list[str]], split: int, pieces: int) -> None:
     """B, E, A: one begins, ends, aborts, where it can; t: a topic. What counts is found here one record at a time."""
     is_open, offset = False, 0

@@ -537,7 +537,7 @@ class _Gatekeeper(BaseHTTPRequestHandler):
 
 
 @pytest.mark.slow
-@pytest.mark.takes(60)
+@pytest.mark.long
 def test_a_session_that_is_open_takes_the_keys_that_follow(
     store: s3_store.Store, where: str, jars: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -28,6 +28,7 @@ from console.present.timeline import change_row
 from console.session.lake_staging import NoEdit, undo
 from tests.support import delta_lake, sample_lake
 from tests.support.delta_lake import arrow_rows
+from tests.support.examples import examples
 from tests.support.sample_lake import CLUSTER, EVIL, NOON, OTHER
 
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
@@ -73,7 +74,7 @@ def test_who_may_have_done_it_is_found_too(tables: reader.Tables, who: str) -> N
     assert reader.timeline(tables, reader.Wanted(CLUSTER, principal="bo")) == []
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(20, at_length=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     key=st.none() | st.sampled_from(["retention.ms", "*retention*", "?etention.ms", ":*", "'; DROP TABLE x; --"]),
     since=st.none() | st.integers(0, 200),

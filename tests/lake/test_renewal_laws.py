@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from console.lake import schema
@@ -19,6 +19,7 @@ from console.lake.transforms.history import history
 from console.lake.transforms.kraft_changes import SINCE_BEFORE, Event, sha256
 from console.lake.transforms.rows import differing, newest, rows_of, table_of
 from tests.lake.gold_rows import covers_of
+from tests.support.examples import examples
 
 # -- rows that replace others ------------------------------------------------------------------------------------------
 
@@ -53,7 +54,7 @@ def holding(table: schema.Table, written: Sequence[pa.Table]) -> list[tuple[Any,
 
 
 @pytest.mark.parametrize("table", WITH_NEWEST, ids=lambda table: table.name)
-@settings(max_examples=60)
+@examples(20, at_length=60)
 @given(data=st.data())
 def test_what_differs_takes_the_place_of_what_was_there(table: schema.Table, data: st.DataObject) -> None:
     """Of any tables, again and again: what holds is what was made last, all of it, and nothing is written for what is
@@ -76,7 +77,7 @@ def test_what_differs_takes_the_place_of_what_was_there(table: schema.Table, dat
         assert differing(table, table_of(table, held), table_of(table, wanted)).num_rows == 0
 
 
-@settings(max_examples=60)
+@examples(20, at_length=60)
 @given(rows_for(schema.HISTORY, tombstones=True), rows_for(schema.HISTORY, tombstones=True))
 def test_rows_that_say_that_nothing_is_left_are_no_rows(
     made: list[tuple[Any, ...]], former: list[tuple[Any, ...]]
@@ -207,7 +208,7 @@ SEEN_SINCE = World(
 """A poll behind the log showed that a topic's value was gone, until the log went on and reached that poll."""
 
 
-@settings(max_examples=200, deadline=None)
+@examples(50, at_length=200, deadline=None)
 @given(worlds())
 @example(SEEN_SINCE)
 def test_whose_history_differs_has_an_event_since_then(world: World) -> None:
@@ -231,7 +232,7 @@ def test_whose_history_differs_has_an_event_since_then(world: World) -> None:
             assert max(times) > since - TOLERANCE, (entity, since)
 
 
-@settings(max_examples=300)
+@examples(60, at_length=300)
 @given(worlds())
 def test_what_a_log_covers_follows_from_the_marks_of_its_events(world: World) -> None:
     """The marks that Spark groups: of changes by snapshots when and how long before; of all the first and last."""

@@ -90,7 +90,7 @@ class Running:
         return [row["new_value"] for row in rows if (row["entity_key"], row["attr"]) == ("orders", "retention.ms")]
 
 
-@pytest.mark.takes(75)
+@pytest.mark.long
 def test_a_run_goes_on_whatever_happens_to_its_logs(spark: SparkSession, tmp_path: Path) -> None:
     site = Site(tmp_path / "site")
     running = Running(site, new_lake(tmp_path / "lake"), spark)

@@ -20,6 +20,7 @@ from console.admin import cluster as admin_cluster
 from console.admin import link
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
+from console.answers.triage import UNKNOWN
 from console.cli.main import run
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
@@ -424,7 +425,7 @@ def quorum_of(capsys: pytest.CaptureFixture[str], *where: str) -> list[dict[str,
 
 @pytest.mark.broker
 @pytest.mark.slow
-@pytest.mark.takes(75)
+@pytest.mark.takes(10)
 def test_the_quorum_is_what_kafkas_command_says(
     real: QuorumCluster, kafka: KafkaCommands, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -443,7 +444,7 @@ def test_the_quorum_is_what_kafkas_command_says(
 
 @pytest.mark.broker
 @pytest.mark.slow
-@pytest.mark.takes(75)
+@pytest.mark.takes(10)
 def test_who_is_asked_in_the_wrong_place_says_so(real: QuorumCluster, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert run(["run", "--bootstrap-controller", real.bootstrap, "-e", "list quorum"]) == 1
@@ -456,7 +457,7 @@ def test_who_is_asked_in_the_wrong_place_says_so(real: QuorumCluster, capsys: py
 
 @pytest.mark.broker
 @pytest.mark.slow
-@pytest.mark.takes(75)
+@pytest.mark.takes(10)
 def test_what_a_controller_is_configured_with(real: QuorumCluster, capsys: pytest.CaptureFixture[str]) -> None:
     where = ("--bootstrap-controller", real.bootstrap_controllers)
     for node in real.controller_ids:
@@ -479,7 +480,7 @@ def test_what_a_controller_is_configured_with(real: QuorumCluster, capsys: pytes
 
 @pytest.mark.broker
 @pytest.mark.slow
-@pytest.mark.takes(75)
+@pytest.mark.takes(10)
 def test_embedded_controllers_answer_the_same(real: QuorumCluster, capsys: pytest.CaptureFixture[str]) -> None:
     """The contract of controllers: the active one, and one that is not."""
     leader, _ = leads(quorum_of(capsys, *controllers(real)))
@@ -517,7 +518,7 @@ def configs_by_kafka(kafka: KafkaCommands, real: QuorumCluster, type_: str, node
 
 @pytest.mark.broker
 @pytest.mark.slow
-@pytest.mark.takes(75)
+@pytest.mark.takes(10)
 def test_configs_and_levels_are_those_of_kafka_configs(
     real: QuorumCluster, kafka: KafkaCommands, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -549,7 +550,7 @@ def voters_by_kafka(kafka: KafkaCommands, real: QuorumCluster) -> set[int]:
 
 @pytest.mark.broker
 @pytest.mark.slow
-@pytest.mark.takes(75)
+@pytest.mark.takes(10)
 def test_voters_come_and_go(real: QuorumCluster, kafka: KafkaCommands, capsys: pytest.CaptureFixture[str]) -> None:
     where = controllers(real)
     shown = kac_on_real(capsys, "run", *where, "-e", "add voter 104; plan", code=3)
@@ -575,12 +576,16 @@ def test_voters_come_and_go(real: QuorumCluster, kafka: KafkaCommands, capsys: p
 
 
 def triage(capsys: pytest.CaptureFixture[str], real: QuorumCluster, seconds: int = 1) -> dict[str, dict[str, object]]:
-    """Return what is wrong, by the cause's name."""
-    capsys.readouterr()
-    code = run(["triage", *controllers(real), "--for", f"{seconds}s", "--output", "json"])
-    causes = msgspec.json.decode(capsys.readouterr().out)["causes"]
-    assert bool(code) == bool(causes)
-    return {each["cause"]: each for each in causes}
+    """Return what is wrong, by the cause's name. A node that has just started may not answer within a poll."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        capsys.readouterr()
+        code = run(["triage", *controllers(real), "--for", f"{seconds}s", "--output", "json"])
+        causes = msgspec.json.decode(capsys.readouterr().out)["causes"]
+        if code != UNKNOWN:
+            assert bool(code) == bool(causes)
+            return {each["cause"]: each for each in causes}
+        assert time.monotonic() < deadline
 
 
 def until_named(
@@ -594,7 +599,7 @@ def until_named(
 
 @pytest.mark.broker
 @pytest.mark.slow
-@pytest.mark.takes(75)
+@pytest.mark.takes(10)
 def test_a_voter_that_is_formatted_again_is_mended(
     real: QuorumCluster, kafka: KafkaCommands, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -612,7 +617,7 @@ def test_a_voter_that_is_formatted_again_is_mended(
 
 @pytest.mark.broker
 @pytest.mark.slow
-@pytest.mark.takes(75)
+@pytest.mark.takes(10)
 def test_killed_one_by_one(
     real: QuorumCluster,
     kafka: KafkaCommands,

@@ -137,15 +137,19 @@ async def until(link: Link, holds: Callable[[Look], bool]) -> Look:
                 await asyncio.sleep(0)
 
 
-SIDES = pytest.mark.parametrize(
-    "side",
-    [embedded, pytest.param(real, marks=[pytest.mark.broker, pytest.mark.slow, pytest.mark.takes(60)])],
-    ids=["embedded", "4.3"],
+ON_REAL = [pytest.mark.broker, pytest.mark.slow, pytest.mark.takes(60)]
+SIDES = pytest.mark.parametrize("side", [embedded, pytest.param(real, marks=ON_REAL)], ids=["embedded", "4.3"])
+
+
+@pytest.mark.parametrize(
+    ("side", "port"),
+    [
+        *((embedded, port) for port in (REFUSES, HANGS)),
+        pytest.param(real, HANGS, marks=ON_REAL),
+        pytest.param(real, REFUSES, marks=[*ON_REAL, pytest.mark.long]),
+    ],
+    ids=["refuses-embedded", "hangs-embedded", "hangs-4.3", "refuses-4.3"],
 )
-
-
-@SIDES
-@pytest.mark.parametrize("port", [REFUSES, HANGS])
 async def test_one_that_fails_keeps_its_leaders_until_its_session_has_ended(side: Make, port: str) -> None:
     """A refused connection ends no session. When the broker is back, it is in sync again."""
     async with side() as it:

@@ -1,5 +1,5 @@
-"""`kac mcp` as an agent has it: the protocol's own client, a process of its own, an embedded cluster; what real brokers
-are asked, and that a proposal changes nothing until a person applies it."""
+"""`kac mcp` as an agent has it: the protocol's own client, and a process, or a server in this one where only answers
+matter; what real brokers are asked, and that a proposal changes nothing until a person applies it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 from mcp import ClientSession, StdioServerParameters, stdio_client
+from mcp.shared.memory import create_client_server_memory_streams
 from mcp_types import CallToolRequestParams, CallToolResult, TextContent
 
 from console.admin import changes, configs
@@ -29,7 +30,7 @@ from console.cli.mcp.bounds import HIDDEN, LARGEST, LONGEST_TEXT
 from console.cli.mcp.command import reading_client
 from console.cli.mcp.proposing import Proposals
 from console.cli.mcp.queries import Queries
-from console.cli.mcp.serving import INSTRUCTIONS, MARK, Service
+from console.cli.mcp.serving import INSTRUCTIONS, MARK, Service, server_of
 from console.cli.mcp.tools import TOOLS, Offer
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
@@ -84,6 +85,27 @@ async def agent(cluster: ThreadedCluster, *options: str) -> AsyncIterator[Client
     ):
         await session.initialize()
         yield session
+
+
+@asynccontextmanager
+async def answers(cluster: ThreadedCluster) -> AsyncIterator[ClientSession]:
+    """The protocol's own client, with a server in this process."""
+    client = reading_client(_context(cluster))
+    queries = Queries(client, _context(cluster))
+    server = server_of(Offer(queries, Proposals(queries, None, ("-c", "test"))))
+    try:
+        async with (
+            asyncio.timeout(PATIENCE),
+            create_client_server_memory_streams() as (ours, theirs),
+            ClientSession(*ours) as session,
+        ):
+            serving = asyncio.create_task(server.run(*theirs, server.create_initialization_options()))
+            await session.initialize()
+            yield session
+            serving.cancel()
+            await asyncio.wait({serving})
+    finally:
+        client.close()
 
 
 async def asked(session: ClientSession, tool: str, **arguments: object) -> dict[str, Any]:
@@ -144,7 +166,7 @@ async def test_answers_are_those_that_commands_print(
     cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     at = ("-b", cluster.bootstrap, "--output", "json")
-    async with agent(cluster) as session:
+    async with answers(cluster) as session:
         topics = await asked(session, "list", kind="topics", filter="o* partitions>2")
         orders = await asked(session, "describe", entity="topic orders")
         keys = await asked(session, "describe", entity="topic orders", keys=["retention.ms"])
@@ -172,7 +194,7 @@ async def test_answers_are_those_that_commands_print(
 
 
 async def test_events_are_those_while_it_watches(cluster: ThreadedCluster) -> None:
-    async with agent(cluster) as session:
+    async with answers(cluster) as session:
         watching = asyncio.create_task(asked(session, "events", seconds=8))
         # Everything was read once: the configs of topics come last.
         await until(lambda: cluster.call(lambda c: c.counters.total("list_config_resources").requests) > 0)
@@ -277,7 +299,7 @@ async def test_a_proposal_is_a_plan_file_that_a_person_applies(
 
 async def test_a_proposal_that_says_two_things_says_which_counts(cluster: ThreadedCluster, own_home: Path) -> None:
     """The plan alone shows it; what an agent explains to a person may be the other one."""
-    async with agent(cluster) as session:
+    async with answers(cluster) as session:
         found = await asked(
             session, "propose", statements="set topic orders retention.ms=2h; set topic orders retention.ms=3h"
         )
@@ -408,7 +430,7 @@ async def test_no_secret_leaves(cluster: ThreadedCluster, own_home: Path) -> Non
 
 
 async def test_what_is_left_out_is_said(cluster: ThreadedCluster) -> None:
-    async with agent(cluster) as session:
+    async with answers(cluster) as session:
         few = await asked(session, "list", kind="topics", rows=2)
         configs = await asked(session, "describe", entity="topic orders", rows=3)
     assert len(few["data"]["topics"]) == 2
@@ -418,7 +440,7 @@ async def test_what_is_left_out_is_said(cluster: ThreadedCluster) -> None:
 
 
 async def test_what_is_not_understood_is_refused_before_anything_is_read(cluster: ThreadedCluster) -> None:
-    async with agent(cluster) as session:
+    async with answers(cluster) as session:
         assert (await refused(session, "list", kind="topic"))["name"] == "NOT_UNDERSTOOD"
         for more in ("; apply --yes", "\ndelete topic orders", "; list acls"):
             assert (await refused(session, "list", kind="topics", filter=more))["name"] == "NOT_UNDERSTOOD"
@@ -433,7 +455,7 @@ async def test_what_is_not_understood_is_refused_before_anything_is_read(cluster
 
 
 async def test_a_cluster_that_is_not_there_or_another_one_is_an_error_with_a_remedy(cluster: ThreadedCluster) -> None:
-    async with agent(cluster) as session:
+    async with answers(cluster) as session:
         await asked(session, "list", kind="topics")
         cluster.call(lambda c: setattr(c.state, "cluster_id", "another-cluster-altogether"))
         other = await refused(session, "list", kind="topics")
@@ -602,7 +624,7 @@ async def test_offsets_and_the_newest_records_time_are_given_and_no_contents(clu
     async with AIOKafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
         for at, text in ((old, b"first-content"), (new, b"second-content")):
             await producer.send_and_wait("orders", text, partition=0, timestamp_ms=at)
-    async with agent(cluster) as session:
+    async with answers(cluster) as session:
         found = await asked(session, "offsets", topic="orders", at="3h")
         nothing = await refused(session, "offsets", topic="nowhere")
     (first, *others) = found["data"]["partitions"]
@@ -617,7 +639,7 @@ async def test_what_stands_wrong_is_given_as_the_command_prints_it(
     cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster.call(lambda c: c.state.put_topic(new_topic("lonely", striped([1], 1, 1), [1])))
-    async with agent(cluster) as session:
+    async with answers(cluster) as session:
         found = await asked(session, "lint", rules=["single-replica"])
         every = await asked(session, "lint", rows=1)
         typo = await refused(session, "lint", rules=["single-replicas"])
@@ -634,7 +656,7 @@ async def test_what_stands_wrong_is_given_as_the_command_prints_it(
 
 
 async def test_what_moves_now_is_given(cluster: ThreadedCluster) -> None:
-    async with agent(cluster) as session:
+    async with answers(cluster) as session:
         assert (await asked(session, "moves"))["data"]["moves"] == []
         cluster.call(lambda c: c.state.put_topic(new_topic("lonely", striped([1], 1, 1), [1])))
         cluster.run(lambda c: c.broker_down(3))
@@ -644,7 +666,7 @@ async def test_what_moves_now_is_given(cluster: ThreadedCluster) -> None:
 
 
 async def test_a_refusal_repeats_what_was_asked_and_names_what_a_person_may_run(cluster: ThreadedCluster) -> None:
-    async with agent(cluster) as session:
+    async with answers(cluster) as session:
         tool = await refused(session, "records", topic="orders")
         other = await refused(session, "list", kind="topics", filter="; records topic orders")
     assert "'records'" in tool["message"]

@@ -87,7 +87,7 @@ def embedded() -> Iterator[RegistryServer]:
         yield running
 
 
-@pytest.fixture(params=["embedded", pytest.param("real", marks=[pytest.mark.slow, pytest.mark.takes(60)])])
+@pytest.fixture(params=["embedded", pytest.param("real", marks=[pytest.mark.slow, pytest.mark.takes(6)])])
 async def session(request: pytest.FixtureRequest, cluster: ThreadedCluster) -> AsyncIterator[Session]:
     """A session on a registry without subjects, and a cluster with the topic `TOPIC`."""
     found = request.getfixturevalue(request.param)

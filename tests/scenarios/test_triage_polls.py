@@ -416,7 +416,7 @@ async def _leader(three: KafkaCluster) -> int:
         return (await client.run(describe_quorum)).leader_id
 
 
-@pytest.mark.takes(80)
+@pytest.mark.long
 async def test_each_node_is_paused_the_active_controller_first(own_cluster: KafkaCluster) -> None:
     """It is named, by living brokers in whatever order, and by one alone; its pause takes no other answer along."""
     three = own_cluster

@@ -26,6 +26,7 @@ __all__ = [
     "REAL",
     "KafkaCluster",
     "LastTests",
+    "by_release",
     "group",
     "longest_first",
     "needed",
@@ -93,6 +94,11 @@ def lent(make: Callable[[], AbstractContextManager[Any]]) -> Any:
         yield from running(make)
 
     return fixture
+
+
+def by_release(releases: Iterable[str], *usual: str) -> list[Any]:
+    """Return a parameter for each release, of which a commit tries the usual ones alone."""
+    return [pytest.param(each, marks=() if each in usual else (pytest.mark.long,)) for each in releases]
 
 
 def needed(item: pytest.Item) -> frozenset[str]:

@@ -16,9 +16,12 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 @pytest.mark.core
-@pytest.mark.takes(100)
-def test_the_pictures_are_what_the_console_shows() -> None:
-    command = [sys.executable, "-m", "screenshots.take", "--check"]
+@pytest.mark.takes(50)
+@pytest.mark.parametrize(
+    "words", [["--once"], pytest.param([], marks=pytest.mark.long)], ids=["each walk in one size", "all"]
+)
+def test_the_pictures_are_what_the_console_shows(words: list[str]) -> None:
+    command = [sys.executable, "-m", "screenshots.take", "--check", *words]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LONG_PATIENCE, check=False)
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
 

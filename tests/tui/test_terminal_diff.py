@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import get_character_cell_size
 
+from tests.support.examples import examples
 from tests.support.patience import PATIENCE
 from tests.support.terminal import Terminal
 from widgets import terminal_diff
@@ -179,7 +180,7 @@ def sessions(draw: st.DrawFn) -> list[str]:
     return frames
 
 
-@settings(max_examples=300)
+@examples(60, at_length=300)
 @given(sessions(), st.booleans(), st.sets(st.integers(0, 5)))
 def test_the_terminal_shows_what_the_frames_draw(frames: list[str], colored_erase: bool, forgotten: set[int]) -> None:
     plain = ScreenModel(colored_erase=colored_erase)

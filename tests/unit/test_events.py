@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -26,6 +26,7 @@ from console.triage.config_changes import HIDDEN
 from console.triage.judged_changes import warned_places
 from tests.support import samples
 from tests.support.cpu_time import least_cpu_seconds
+from tests.support.examples import examples
 
 THEN = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
 NOW = THEN + timedelta(seconds=7)
@@ -199,7 +200,7 @@ def _shown(of: Snapshot, beside: Snapshot, read: Snapshot) -> Iterator[tuple[eve
 
 
 @given(_two())
-@settings(max_examples=150)
+@examples(40, at_length=150)
 def test_differences_lead_from_one_snapshot_to_the_other(two: tuple[Snapshot, Snapshot]) -> None:
     old, new = two
     facts = _facts(old, new, old)
@@ -225,7 +226,7 @@ def test_equal_snapshots_have_no_differences(one: Snapshot) -> None:
 
 
 @given(_two())
-@settings(max_examples=75)
+@examples(25, at_length=75)
 def test_every_difference_is_in_exactly_one_event(two: tuple[Snapshot, Snapshot]) -> None:
     old, new = two
     found = list(events.differences(old, new))

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from console.journal import open_changes
@@ -33,6 +33,7 @@ from console.model.quota import QuotaEntity
 from console.plan.edits import CreateTopic, Edit, SetConfig, SetQuota, UnsetQuota
 from console.plan.staged import Staged, Was
 from console.session.journal_changes import opposites
+from tests.support.examples import examples
 
 AT = datetime(2026, 3, 4, tzinfo=UTC)
 ALICE = QuotaEntity.of({"user": "alice"})
@@ -271,7 +272,7 @@ NOTES = st.one_of(
     backs=st.lists(st.none() | PLACES, min_size=3, max_size=3),
     notes=st.lists(NOTES, max_size=12),
 )
-@settings(max_examples=300)
+@examples(60, at_length=300)
 def test_the_open_changes_alone_come_to_what_the_whole_journal_does(
     hours: list[int | None], backs: list[log.Place | None], notes: list[Note]
 ) -> None:
@@ -285,7 +286,7 @@ def test_the_open_changes_alone_come_to_what_the_whole_journal_does(
 
 
 @given(rng=st.randoms(use_true_random=False))
-@settings(max_examples=40)
+@examples(15, at_length=40)
 def test_what_is_dropped_on_the_way_is_not_missed(rng: Random) -> None:
     """A journal as consoles write it, pruned after every change: thirty changes of four places, with kills, lost
     answers, looks, decisions, times and reverts."""

@@ -6,7 +6,7 @@ from collections import Counter
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from console.model import changes, codes
@@ -24,6 +24,7 @@ from console.plan.reconcile import reconcile, record_check
 from console.plan.requests import Facts, Step
 from console.plan.staged import subject
 from console.plan.values import canonical
+from tests.support.examples import examples
 from tests.support.model_cluster import ModelCluster
 from tests.support.random_plans import World, random_edits
 from tests.support.snapshot_differences import differences
@@ -86,7 +87,7 @@ KINDS = (
 
 # Seeds, not st.randoms: a hundred draws through hypothesis take longer than all the rest.
 randoms = st.integers(0, 2**32).map(Random)
-laws = settings(max_examples=150)
+laws = examples(40, at_length=150)
 
 
 def busy_cluster(rng: Random) -> ModelCluster:

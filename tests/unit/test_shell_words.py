@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language.quoting import shell_comment, shell_text, shell_word
@@ -23,6 +23,7 @@ from console.plan.edits import AddAcl, SetConfig, SetQuota
 from console.plan.kafka_tools import Command
 from console.plan.plan import EMPTY, stage
 from console.present.text import is_harmless
+from tests.support.examples import examples
 from tests.support.patience import PATIENCE
 
 SHELLS = {
@@ -110,7 +111,7 @@ def test_a_shell_reads_each_hostile_word_as_it_is(shell: str, locale: str, tmp_p
 def test_a_shell_reads_any_word_as_it_is(shell: str, tmp_path: Path) -> None:
     command = installed(shell)
 
-    @settings(max_examples=60)
+    @examples(20, at_length=60)
     @given(words.map(lambda found: list(filter(sayable, found))))
     def law(found: list[str]) -> None:
         line = " ".join(map(shell_word, ["x", *found]))

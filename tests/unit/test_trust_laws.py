@@ -6,7 +6,7 @@ from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 from msgspec import structs
 from msgspec.structs import replace
 
@@ -23,10 +23,11 @@ from console.plan.reconcile import verdicts
 from console.plan.reversal import losses, reversal
 from console.plan.staged import UNREAD, Staged
 from console.session.applying import _is_secret
+from tests.support.examples import examples
 from tests.support.model_cluster import ModelCluster
 from tests.unit.test_plan_laws import busy_cluster, carry_out, randoms, staged_on
 
-laws = settings(max_examples=60)
+laws = examples(20, at_length=60)
 AT = datetime(2026, 3, 4, 5, 6, 7, 890_000, tzinfo=UTC)
 
 

@@ -8,13 +8,14 @@ from types import UnionType
 from typing import Any, get_args, get_origin
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kio.schema.index import api_key_map
 from kio.serial import entity_reader, entity_writer
 
 from console.wire.proposals import formats as api_keys
 from console.wire.proposals.table import PROPOSED
+from tests.support.examples import examples
 
 _INTEGERS = {"int8": 8, "int16": 16, "int32": 32}
 _MESSAGES = [
@@ -47,7 +48,7 @@ def _values(type_: Any, kind: str | None) -> st.SearchStrategy[Any]:
 
 @pytest.mark.parametrize("entity", _MESSAGES)
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@examples(15, at_length=40, deadline=None)
 def test_what_is_written_is_read(entity: type[Any], data: st.DataObject) -> None:
     message = data.draw(_values(entity, None))
     buffer = BytesIO()

@@ -15,12 +15,13 @@ import cramjam
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder  # type: ignore[import-untyped]
 from aiokafka.record.legacy_records import LegacyRecordBatchBuilder  # type: ignore[import-untyped]
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from console.model.records import Record
 from console.wire.compression import DamagedData, Scratch, TooLarge, decompress
 from console.wire.record_batches import MOST_UNPACKED, Batch, BatchDamage, batches, records, unpack, unpacked_records
+from tests.support.examples import examples
 from tests.wire import record_encoder as encoder
 from tests.wire.record_encoder import Plain
 
@@ -194,7 +195,7 @@ def framed(draw: st.DrawFn) -> bytes:
 
 
 @given(BYTES | framed() | st.binary(max_size=60).map(lambda tail: encoder.message(3, 1, 4, b"k", tail, 1)))
-@settings(max_examples=400)
+@examples(100, at_length=400)
 @example(b"\xff" * 61)
 @example(encoder.batch_of(b"", 2**31 - 1, 0))
 @example(encoder.batch_of(b"\xff" * 40, 1, 0))
@@ -223,7 +224,7 @@ SHORT = st.none() | st.text(st.characters(max_codepoint=0x7F), max_size=20).map(
     ),
     st.data(),
 )
-@settings(max_examples=300)
+@examples(80, at_length=300)
 def test_the_decoder_in_c_and_our_own_say_the_same_of_damaged_records(
     held: list[tuple[bytes | None, bytes | None, Any]], data: st.DataObject
 ) -> None:
@@ -293,7 +294,7 @@ def test_decompression_gives_all_or_says_too_large(codec: Any, data: bytes, limi
 
 
 @given(st.integers(0, 9), st.binary(max_size=300))
-@settings(max_examples=300)
+@examples(80, at_length=300)
 def test_damaged_compression_is_an_error_of_its_own(codec: int, data: bytes) -> None:
     with suppress(DamagedData):
         assert len(decompress(codec, data, 10_000)) <= 10_000

@@ -205,10 +205,10 @@ def _result(answer: Mapping[str, Data], *, failed: bool) -> CallToolResult:
     return CallToolResult(content=[marked, data], structured_content=answer, is_error=failed)
 
 
-async def serve(offer: Offer) -> None:
-    """Serve until standard input ends."""
+def server_of(offer: Offer) -> Server[Any]:
+    """Return what answers the messages of an agent, wherever they come from."""
     service = Service(offer)
-    server: Server[Any] = Server(
+    return Server(
         "kac",
         version=version("kafka-admin-console"),
         title="kac: an admin console for Apache Kafka",
@@ -216,5 +216,10 @@ async def serve(offer: Offer) -> None:
         on_list_tools=service.tools,
         on_call_tool=service.call,
     )
+
+
+async def serve(offer: Offer) -> None:
+    """Serve until standard input ends."""
+    server = server_of(offer)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())

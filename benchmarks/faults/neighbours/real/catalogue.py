@@ -15,8 +15,8 @@ REAL_NEIGHBOURS: dict[str, RealNeighbour] = {
     )
 }
 
-CHOSEN = ("a mirror's commits", "every replica has to be in sync", "a group that was given up")
-"""Those of `make test-brokers`: quick ones."""
+CHOSEN = ("a group that was given up",)
+"""Those of `make test-brokers`: a quick one."""
 
 NOT_MADE = {
     "observers": "brokers of Apache Kafka refuse the key that says so",
