@@ -19,7 +19,7 @@ from console.model.quota import CLIENT_ID, IP, USER
 from console.model.snapshot import Snapshot
 from console.model.tokens import DelegationToken
 from console.plan.amounts import unit_of, utc_time
-from console.present import columns, connectors
+from console.present import columns, connectors, mirrors
 from console.present.acls import ACLS
 from console.present.brokers import BROKERS
 from console.present.groups import GROUPS
@@ -312,6 +312,11 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "connect-plugins": Kind(
             connectors.PLUGINS, connectors.plugin_rows, lambda row: row.plugin.class_name, (Part.CONNECT,)
         ),
+        "mirrors": Kind(mirrors.MIRRORS, mirrors.mirror_rows, lambda row: row.flow.name, (Part.MIRRORS,)),
+        "mirror-groups": Kind(
+            mirrors.CHECKPOINTS, mirrors.checkpoint_rows, lambda row: row.checkpoint.group, (Part.MIRRORS,)
+        ),
+        "mirror-topics": Kind(mirrors.SYNCS, mirrors.sync_rows, lambda row: row.topic, (Part.MIRRORS,)),
     }
 )
 

@@ -219,6 +219,7 @@ class SnapshotReader:
             Part.QUOTAS: self.read_quotas,
             Part.ACLS: self.read_acls,
             Part.LOG_DIRS: self.read_log_dirs,
+            Part.MIRRORS: self.read_mirrors,
         }
         await own[part]()
 
@@ -362,6 +363,23 @@ class SnapshotReader:
         # The chunks were queued on this loop before the result; one turn delivers the last of them.
         await asyncio.sleep(0)
         publish()
+
+    async def read_mirrors(self) -> None:
+        """Read the records of MirrorMaker on flows to this cluster, by the names of the known topics. If the context
+        forbids reading records, only what names show is known."""
+        from console.contexts.context import NEVER
+        from console.model.mirror import Followed, MirrorListing, mirror_topics
+
+        if Part.TOPICS not in self.snapshot.read_at:
+            await self.read_topics()
+        known = self.snapshot.topics
+        asked = [known[name] for name in mirror_topics(known)]
+        listing = MirrorListing({each.name: Followed() for each in asked}, {})
+        if asked and self.context.records != NEVER:
+            from console.admin import mirror
+
+            listing = await self.client.run(mirror.describe_mirrors, asked)
+        self._learn(refresh.with_mirrors(self.snapshot, listing, self.clock.now()))
 
     async def read_quotas(self) -> None:
         """Read all quotas."""

@@ -28,6 +28,7 @@ from console.triage.causes import (
     load,
     loops,
     members,
+    mirrors,
     partitions,
     records,
     settings,
@@ -66,6 +67,7 @@ RULES: tuple[CauseRule, ...] = (
     *settings.CAUSES,
     *access.CAUSES,
     *connect.CAUSES,
+    *mirrors.CAUSES,
     *tokens.CAUSES,
     *standing.CAUSES,
 )

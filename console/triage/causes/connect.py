@@ -129,6 +129,7 @@ def _failure(observations: Observations, mine: Sequence[connectors.Failed], name
         predicted=(
             *cause.predict_each((each.subject for each in seen), symptoms.CONNECTOR_FAILED, symptoms.TASK_FAILED),
             *(each for group in _groups(observations, names) for each in cause.predict(*_OF_GROUP, group=group)),
+            *_of_mirrors(observations, names),
         ),
         next=tuple(_failure_steps(observations, mine, names)),
     )
@@ -199,6 +200,14 @@ def _groups(observations: Observations, names: Iterable[str]) -> Iterator[str]:
     yield from (
         group for group, each in connectors.sinks(snapshot.connect, snapshot.configs).items() if each.name in wanted
     )
+
+
+def _of_mirrors(observations: Observations, names: Iterable[str]) -> tuple[cause.Prediction, ...]:
+    """Return the prediction of what the flows of these connectors show, of those that are MirrorMaker's."""
+    wanted = frozenset(names)
+    flows = (each for each in observations.last.snapshot.mirrors.values() if not wanted.isdisjoint(each.connectors))
+    subjects = (symptoms.mirror_subject(each.name) for each in flows)
+    return cause.predict_each(subjects, symptoms.MIRROR_SILENT, symptoms.MIRROR_HALTED)
 
 
 # -- workers and rebalances --------------------------------------------------------------------------------------------
@@ -409,6 +418,7 @@ def _paused(observations: Observations) -> Iterator[cause.Claim]:
             predicted=(
                 *cause.predict(symptoms.CONNECTOR_PAUSED, subject=symptom.subject),
                 *(each for group in groups for each in cause.predict(*_OF_GROUP, group=group)),
+                *_of_mirrors(observations, (name,)),
             ),
             next=(cause.Next("let it go on when the work is done", edits=(ResumeConnector(name),)),),
             idle=True,
