@@ -18,9 +18,9 @@ from console.admin.errors import AdminError, error_name
 from console.admin.link import Link, broker
 from console.admin.partitions import EARLIEST, LATEST, offsets_of
 from console.admin.record_times import fetch_request
+from console.model import mirror
 from console.model.cluster import Topic
 from console.model.failure import Failure
-from console.model.mirror import HEARTBEATS, Followed, Kept, Key, MirrorListing, with_records
 from console.model.records import Record
 
 TAIL, TAIL_OF_HEARTBEATS = 20_000, 1_000
@@ -41,15 +41,15 @@ class _At(NamedTuple):
 
     id: str | None
     next: int
-    kept: Mapping[Key, Kept]
+    kept: Mapping[mirror.Key, mirror.Kept]
     is_part: bool
 
 
 _known: WeakKeyDictionary[Link, dict[str, _At]] = WeakKeyDictionary()
-_NOTHING: Mapping[Key, Kept] = MappingProxyType({})
+_NOTHING: Mapping[mirror.Key, mirror.Kept] = MappingProxyType({})
 
 
-async def describe_mirrors(link: Link, topics: Iterable[Topic]) -> MirrorListing:
+async def describe_mirrors(link: Link, topics: Iterable[Topic]) -> mirror.MirrorListing:
     """Return the newest records of MirrorMaker's topics, and why a topic could not be read.
 
     Args:
@@ -82,7 +82,9 @@ async def describe_mirrors(link: Link, topics: Iterable[Topic]) -> MirrorListing
                 failures[topic.name] = why
 
     await asyncio.gather(*map(read, asked.values()))
-    return MirrorListing({name: Followed(each.kept, each.is_part) for name, each in known.items()}, failures)
+    return mirror.MirrorListing(
+        {name: mirror.Followed(each.kept, each.is_part) for name, each in known.items()}, failures
+    )
 
 
 async def _follow(
@@ -93,7 +95,7 @@ async def _follow(
     at = known.get(topic.name)
     if at is None or at.id != topic.topic_id or not start <= at.next <= end:
         # It was made again, or deletes records faster than they are read.
-        begin = max(start, end - (TAIL_OF_HEARTBEATS if topic.name.endswith(HEARTBEATS) else TAIL))
+        begin = max(start, end - (TAIL_OF_HEARTBEATS if topic.name.endswith(mirror.HEARTBEATS) else TAIL))
         at = _At(topic.topic_id, begin, _NOTHING, begin > start)
     known[topic.name] = at
     while at.next < end and (left := deadline - asyncio.get_running_loop().time()) > 0:
@@ -129,7 +131,7 @@ async def _fetch(link: Link, topic: Topic, offset: int, within: float) -> bytes 
     )
 
 
-def _after(topic: str, data: bytes, at: _At) -> tuple[Mapping[Key, Kept], int]:
+def _after(topic: str, data: bytes, at: _At) -> tuple[Mapping[mirror.Key, mirror.Kept], int]:
     """Return the newest records of a topic after the batches of an answer, and the offset behind these. A batch that
     can't be decoded is left out."""
     from console.wire.record_batches import BatchDamage, OutOfTime, batches, records
@@ -145,4 +147,4 @@ def _after(topic: str, data: bytes, at: _At) -> tuple[Mapping[Key, Kept], int]:
             found += records(batch, topic, PARTITION, at.next)
         except (BatchDamage, OutOfTime):
             continue
-    return with_records(at.kept, found), after
+    return mirror.with_records(at.kept, found), after

@@ -327,7 +327,7 @@ def _seen_before(known: Flow | None, flow: Flow) -> Flow:
     return replace(flow, beat=beat, copied=copied)
 
 
-_LEAST_SILENCE, _MISSED, _UNKNOWN_INTERVAL = 60.0, 10, 900.0
+_LEAST_SILENCE, _MISSED, _UNKNOWN_INTERVAL = 120.0, 10, 900.0
 """Seconds without a heartbeat that show nothing yet: MirrorMaker restarts; the heartbeats that have to be missing; and
 the seconds if only one heartbeat is known. By default MirrorMaker writes one each second."""
 

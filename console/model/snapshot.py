@@ -17,7 +17,6 @@ from console.model.codes import GROUP, TOPIC
 from console.model.config import ConfigListing, ConfigResource, ConfigSet, topic_resource
 from console.model.differing import differing
 from console.model.failure import Failure
-from console.model.mirror import Flow, MirrorListing, flows, mirror_connectors
 from console.model.observers import Rules, observed, observer_rules
 from console.model.parts import Part
 from console.model.rates import NOT_POLLED, Rates, with_ends, without_topics
@@ -26,6 +25,7 @@ from console.model.tokens import DelegationToken
 
 if TYPE_CHECKING:
     from console.model.lag_trend import LagTrend
+    from console.model.mirror import Flow, MirrorListing
     from console.model.transactions import Transactions
 
 TopicPartition = tuple[str, int]
@@ -324,6 +324,8 @@ def with_connector_offsets(
 
 def with_mirrors(snapshot: Snapshot, listing: MirrorListing, at: datetime) -> Snapshot:
     """Return the snapshot with the flows of MirrorMaker to this cluster, by a read of its topics."""
+    from console.model.mirror import flows, mirror_connectors
+
     told = tuple(mirror_connectors(snapshot.connect, snapshot.configs))
     found = flows(snapshot.topics.keys(), listing, told, snapshot.mirrors, at)
     known = replace(snapshot, mirrors=share(snapshot.mirrors, found), read_at=_read_at(snapshot, Part.MIRRORS, at))

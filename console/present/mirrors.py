@@ -150,12 +150,12 @@ the source. checkpoint, sync: age of the newest one."""
 
 
 class CheckpointRow(NamedTuple):
-    """A translated offset. age: seconds. again: the records here behind it; None if the end of the copy is unknown."""
+    """A translated offset. age: seconds. lag: the records here behind it; None if the end of the copy is unknown."""
 
     flow: Flow
     checkpoint: Checkpoint
     age: float | None
-    again: int | None
+    lag: int | None
 
 
 class SyncRow(NamedTuple):
@@ -173,8 +173,8 @@ def checkpoint_rows(snapshot: Snapshot) -> Iterator[CheckpointRow]:
     """Yield the checkpoints of all flows, by flow, group, topic and partition."""
     for row in mirror_rows(snapshot):
         for each, at in row.flow.checkpoints:
-            again = _behind(snapshot.log_ranges, (each.topic, each.partition), each.downstream)
-            yield CheckpointRow(row.flow, each, age(at, row.at), again)
+            lag = _behind(snapshot.log_ranges, (each.topic, each.partition), each.downstream)
+            yield CheckpointRow(row.flow, each, age(at, row.at), lag)
 
 
 def sync_rows(snapshot: Snapshot) -> Iterator[SyncRow]:
@@ -198,17 +198,17 @@ CHECKPOINTS: columns.Columns[CheckpointRow] = columns.Columns(
     _count_column("partition", "Part", lambda row: row.checkpoint.partition, 93, "P"),
     _count_column("upstream", "At source", lambda row: row.checkpoint.upstream, 70, "U"),
     _count_column("downstream", "Here", lambda row: row.checkpoint.downstream, 80, "D"),
-    _count_column("again", "Behind it", lambda row: row.again, 75, "B"),
+    _count_column("lag", "Lag here", lambda row: row.lag, 75, "B"),
     _age_column("age", "Age", lambda row: row.age, 90, "A"),
 )
-"""Checkpoints. again: the records that the group would read here if it came now."""
+"""Checkpoints. lag: the records that the group would read here if it came now."""
 SYNCS: columns.Columns[SyncRow] = columns.Columns(
     _name_column(lambda row: row.flow.name),
     _text_column("topic", "Topic", lambda row: row.topic or row.sync.topic, 95, "T"),
     _count_column("partition", "Part", lambda row: row.sync.partition, 94, "P"),
     _count_column("upstream", "At source", lambda row: row.sync.upstream, 70, "U"),
     _count_column("downstream", "Here", lambda row: row.sync.downstream, 80, "D"),
-    _count_column("since", "Since it", lambda row: row.since, 75, "B"),
+    _count_column("since", "Since then", lambda row: row.since, 75, "B"),
     _age_column("age", "Age", lambda row: row.age, 90, "A"),
 )
 """Offset syncs. since: the records that were copied after it."""
@@ -240,7 +240,7 @@ def mirror_lines(row: MirrorRow, snapshot: Snapshot) -> list[Line]:
             )
     lines += [[]] if flow.checkpoints else []
     for each in checkpoint_rows(snapshot):
-        if each.flow is flow and len(lines) < _MOST_LINES:
+        if each.flow.name == flow.name and len(lines) < _MOST_LINES:
             lines.append([(clean(_checkpoint_text(each), 300), "")])
     return lines
 
@@ -250,7 +250,7 @@ _MOST_LINES = 200
 
 def _checkpoint_text(row: CheckpointRow) -> str:
     of = row.checkpoint
-    behind = "" if row.again is None else f", {plural(row.again, 'record')} behind it here"
+    behind = "" if row.lag is None else f", {plural(row.lag, 'record')} behind it here"
     when = "" if row.age is None else f", {columns.time_text(row.age)} ago"
     return f"{of.group}  {of.topic}-{of.partition}: {of.upstream:,} is {of.downstream:,} here{behind}{when}"
 
@@ -267,7 +267,5 @@ def _age_text(seconds: float | None, what: str) -> str:
 
 EMPTY = "no flow of MirrorMaker 2 to this cluster: no topic has its heartbeats or checkpoints"
 """Instead of flows."""
-NO_CHECKPOINTS, NO_SYNCS = (
-    "no checkpoints here",
-    "no offset syncs here: by default MirrorMaker keeps them at the source (offset-syncs.topic.location)",
-)
+NO_CHECKPOINTS = "no checkpoints of MirrorMaker 2 here: they come with the first offset that a group commits there"
+NO_SYNCS = "no offset syncs here: by default they are at the source (offset-syncs.topic.location of MirrorMaker)"

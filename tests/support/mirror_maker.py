@@ -138,8 +138,8 @@ def with_clusters(version: str = KAFKA_4_3, more: Mapping[str, str] | None = Non
 
 def make_topic(bootstrap: str) -> None:
     """Create the topic of the source."""
-    made = AdminClient({"bootstrap.servers": bootstrap}).create_topics([NewTopic(TOPIC, 2, 1)])
-    made[TOPIC].result(PATIENCE)
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(TOPIC, 2, 1)])[TOPIC].result(PATIENCE)
 
 
 def main() -> int:

@@ -67,14 +67,16 @@ def _silent(observations: Observations, at: datetime, flows: Sequence[Flow]) -> 
     is_needed = silence < LATELY or was_seen
     age = measured_time(silence.total_seconds())
     names = f"{'mirror' if len(flows) == 1 else 'mirrors'} {first_few([each.name for each in flows], MOST_NAMED)}"
-    what = "but records still come to" if grow else "so nothing is copied to"
-    topics = plural(sum(len(flow.topics) for flow in flows), "topic")
+    count = sum(len(flow.topics) for flow in flows)
+    copies = f"{plural(count, 'copy', 'copies')} here"
+    what = f"but {copies} still" if grow else f"so {copies}"
+    does = ("grows" if count == 1 else "grow") if grow else ("gets no records" if count == 1 else "get no records")
     return cause.Claim(
         cause="mirror-stopped",
         subject=symptoms.mirror_subject(flows[0].name),
         severity=Severity.INFO if grow or silence >= LONG else Severity.HIGH if is_needed else Severity.WARNING,
         certainty=Certainty.CERTAIN if was_seen and not grow else Certainty.LIKELY,
-        title=f"{names}: no heartbeat of MirrorMaker for {age}, {what} its {topics} here",
+        title=f"{names}: no heartbeat of MirrorMaker for {age}, {what} {does}",
         since=at,
         evidence=tuple(_evidence(observations, flows)),
         predicted=_predicted(flows, symptoms.MIRROR_SILENT),
@@ -150,7 +152,7 @@ CAUSES = (
         _stopped,
         reads="Fetch of heartbeats, SOURCE.heartbeats and SOURCE.checkpoints.internal; GET /connectors",
         takes=(
-            "certain if kac saw it beat, else likely: the last heartbeat is older than a minute and ten intervals, "
+            "certain if kac saw it beat, else likely: the last heartbeat is older than two minutes and ten intervals, "
             "none came while kac looked, and its connectors run or are not known. Flows that stopped together are one "
             "row. Information if its copies still grow, and after a day; nothing after a week, or without copies"
         ),

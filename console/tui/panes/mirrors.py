@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 
+from console.admin.errors import AdminError
 from console.model.parts import Part
 from console.present import mirrors
 from console.present.columns import clock
@@ -31,6 +33,12 @@ class MirrorsView(BesideView[mirrors.MirrorRow]):
         """Return the flows with the time of their read, and what their details show."""
         known = self.snapshot
         return known.mirrors, known.read_at.get(Part.MIRRORS), known.log_ranges, known.connect
+
+    async def read(self) -> None:
+        """Read the records of the flows; their topics are known by then."""
+        if Part.TOPICS not in self.snapshot.read_at:
+            await self.session.read_topics()
+        await super().read()
 
     async def read_more(self) -> None:
         """Read the topics, among which new ones of MirrorMaker may be, and the ends of the copies."""
@@ -68,7 +76,9 @@ class MirrorsView(BesideView[mirrors.MirrorRow]):
         return [[(_title(row), "")], *mirrors.mirror_lines(row, self.snapshot)]
 
     async def enter(self, row: mirrors.MirrorRow) -> None:
-        """Show what is known of the flow."""
+        """Show what is known of the flow, with the records behind each checkpoint."""
+        with suppress(AdminError):  # they are left out then
+            await self.session.keep(read_mirrored_ends(self.session.client, self.snapshot))
         lines = mirrors.mirror_lines(row, self.snapshot)
         self.show_text(_title(row), lambda width: wrap_all(lines, width, 2))
 
