@@ -284,7 +284,7 @@ def _flow(
     checkpoints = [(each.record, each.at_ms) for each in of_groups.kept.values() if isinstance(each.record, Checkpoint)]
     written = _heartbeats(listing, HEARTBEATS)
     copied = _heartbeats(listing, f"{flow.source}{_COPIED_HEARTBEATS}").values()
-    of_topics = listing.topics.get(f"mm2-offset-syncs.{flow.source}.internal", Followed())
+    of_topics = listing.topics.get(syncs_topic(flow.source), Followed())
     syncs = [(each.record, each.at_ms) for each in of_topics.kept.values() if isinstance(each.record, OffsetSync)]
     if not (any(each.syncs_here for each in mine) or _are_of(flow, [each for each, _ in syncs], names)):
         syncs = []
@@ -330,6 +330,31 @@ def _seen_before(known: Flow | None, flow: Flow) -> Flow:
 _LEAST_SILENCE, _MISSED, _UNKNOWN_INTERVAL = 120.0, 10, 900.0
 """Seconds without a heartbeat that show nothing yet: MirrorMaker restarts; the heartbeats that have to be missing; and
 the seconds if only one heartbeat is known. By default MirrorMaker writes one each second."""
+
+
+def syncs_topic(alias: str) -> str:
+    """Return the topic of offset syncs with the cluster of an alias: at the source it has the target's, at the target
+    the source's."""
+    return f"mm2-offset-syncs.{alias}.internal"
+
+
+def source_topic(flow: Flow, copy: str, names: Collection[str]) -> str:
+    """Return the topic that a copy is of; ``""`` if the source has none of its name.
+
+    Args:
+        names: the topics of the source.
+    """
+    return next((each for each in (copy.removeprefix(f"{flow.source}."), copy) if each in names), "")
+
+
+def copied_up_to(sync: OffsetSync, end: int) -> int:
+    """Return the offset at the source up to which all is copied. MirrorMaker writes a sync whenever offsets at the
+    source leave some out, so that each record after one is a record here.
+
+    Args:
+        end: of the copy's partition.
+    """
+    return sync.upstream + max(0, end - sync.downstream)
 
 
 # -- time --------------------------------------------------------------------------------------------------------------

@@ -214,6 +214,33 @@ SYNCS: columns.Columns[SyncRow] = columns.Columns(
 """Offset syncs. since: the records that were copied after it."""
 
 
+class LagRow(NamedTuple):
+    """A partition of a copy next to that of the source. end: of the source's. copied: the offset there up to which all
+    is copied; None without an offset sync of it."""
+
+    flow: Flow
+    topic: str
+    partition: int
+    end: int
+    copied: int | None
+
+    @property
+    def lag(self) -> int | None:
+        """The records that are not copied; None if that is unknown."""
+        return None if self.copied is None else max(0, self.end - self.copied)
+
+
+LAGS: columns.Columns[LagRow] = columns.Columns(
+    _name_column(lambda row: row.flow.name),
+    _text_column("topic", "Topic", lambda row: row.topic, 95, "T"),
+    _count_column("partition", "Part", lambda row: row.partition, 94, "P"),
+    _count_column("end", "End at source", lambda row: row.end, 70, "E"),
+    _count_column("copied", "Copied to", lambda row: row.copied, 80, "D"),
+    _count_column("lag", "Lag", lambda row: row.lag, 90, "L"),
+)
+"""What the source has and this cluster has not."""
+
+
 # -- a flow in detail --------------------------------------------------------------------------------------------------
 
 

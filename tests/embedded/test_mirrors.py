@@ -1,4 +1,4 @@
-"""MirrorMaker's flows on the command line, on the screen and in triage, by records in the form of its own."""
+"""MirrorMaker's flows on the command line and on the screen, by records in the form of its own."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ async def test_the_flows_are_a_part_of_the_pane_of_connectors(
         it = Driven(app, pilot, client)
         await it.press("ctrl+n", shows="Mirrors")
         await it.press("shift+tab", shows="east->west")
-        assert "silent" in it.line("east->west")
+        assert "silent" in it.line("▸east->west")
         assert "1 flow silent" in it.text
         await it.press("enter", shows="mirror east->west")
         await it.shows(f"billing  {COPY}-0: 9 is 7 here, 5 records behind it here")
@@ -177,13 +177,80 @@ async def test_the_flows_are_a_part_of_the_pane_of_connectors(
         await it.press("exclamation_mark", shows="east->west")
 
 
-def test_triage_names_the_flow_that_stopped(mirrored: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = []
-    for seconds in (16, 60):  # on a busy machine not every part is read within a few seconds
-        capsys.readouterr()
-        cli.run(["triage", "-b", mirrored.bootstrap, "--for", f"{seconds}s", "--output", "json"])
-        found = json.loads(capsys.readouterr().out)
-        if rows := [each for each in found["causes"] if each["cause"] == "mirror-stopped"]:
-            break
-    (row,) = rows
-    assert row["title"].startswith("mirror east->west: no heartbeat of MirrorMaker for ")
+# -- the lag behind the source -----------------------------------------------------------------------------------------
+
+
+def _sources(cluster: ThreadedCluster) -> None:
+    producer = Producer({"bootstrap.servers": cluster.bootstrap})
+    for number in range(20):
+        producer.produce("orders", f"{number}", partition=0)
+    producer.produce("orders", "0", partition=1)
+    assert not producer.flush(PATIENCE)
+    write(cluster.bootstrap, [(OffsetSync("orders", 0, 16, 11), 1_000)], "mm2-offset-syncs.west.internal")
+
+
+def _beats(cluster: ThreadedCluster) -> None:
+    write(cluster.bootstrap, [(BEAT, 1_000)])
+    producer = Producer({"bootstrap.servers": cluster.bootstrap})
+    for number in range(12):
+        producer.produce(COPY, f"{number}", partition=0)
+    assert not producer.flush(PATIENCE)
+
+
+source = worlds.cluster(
+    ClusterSpec(brokers=1),
+    worlds.topic("orders", 2, 1, brokers=(1,)),
+    worlds.topic("mm2-offset-syncs.west.internal", 1, 1, brokers=(1,)),
+    after=_sources,
+    scope="module",
+)
+without_syncs = worlds.cluster(
+    ClusterSpec(brokers=1),
+    worlds.topic("heartbeats", 1, 1, brokers=(1,)),
+    worlds.topic(COPY, 2, 1, brokers=(1,)),
+    after=_beats,
+    scope="module",
+)
+
+
+@pytest.fixture
+def contexts(source: ThreadedCluster, bare: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "config.toml"
+    clusters = {"east": source, "bare": bare}
+    parts = [f'[contexts.{name}]\n"bootstrap.servers" = "{each.bootstrap}"\n' for name, each in clusters.items()]
+    file.write_text(
+        "".join(parts) + f'[contexts.shut]\n"bootstrap.servers" = "{source.bootstrap}"\nrecords = "{NEVER}"\n'
+    )
+    file.chmod(0o600)
+    monkeypatch.setenv(CONFIG, str(file))
+
+
+@pytest.mark.usefixtures("contexts")
+def test_the_lag_is_by_the_offset_syncs_of_either_cluster(
+    mirrored: ThreadedCluster, without_syncs: ThreadedCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After the sync of 10 as 8 here came records up to 12: all is copied up to 14 of 20. At the source: 16 as 11."""
+    for target, copied in ((mirrored, 14), (without_syncs, 17)):
+        rows = told(capsys, target, "lag", "--source-context", "east")
+        assert [[row[each] for each in ("topic", "partition", "end", "copied", "lag")] for row in rows] == [
+            [COPY, 0, 20, copied, 20 - copied],
+            [COPY, 1, 1, None, None],
+        ]
+
+
+@pytest.mark.usefixtures("contexts")
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "--source-context"),
+        (["--source-context", "nowhere"], "nowhere"),
+        (["--source-context", "bare"], "context bare has no topic that east->west copies: is it east?"),
+        (["--source-context", "shut"], "forbids reading records"),
+        (["--source-context", "east", "--mirror", "north->west"], "one of the flows: east->west"),
+    ],
+)
+def test_a_lag_that_can_not_be_known_says_why(
+    mirrored: ThreadedCluster, capsys: pytest.CaptureFixture[str], words: list[str], says: str
+) -> None:
+    assert cli.run(["mirrors", "-b", mirrored.bootstrap, "lag", *words]) == 2
+    assert says in capsys.readouterr().err

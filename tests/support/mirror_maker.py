@@ -71,6 +71,8 @@ class MirrorMaker:
             start_new_session=True,
         )
         self._process: subprocess.Popen[bytes] | None = None
+        self.written = 0
+        """Records of each partition."""
 
     def __enter__(self) -> Self:
         self.start()
@@ -111,6 +113,7 @@ class MirrorMaker:
 
     def write(self, count: int) -> None:
         """Write records into both partitions of the source's topic."""
+        self.written += count
         producer = Producer({"bootstrap.servers": self.source})
         for number in range(count):
             for partition in (0, 1):
