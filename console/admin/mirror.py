@@ -98,7 +98,10 @@ async def _follow(
         begin = max(start, end - (TAIL_OF_HEARTBEATS if topic.name.endswith(mirror.HEARTBEATS) else TAIL))
         at = _At(topic.topic_id, begin, _NOTHING, begin > start)
     known[topic.name] = at
-    while at.next < end and (left := deadline - asyncio.get_running_loop().time()) > 0:
+    while at.next < end:
+        if (left := deadline - asyncio.get_running_loop().time()) <= 0:
+            what = f"topic {topic.name}: it was read up to offset {at.next:,} of {end:,} within {SECONDS:g} s"
+            return Failure("TIMED_OUT", what, "The next read continues there.")
         try:
             answer = await _fetch(link, topic, at.next, left)
         except AdminError as error:

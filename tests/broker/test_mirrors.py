@@ -27,7 +27,8 @@ from tests.support.paces import poll_often
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import or_skip
 
-pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.takes(90)]
+pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.long, pytest.mark.takes(90)]
+"""Its short form is tests/embedded/test_mirrors.py, on records in MirrorMaker's form."""
 COPY = f"{SOURCE}.{TOPIC}"
 STEP = 5
 

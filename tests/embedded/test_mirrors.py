@@ -159,6 +159,17 @@ async def test_a_long_topic_is_read_from_near_its_end(
     assert found.is_part
 
 
+async def test_a_topic_that_is_not_read_in_time_is_told(
+    client: AdminClient, mirrored: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reads, "SECONDS", -1.0)
+    session = Session(client, Context("dev", "tests", client.settings))
+    await session.read_topics()
+    found = await client.run(describe_mirrors, [session.snapshot.topics["heartbeats"]])
+    assert found.failures["heartbeats"].name == "TIMED_OUT"
+    assert found.failures["heartbeats"].message.startswith("topic heartbeats: it was read up to offset 0 of 4 within")
+
+
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)], ids=str)
 async def test_the_flows_are_a_part_of_the_pane_of_connectors(
     client: AdminClient, mirrored: ThreadedCluster, size: tuple[int, int]
