@@ -6,12 +6,15 @@ import argparse
 import asyncio
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from console.cli import noun as cli_noun
 from console.contexts.context import NEVER, Context
 from console.language.quoting import quote_pattern
 from console.model.parts import Part
 
 if TYPE_CHECKING:
+    from console.model.failure import Failure
     from console.model.mirror import Flow
     from console.present.mirrors import LagRow
     from console.session.snapshot_reader import Client
@@ -57,6 +60,7 @@ def _lag(source: str, mirror: str | None) -> cli_noun.Carry:
     async def carry(client: Client, context: Context) -> cli_noun.Found:
         from console.answers.results import table_of
         from console.cli.opening import command_client, context_of
+        from console.model.snapshot import ReadFailure
         from console.present.mirrors import LAGS
 
         flow = await _flow(client, context, mirror)
@@ -67,12 +71,13 @@ def _lag(source: str, mirror: str | None) -> cli_noun.Carry:
             raise cli_noun.OptionsError(f"context {source} forbids reading records, which offset syncs are")
         there = command_client(theirs)
         try:
-            rows = await _lag_rows(client, there, flow)
+            rows, unread = await _lag_rows(client, there, flow)
         finally:
             there.close()
-        if not rows:
+        if not rows and not unread:
             raise cli_noun.OptionsError(f"context {source} has no topic that {flow.name} copies: is it {flow.source}?")
-        return cli_noun.Found([table_of("mirror_lag", LAGS, rows)])
+        problems = tuple(ReadFailure("mirror lag", flow.name, each) for each in unread)
+        return cli_noun.Found([replace(table_of("mirror_lag", LAGS, rows), problems=problems)])
 
     return carry
 
@@ -82,6 +87,7 @@ async def _flow(client: Client, context: Context, name: str | None) -> Flow:
     from console.session.session import Session
 
     session = Session(client, context, "mirrors")
+    await session.read_cluster()  # its id is checked
     await session.read_topics()
     await session.read_whole(Part.MIRRORS)
     found = [each for each in session.snapshot.mirrors.values() if (each.name == name if name else each.topics)]
@@ -91,8 +97,8 @@ async def _flow(client: Client, context: Context, name: str | None) -> Flow:
     return found[0]
 
 
-async def _lag_rows(here: Client, there: Client, flow: Flow) -> list[LagRow]:
-    """Return the partitions of a flow's copies next to those of the source."""
+async def _lag_rows(here: Client, there: Client, flow: Flow) -> tuple[list[LagRow], list[Failure]]:
+    """Return the partitions of a flow's copies next to those of the source, and what could not be read."""
     from console.admin.mirror import describe_mirrors
     from console.admin.partitions import log_ranges
     from console.admin.topics import describe_topics
@@ -101,9 +107,12 @@ async def _lag_rows(here: Client, there: Client, flow: Flow) -> list[LagRow]:
 
     theirs = (await there.run(describe_topics, None)).topics
     syncs = [each for each, _ in flow.syncs]
+    failures: list[Failure] = []
     if not syncs and (topic := theirs.get(syncs_topic(flow.target))) is not None:
-        read = (await there.run(describe_mirrors, [topic])).topics.values()
-        syncs = [each.record for one in read for each in one.kept.values() if isinstance(each.record, OffsetSync)]
+        read = await there.run(describe_mirrors, [topic])
+        failures += read.failures.values()
+        kept = [each.record for one in read.topics.values() for each in one.kept.values()]
+        syncs = [each for each in kept if isinstance(each, OffsetSync)]
     known = {(each.topic, each.partition): each for each in syncs}
     copies = {
         (copy, each.number): (name, each.number)
@@ -111,7 +120,7 @@ async def _lag_rows(here: Client, there: Client, flow: Flow) -> list[LagRow]:
         if (name := source_topic(flow, copy, theirs))
         for each in theirs[name].partitions
     }
-    (ends, _), (ours, _) = await asyncio.gather(
+    (ends, lost), (ours, lost_here) = await asyncio.gather(
         there.run(log_ranges, [*copies.values()]), here.run(log_ranges, [*copies])
     )
     rows = []
@@ -120,7 +129,7 @@ async def _lag_rows(here: Client, there: Client, flow: Flow) -> list[LagRow]:
             is_known = place in known and copy in ours
             copied = copied_up_to(known[place], ours[copy].end) if is_known else None
             rows.append(LagRow(flow, *copy, ends[place].end, copied))
-    return rows
+    return rows, [*failures, *lost, *lost_here]
 
 
 NOUN = cli_noun.Noun(
