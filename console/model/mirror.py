@@ -30,6 +30,8 @@ _COPIED_HEARTBEATS, _CHECKPOINTS = f".{HEARTBEATS}", ".checkpoints.internal"
 _SYNCS = re.compile(r"mm2-offset-syncs\.(.+)\.internal")
 MOST_KEPT = 10_000
 """Most records of a topic that are kept, the newest ones: each is of another key."""
+MOST_FLOWS = 100
+"""Most flows by their heartbeats, those with the newest ones: any client may write such records."""
 SOURCE_CLASS, CHECKPOINT_CLASS, HEARTBEAT_CLASS = (
     f"org.apache.kafka.connect.mirror.Mirror{each}Connector" for each in ("Source", "Checkpoint", "Heartbeat")
 )
@@ -261,14 +263,15 @@ def flows(
 
 def _heartbeats(listing: MirrorListing, topic: str) -> dict[Heartbeat, Kept]:
     followed = listing.topics.get(topic, Followed())
-    return {each.record: each for each in followed.kept.values() if isinstance(each.record, Heartbeat)}
+    found = {each.record: each for each in followed.kept.values() if isinstance(each.record, Heartbeat)}
+    return dict([*found.items()][-MOST_FLOWS:])
 
 
 def _by_source(names: Collection[str], sources: Collection[str]) -> dict[str, tuple[str, ...]]:
     """Return source -> the topics whose names begin with it, without MirrorMaker's own."""
     found: dict[str, list[str]] = {each: [] for each in sources}
     begins = tuple(f"{each}." for each in sources)
-    for name in sorted(names) if sources else ():
+    for name in names if sources else ():
         if name.startswith(begins) and not name.endswith((_COPIED_HEARTBEATS, _CHECKPOINTS)):
             for source in sources:
                 if name.startswith(f"{source}."):

@@ -23,8 +23,8 @@ R = TypeVar("R")
 BEATS, SILENT, UNKNOWN = "beats", "silent", "unknown"
 """The states of a flow by its heartbeats."""
 _MEANINGS = {BEATS: "ok", SILENT: "failed", UNKNOWN: "muted"}
-MOST_NAMED = 8
-"""Limit of groups and topics that are named individually in the details."""
+MOST_NAMED, MOST_LINES = 8, 200
+"""Limits of topics that are named individually, and of checkpoints that are shown, in the details."""
 
 
 class MirrorRow(NamedTuple):
@@ -265,14 +265,12 @@ def mirror_lines(row: MirrorRow, snapshot: Snapshot) -> list[Line]:
             lines.append(
                 [("connector     ", "muted"), (f"{clean(name, 80)}: ", ""), (text, state_meaning(known.state))]
             )
-    lines += [[]] if flow.checkpoints else []
-    for each in checkpoint_rows(snapshot):
-        if each.flow.name == flow.name and len(lines) < _MOST_LINES:
-            lines.append([(clean(_checkpoint_text(each), 300), "")])
+    mine = [each for each in checkpoint_rows(snapshot) if each.flow.name == flow.name]
+    lines += [[]] if mine else []
+    lines += [[(clean(_checkpoint_text(each), 300), "")] for each in mine[:MOST_LINES]]
+    if len(mine) > MOST_LINES:
+        lines.append([(f"and {len(mine) - MOST_LINES:,} more: kac mirrors groups", "muted")])
     return lines
-
-
-_MOST_LINES = 200
 
 
 def _checkpoint_text(row: CheckpointRow) -> str:

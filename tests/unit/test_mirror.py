@@ -186,6 +186,11 @@ def test_a_flow_without_heartbeats_of_its_own_has_an_unknown_target() -> None:
     assert [*flows(both, "north.a")] == ["east->west", "north->west"]
 
 
+def test_anybody_can_add_only_so_many_flows() -> None:
+    beats: dict[str, list[MirrorRecord]] = {"heartbeats": [Heartbeat(f"s{n}", "west") for n in range(1_000)]}
+    assert len(flows(beats)) == mirror.MOST_FLOWS
+
+
 def test_topics_that_only_look_like_heartbeats_show_no_flow() -> None:
     assert flows({"platform.heartbeats": [], "heartbeats": []}, "platform.orders") == {}
 
