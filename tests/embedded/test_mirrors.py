@@ -178,13 +178,13 @@ async def test_the_flows_are_a_part_of_the_pane_of_connectors(
     app = Console(session, ConsoleSettings(start_pane="topics", refresh=0.2))
     async with app.run_test(size=size) as pilot:
         it = Driven(app, pilot, client)
-        await it.press("ctrl+n", shows="Mirrors")
+        await it.press("ctrl+n", shows="MM2")
         await it.press("shift+tab", shows="east->west")
         assert "silent" in it.line("▸east->west")
         assert "1 flow silent" in it.text
         await it.press("enter", shows="mirror east->west")
         await it.shows(f"billing  {COPY}-0: 9 is 7 here, 5 records behind it here")
-        await it.press("escape", shows="Mirrors")
+        await it.press("escape", shows="MM2")
         await it.press("exclamation_mark", shows="east->west")
 
 
