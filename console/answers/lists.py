@@ -50,7 +50,10 @@ def list_kind(statement: List, snapshot: Snapshot) -> Table:
         return _LISTS[statement.kind](statement, snapshot)
     table = _table(statement, snapshot, kind.rows(snapshot), lambda row, test: test(kind.name(row)), kind.parts)
     absent = next((part for part in kind.parts if part in _NOT_NAMED and part not in snapshot.read_at), None)
-    return table if absent is None or table.problems else replace(table, empty=_NOT_NAMED[absent])
+    if absent is not None and not table.problems:
+        return replace(table, empty=_NOT_NAMED[absent])
+    is_whole = not (statement.globs or statement.fields or table.problems)
+    return replace(table, empty=kind.empty) if kind.empty and is_whole else table
 
 
 def _table(

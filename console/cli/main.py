@@ -75,6 +75,7 @@ COMMANDS = (
     _noun("tokens", "list, make, renew and expire delegation tokens"),
     _noun("connectors", "list, describe, steer, create, alter and delete connectors of Kafka Connect"),
     _noun("schemas", "list, describe, register and delete schemas, set their compatibility"),
+    _noun("mirrors", "list the flows of MirrorMaker 2 to the cluster"),
     _noun("transactions", "list transactions, end those that hang"),
     _noun("features", "show features, upgrade and downgrade them"),
     Command("snapshot", "console.cli.files", "print the whole state as JSON"),

@@ -483,6 +483,7 @@ NOUNS: dict[str, cli_noun.Noun | str] = {
     "streams-groups": "console.cli.groups:STREAMS_GROUPS",
     "transactions": "console.cli.transactions:NOUN",
     "schemas": "console.cli.schemas:NOUN",
+    "mirrors": "console.cli.mirrors:NOUN",
     "features": "console.cli.features:NOUN",
 }
 """A noun, or its module and its name there; the module is imported on first use."""

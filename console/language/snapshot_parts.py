@@ -32,6 +32,7 @@ class Needs(Struct, frozen=True):
     replica_logs: topics, for the logs of the replicas of partitions that have no leader, or move.
     held: whether to read the leaders and replicas on brokers; empty over a connection to controllers.
     connectors: whether to read the data around connectors: the lag of sinks, and dead letters.
+    mirrors: whether to read the flows of MirrorMaker, after the topics and the connectors, with the ends of the copies.
     users_of: topics, for the groups that read them.
     changes_connectors: whether connectors are changed: in a context without Connect clusters none exists then.
     connector_classes: Connect clusters with classes, for the keys that these define. connector_offsets: connectors.
@@ -64,6 +65,7 @@ class Needs(Struct, frozen=True):
     lag_times: bool = False
     held: bool = False
     connectors: bool = False
+    mirrors: bool = False
     users_of: frozenset[str] = frozenset()
     nodes: frozenset[int] = frozenset()
     schema_texts: frozenset[str] = frozenset()

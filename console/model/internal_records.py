@@ -106,9 +106,17 @@ def _read(half: _Half, data: bytes, start: int, allowance: Allowance) -> bytes:
     """Return the JSON of a struct that fills some bytes from a position on. Raises NotDecoded."""
     if allowance.spent():
         raise allowance.refusal()
+    made = msgspec.json.encode(_fields(half, data, start))
+    allowance.bytes -= len(made)
+    return made
+
+
+def _fields(half: _Half, data: bytes, start: int) -> dict[str, Any]:
+    """Return the fields of a struct that fills some bytes from a position on. Raises NotDecoded."""
     if len(data) > LARGEST_PAYLOAD:
         raise NotDecoded(f"more than {LARGEST_PAYLOAD >> 20} MiB are not decoded")
     try:
+        fields: dict[str, Any]
         fields, end = half.read(data, start)
     except MalformedRecordError as problem:
         raise NotDecoded(f"it is no {half.name}: {problem}") from None
@@ -116,9 +124,7 @@ def _read(half: _Half, data: bytes, start: int, allowance: Allowance) -> bytes:
         raise NotDecoded(f"it is no {half.name}: its fields run over its end") from None
     if end != len(data):
         raise NotDecoded(f"it is no {half.name}: its fields end at byte {end} of {len(data)}")
-    made = msgspec.json.encode(fields)
-    allowance.bytes -= len(made)
-    return made
+    return fields
 
 
 # -- MirrorMaker 2 -----------------------------------------------------------------------------------------------------
@@ -173,6 +179,24 @@ def _fitting(record: Record, part: str, allowance: Allowance) -> Iterator[Decode
             yield Decoded(FORM, f"MirrorMaker's {half.name}", _read(half, _of(record, part), 0, allowance))
         except NotDecoded:
             continue
+
+
+def mirror_fields(topic: str, key: bytes, value: bytes) -> tuple[str, dict[str, Any]] | None:
+    """Return the name of a record of MirrorMaker's (Heartbeat, Checkpoint, OffsetSync), and the fields of its key and
+    its value; None for any other record.
+
+    Args:
+        topic: its topic, whose name decides which records may be there.
+    """
+    kept = _mirror_topic(topic)
+    if not kept:
+        return None
+    for of_key, of_value in zip(_mirror_structs()[f"{kept} key"], _mirror_structs()[f"{kept} value"], strict=True):
+        try:
+            return of_value.name, _fields(of_key, key, 0) | _fields(of_value, value, 0)
+        except NotDecoded:
+            continue
+    return None
 
 
 def _is_of_mirror(record: Record, part: str) -> bool:

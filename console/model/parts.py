@@ -57,6 +57,7 @@ class Part(StrEnum):
     CONFIGS = "configs", About("configs", "entity", "entities", at_controllers=True, by_members=True)
     CONNECT = "connect", About("Connect", "Connect cluster", is_watched=True)
     CONNECTOR_OFFSETS = "connector_offsets", About("offsets of connectors", "connector")
+    MIRRORS = "mirrors", About("mirrors", "topic")
     SCHEMAS = "schemas", About("schemas", "subject", is_watched=True)
     RESOURCES = "resources", About("lists of entities with configs")
     FEATURES = "features", About()

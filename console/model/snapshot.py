@@ -25,6 +25,7 @@ from console.model.tokens import DelegationToken
 
 if TYPE_CHECKING:
     from console.model.lag_trend import LagTrend
+    from console.model.mirror import Flow, MirrorListing
     from console.model.schema_samples import SchemaSample
     from console.model.topic_analysis import TopicAnalysis
     from console.model.transactions import Transactions
@@ -45,6 +46,7 @@ class Snapshot(Struct, frozen=True):
     read_at: part ("topics", "quotas", …) -> when the whole part was last read, UTC.
     quorum_asked: when the quorum was first requested; None after any response: without a leader brokers hold the
     request back.
+    mirrors: flows of MirrorMaker to this cluster, by name.
     group_positions: members and offsets, read at the same time, of the groups that were requested by name.
     had_members: the groups that were listed or described with members since the first listing.
     replica_logs: (topic, partition) -> state of its replicas, for the requested partitions.
@@ -83,6 +85,7 @@ class Snapshot(Struct, frozen=True):
     connect_seen: Mapping[str, model_connect.StatesSeen] = field(default_factory=dict)
     connector_classes: Mapping[tuple[str, str], ConfigSet] = field(default_factory=dict)
     connector_offsets: Mapping[str, tuple[model_connect.ConnectorOffset, ...]] = field(default_factory=dict)
+    mirrors: Mapping[str, Flow] = field(default_factory=dict)
     schemas: Mapping[str, Subject] = field(default_factory=dict)
     schema_texts: Mapping[tuple[str, int], SchemaSource] = field(default_factory=dict)
     schema_samples: Mapping[str, SchemaSample] = field(default_factory=dict)
@@ -323,6 +326,16 @@ def with_connector_offsets(
     """Return the snapshot with the offsets of the requested connectors; offsets that were not found become unknown."""
     gone = frozenset(asked) - found.keys()
     return replace(snapshot, connector_offsets=merged(snapshot.connector_offsets, found, gone))
+
+
+def with_mirrors(snapshot: Snapshot, listing: MirrorListing, at: datetime) -> Snapshot:
+    """Return the snapshot with the flows of MirrorMaker to this cluster, by a read of its topics."""
+    from console.model.mirror import flows, mirror_connectors
+
+    told = tuple(mirror_connectors(snapshot.connect, snapshot.configs))
+    found = flows(snapshot.topics.keys(), listing, told, snapshot.mirrors, at)
+    known = replace(snapshot, mirrors=share(snapshot.mirrors, found), read_at=_read_at(snapshot, Part.MIRRORS, at))
+    return with_failures(known, Part.MIRRORS, listing.failures.items())
 
 
 def with_schemas(snapshot: Snapshot, listing: SchemaListing, at: datetime) -> Snapshot:

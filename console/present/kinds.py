@@ -19,7 +19,7 @@ from console.model.quota import CLIENT_ID, IP, USER
 from console.model.snapshot import Snapshot
 from console.model.tokens import DelegationToken
 from console.plan.amounts import unit_of, utc_time
-from console.present import columns, connectors
+from console.present import columns, connectors, mirrors
 from console.present.acls import ACLS
 from console.present.brokers import BROKERS
 from console.present.groups import GROUPS
@@ -281,6 +281,8 @@ class Kind(NamedTuple):
     """The name of a row, which a GLOB has to match."""
     parts: tuple[Part, ...] = ()
     """The parts of the snapshot whose failures are reported below the table."""
+    empty: str = ""
+    """Instead of a table without rows; ``""`` for ``no KIND``."""
 
 
 def _resources(type_: EntityType) -> Kind:
@@ -311,6 +313,19 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         ),
         "connect-plugins": Kind(
             connectors.PLUGINS, connectors.plugin_rows, lambda row: row.plugin.class_name, (Part.CONNECT,)
+        ),
+        "mirrors": Kind(
+            mirrors.MIRRORS, mirrors.mirror_rows, lambda row: row.flow.name, (Part.MIRRORS,), mirrors.EMPTY
+        ),
+        "mirror-groups": Kind(
+            mirrors.CHECKPOINTS,
+            mirrors.checkpoint_rows,
+            lambda row: row.checkpoint.group,
+            (Part.MIRRORS,),
+            mirrors.NO_CHECKPOINTS,
+        ),
+        "mirror-topics": Kind(
+            mirrors.SYNCS, mirrors.sync_rows, lambda row: row.topic, (Part.MIRRORS,), mirrors.NO_SYNCS
         ),
     }
 )

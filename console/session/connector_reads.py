@@ -1,9 +1,12 @@
-"""Reads around connectors and topics: the groups of sinks, the records in topics of dead letters, users of topics."""
+"""Reads around connectors and topics: the groups of sinks, the records in topics of dead letters, users of topics, the
+ends of copies."""
 
 from __future__ import annotations
 
+from console.model.cluster import partition_in
 from console.model.snapshot import Snapshot, with_topics
 from console.present.connectors import connector_rows
+from console.present.mirrors import checkpoint_rows, sync_rows
 from console.session.snapshot_reader import Client, Learned, read_log_ranges
 
 FEW_GROUPS = 100
@@ -19,6 +22,15 @@ def sink_groups(snapshot: Snapshot) -> list[str]:
 def asked_for_users(snapshot: Snapshot) -> list[str]:
     """Return the groups to ask for the topics that they read: all listed ones if they are few, else those of sinks."""
     return sorted(snapshot.groups) if len(snapshot.groups) <= FEW_GROUPS else sink_groups(snapshot)
+
+
+async def read_mirrored_ends(client: Client, snapshot: Snapshot) -> Learned:
+    """Read the first and last offsets of the copies for which MirrorMaker has checkpoints or offset syncs. Raises
+    AdminError."""
+    places = {(row.checkpoint.topic, row.checkpoint.partition) for row in checkpoint_rows(snapshot)}
+    places |= {(row.topic, row.sync.partition) for row in sync_rows(snapshot)}
+    known = snapshot.topics
+    return await read_log_ranges(client, sorted(each for each in places if partition_in(known.get(each[0]), each[1])))
 
 
 async def read_dead_letters(client: Client, snapshot: Snapshot) -> Learned:

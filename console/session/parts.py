@@ -59,6 +59,7 @@ PACES: Mapping[Part, Paces] = {
     Part.TOKENS: Paces(30.0, 30.0, 60.0, after=_LATER, is_rare=True),
     Part.CONNECT: Paces(5.0, 10.0, 5.0, after=_LATER),
     Part.SCHEMAS: Paces(30.0, 30.0, 30.0, after=_LATER),
+    Part.MIRRORS: Paces(triage=5.0, after=_LATER),
     Part.RESOURCES: Paces(events=50.0, screen=50.0),
     Part.VIEWS: Paces(triage=2.0, after=_LATER),
     Part.AUTHORS: Paces(triage=1.0, after=_LATER),

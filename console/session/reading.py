@@ -17,7 +17,7 @@ from console.model.snapshot import Snapshot, TopicPartition
 from console.model.subjects import SchemaListing
 from console.plan.stale_throttles import LOG_DIRS_RATE
 from console.session import snapshot_reader
-from console.session.connector_reads import asked_for_users, read_dead_letters, sink_groups
+from console.session.connector_reads import asked_for_users, read_dead_letters, read_mirrored_ends, sink_groups
 from console.session.group_reads import held_offsets
 
 if TYPE_CHECKING:
@@ -48,6 +48,9 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
     if need.connectors:
         await session.poll_groups(sink_groups(session.snapshot), times=TIMES)
         await session.keep(read_dead_letters(session.client, session.snapshot))
+    if need.mirrors:
+        await session.read_whole(Part.MIRRORS)
+        await session.keep(read_mirrored_ends(session.client, session.snapshot))
     if need.users_of:
         await session.poll_groups(asked_for_users(session.snapshot))
     # Groups are chosen by patterns, so the list of groups has to be read first.

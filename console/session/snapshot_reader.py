@@ -221,6 +221,7 @@ class SnapshotReader:
             Part.QUOTAS: self.read_quotas,
             Part.ACLS: self.read_acls,
             Part.LOG_DIRS: self.read_log_dirs,
+            Part.MIRRORS: lambda: self.keep(read_mirrors(self.client, self.context, self.snapshot)),
         }
         await own[part]()
 
@@ -749,6 +750,25 @@ async def read_connector_offsets(client: Client, names: Iterable[str]) -> Learne
     return lambda known, _at: refresh.with_failures(
         refresh.with_connector_offsets(known, asked, found), Part.CONNECTOR_OFFSETS, failures.items()
     )
+
+
+async def read_mirrors(client: Client, context: Context, snapshot: Snapshot) -> Learned:
+    """Read the records of MirrorMaker on flows to this cluster. If the context forbids reading records, only what names
+    show is known.
+
+    Args:
+        snapshot: has the topics.
+    """
+    from console.contexts.context import NEVER
+    from console.model.mirror import Followed, MirrorListing, mirror_topics
+
+    asked = [snapshot.topics[name] for name in mirror_topics(snapshot.topics)]
+    listing = MirrorListing({each.name: Followed() for each in asked}, {})
+    if asked and context.records != NEVER:
+        from console.admin import mirror
+
+        listing = await client.run(mirror.describe_mirrors, asked)
+    return lambda known, at: refresh.with_mirrors(known, listing, at)
 
 
 async def read_schema_texts(

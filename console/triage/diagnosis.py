@@ -26,6 +26,7 @@ from console.triage.causes import (
     load,
     loops,
     members,
+    mirrors,
     partitions,
     records,
     settings,
@@ -64,6 +65,7 @@ RULES: tuple[CauseRule, ...] = (
     *settings.CAUSES,
     *access.CAUSES,
     *connect.CAUSES,
+    *mirrors.CAUSES,
     *tokens.CAUSES,
     *standing.CAUSES,
 )

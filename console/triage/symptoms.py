@@ -17,6 +17,7 @@ from console.model.config import ConfigPlace, ConfigResource, ConfigSet, min_isr
 from console.model.connect import PAUSED, STOPPED, dead_letters
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.lag_trend import LagTrend, recovers
+from console.model.mirror import Beat, Flow, is_silent
 from console.model.numbers import time_of
 from console.model.observed_logs import Newest
 from console.model.observers import not_in_sync
@@ -67,13 +68,15 @@ TASKS_UNASSIGNED = "tasks-unassigned"
 WORKER_GONE = "worker-gone"
 CONNECT_UNREACHABLE = "connect-unreachable"
 DEAD_LETTERS_GROW = "dead-letters-grow"
+MIRROR_SILENT = "mirror-silent"
+MIRROR_HALTED = "mirror-halted"
 
 OF_REPLICAS = (UNDER_REPLICATED, UNDER_MIN_ISR, LEADERLESS)
 """Symptoms of partitions whose replicas are away."""
 
-WORK = frozenset({MOVING, REBALANCING, COMMITS_LATER, TASKS_UNASSIGNED, CONNECTOR_PAUSED})
-"""Symptoms that are only a problem if a cause claims them: moves run, members join, leave and commit later, and Connect
-gives its tasks to other workers.
+WORK = frozenset({MOVING, REBALANCING, COMMITS_LATER, TASKS_UNASSIGNED, CONNECTOR_PAUSED, MIRROR_SILENT, MIRROR_HALTED})
+"""Symptoms that are only a problem if a cause claims them: moves run, members join, leave and commit later, Connect
+gives its tasks to other workers, and a flow of MirrorMaker was taken down.
 """
 
 MOVING_STATES = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
@@ -96,6 +99,9 @@ LATE_SECONDS = 8.0
 """Seconds for which a broker has to show an old state: many fetches of the metadata log, and a round of requests."""
 DEAD_LETTER_SECONDS = 120.0
 """Seconds after a record without another one in which dead letters count as growing."""
+WATCHED_MIRROR, HALTED_MIRROR, MISSED_WATCHED = 10.0, 120.0, 5
+"""Least seconds for which kac has to see no new heartbeat of a flow; the same for those that it copies, which stay away
+for a while after it started; and the heartbeats that have to be missing meanwhile."""
 AHEAD_MS = 3_600_000
 """Least milliseconds of a timestamp in the future: message.timestamp.after.max.ms of Kafka 4."""
 SECONDS_BELOW = 10**11
@@ -192,6 +198,7 @@ def shown(poll: Poll) -> dict[Key, Symptom]:
         | _groups_symptoms(snapshot)
         | _keyed(_fact_symptoms(poll))
         | _keyed(_connect_symptoms(poll))
+        | _keyed(_mirror_symptoms(poll))
     )
 
 
@@ -635,3 +642,50 @@ def dead_letters_since(poll: Poll, topic: str) -> int:
     if last is None or logs.at - last > DEAD_LETTER_SECONDS:
         return 0
     return sum(log.last.end - log.first_end for log in found)
+
+
+# -- MirrorMaker -------------------------------------------------------------------------------------------------------
+
+
+def mirror_subject(name: str) -> Subject:
+    """Return the subject of a flow of MirrorMaker's. name: of the flow, as ``east->west``."""
+    return Subject(entity=f"mirror {name}")
+
+
+def _mirror_symptoms(poll: Poll) -> Iterator[Symptom]:
+    snapshot = poll.snapshot
+    at = snapshot.read_at.get(Part.MIRRORS)
+    # Without its newest records a flow may look silent.
+    if at is None or any(each.part == Part.MIRRORS for each in snapshot.failures):
+        return
+    for flow in snapshot.mirrors.values():
+        if not flow.topics:
+            continue  # it copies nothing to this cluster
+        if _stands(flow.beat, at, WATCHED_MIRROR):
+            yield Symptom(MIRROR_SILENT, mirror_subject(flow.name))
+        elif flow.beat is not None and _stands(flow.copied, at, HALTED_MIRROR) and not copies_grow(poll, flow):
+            yield Symptom(MIRROR_HALTED, mirror_subject(flow.name))
+
+
+def _stands(beat: Beat | None, at: datetime, watched: float) -> bool:
+    """Return whether the newest heartbeat is too old, and none has come while kac looked, so that a wrong clock of its
+    writer is no reason."""
+    if beat is None or not is_silent(beat, at):
+        return False
+    return (at - beat.seen).total_seconds() >= max(watched, MISSED_WATCHED * (beat.every_ms or 0) / 1000)
+
+
+def copies_grow(poll: Poll, flow: Flow) -> bool:
+    """Return whether records came to the copies of a flow after its last heartbeat."""
+    last = flow.beat if flow.beat is not None and is_silent(flow.beat, poll.at) else flow.copied
+    if last is None:
+        return False
+    since, logs = last.seen.timestamp() + WATCHED_MIRROR, poll.facts.logs.logs
+    places = (
+        (name, each.number)
+        for name in flow.topics
+        if name in poll.snapshot.topics
+        for each in poll.snapshot.topics[name].partitions
+    )
+    found = (logs.get(place) for place in places)
+    return any(log is not None and log.grew_at is not None and log.grew_at > since for log in found)

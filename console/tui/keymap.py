@@ -27,7 +27,8 @@ OVERVIEW = "overview"
 LINT = "lint"
 CONNECTORS, CONNECT_WORKERS, CONNECT_PLUGINS = "connectors", "connect-workers", "connect-plugins"
 CONNECT_LOGGERS, CONNECTOR, CONNECTOR_OFFSETS = "connect-loggers", "connector", "connector-offsets"
-OF_CONNECT = (CONNECTORS, CONNECT_WORKERS, CONNECT_PLUGINS, CONNECT_LOGGERS)
+MIRRORS = "mirrors"
+OF_CONNECT = (CONNECTORS, CONNECT_WORKERS, CONNECT_PLUGINS, CONNECT_LOGGERS, MIRRORS)
 OF_CONNECTOR = (CONNECTOR, CONNECTOR_OFFSETS)
 VIEWS = {
     EVERYWHERE: ("Everywhere", ""),
@@ -54,6 +55,7 @@ VIEWS = {
     CONNECT_WORKERS: ("The workers of Connect", TOPICS),
     CONNECT_PLUGINS: ("The plugins of Connect", TOPICS),
     CONNECT_LOGGERS: ("The loggers of Connect", TOPICS),
+    MIRRORS: ("The flows of MirrorMaker", TOPICS),
     SCHEMAS: ("Schemas", TOPICS),
     MOVES: ("Moves", TOPICS),
     OVERVIEW: ("The overview", NOW),
@@ -195,7 +197,7 @@ KEYS: tuple[Key, ...] = (
         "connect",
         "tab",
         "workers, plugins",
-        "The workers, plugins and loggers; then the connectors",
+        "The workers, plugins, loggers and mirrors; then the connectors",
         *OF_CONNECT,
         rank=35,
     ),

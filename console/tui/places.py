@@ -57,7 +57,7 @@ SECTION_TITLES = ("Configs", "Partitions", "ACLs")
 NODES = (keymap.BROKERS, keymap.QUORUM, keymap.FEATURES)
 """The parts of the brokers pane, in the order of the tab key."""
 NODES_TITLES = ("Brokers", "Quorum", "Features")
-CONNECT_TITLES = ("Connectors", "Workers", "Plugins", "Loggers")
+CONNECT_TITLES = ("Connectors", "Workers", "Plugins", "Loggers", "MM2")
 """The parts of `keymap.OF_CONNECT`."""
 CONNECTOR_PARTS = (
     (keymap.CONNECTOR, "Tasks"),

@@ -41,7 +41,8 @@ from tests.support import connect_cluster, worlds
 from tests.support.compiled_java import with_ours
 from tests.support.connect_cluster import ConnectCluster, until
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import KAFKA_2_8, KAFKA_4_3, RELEASES, fetched, jars, java, major, tools_version
+from tests.support.kafka_jars import KAFKA_2_8, KAFKA_4_3, RELEASES, jars, java, major, tools_version
+from tests.support.mirror_maker import mirror_jars, often
 from tests.support.patience import PATIENCE
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 
@@ -287,28 +288,14 @@ MIRRORED = {
     "OffsetSync": "mm2-offset-syncs.B.internal",
 }
 """Name of a record of MirrorMaker's -> its topic."""
-_MIRROR_JARS = ("connect-mirror", "connect-runtime", "connect-file", "connect-json")
-
-
-def mirror_jars(version: str) -> Path:
-    """The folder with the jars of MirrorMaker."""
-    wanted = tuple(f"org.apache.kafka:{each}:{version}" for each in _MIRROR_JARS)
-    return fetched(
-        f"{version}-mirror", wanted + connect_cluster.LOGGING.get(major(version), connect_cluster.LOGGING[3])
-    )
 
 
 def recorded_mirror(version: str, folder: Path) -> Recording:
     """Let MirrorMaker copy a topic, with the offsets of its group, within one cluster under two names."""
-    kept = ("checkpoints.topic", "heartbeats.topic", "offset-syncs.topic", "offset.storage", "config.storage")
-    properties = {f"{each}.replication.factor": "1" for each in (*kept, "status.storage")} | {"replication.factor": "1"}
-    seconds = ("emit.checkpoints.interval", "emit.heartbeats.interval", "sync.group.offsets.interval")
-    properties |= {f"{each}.seconds": "1" for each in (*seconds, "refresh.topics.interval", "refresh.groups.interval")}
+    properties = often(TOPIC, GROUPS[0], "A", "B")
     with own_cluster(version) as cluster:
         use_as_classic(cluster.bootstrap)
         properties |= {f"{name}.bootstrap.servers": cluster.bootstrap for name in "AB"}
-        properties |= {"clusters": "A, B", "A->B.enabled": "true", "A->B.topics": TOPIC, "A->B.groups": GROUPS[0]}
-        properties |= {"B->A.enabled": "false", "offset.lag.max": "0"}
         main = "org.apache.kafka.connect.mirror.MirrorMaker"
         mirror = connect_cluster.started(f"{mirror_jars(version)}/*", folder, main, properties)
         try:

@@ -26,6 +26,9 @@ COMMANDS = (
         "list quorum",
         "list connectors",
         "list connect-workers",
+        "list mirrors",
+        "list mirror-groups",
+        "list mirror-topics",
         f"whose topic {ABSENT}",
     ),
     *(f"describe {noun} {ABSENT}" for noun in ("group", "user", "client")),
@@ -68,6 +71,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
             "loggers",
             "connectors",
             "connect-plugins",
+            "mirrors",
         )
     ),
     *(("describe", {"entity": f"{noun} {ABSENT}"}) for noun in ("topic", "group", "user", "client")),

@@ -113,6 +113,7 @@ async def test_workers_plugins_and_loggers_are_a_key_away(running: ThreadedClust
         await it.press("tab", shows="FileStreamSinkConnector")
         await it.press("tab", shows="root")
         assert "INFO" in it.line("root")
+        await it.press("tab", shows="no flow of MirrorMaker")
         await it.press("tab", shows="main/archive")
 
 

@@ -1,6 +1,7 @@
 """Answers of `show`, `describe`, `list` and `effective`, as text and as JSON."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -20,6 +21,8 @@ from console.model.cluster import Quorum, QuorumReplica
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, ConfigSet, broker_resource, topic_resource
 from console.model.connect import Plugin
 from console.model.failure import Failure
+from console.model.mirror import Beat, Checkpoint, Flow, OffsetSync
+from console.model.parts import Part
 from console.model.quota import QuotaEntity, filter_for_entity, filter_for_name, levels
 from console.model.snapshot import with_failures
 from console.model.subjects import SchemaVersion, Subject
@@ -336,6 +339,18 @@ def test_every_column_of_a_list_can_be_filtered_by(kind):
     snapshot = connectors.with_connect(snapshot, connectors.cluster(connectors.connector(), plugins=[plugin]))
     version = SchemaVersion(1, 1, "AVRO", "shop.Order")
     snapshot = structs.replace(snapshot, schemas={"orders-value": Subject("orders-value", (version,))})
+    flow = Flow(
+        "east",
+        "west",
+        ("east.orders",),
+        Beat(1, 1_000, datetime.now(UTC)),
+        Beat(1, 1_000, datetime.now(UTC)),
+        ((Checkpoint("g", "east.orders", 0, 1, 1), 1),),
+        ((OffsetSync("orders", 0, 1, 1), 1),),
+        ("main/mirror",),
+    )
+    read_at = {**snapshot.read_at, Part.MIRRORS: datetime.now(UTC)}
+    snapshot = structs.replace(snapshot, mirrors={flow.name: flow}, read_at=read_at)
     table = ask(f"list {kind}", snapshot)
     assert table.rows
     for column in COLUMNS[kind].columns.of("filter"):

@@ -30,7 +30,7 @@ from console.model.transactions import OpenTransaction, Producer, StableOffsets,
 from console.plan.edits import CancelMove
 from console.present.triage import alarms, cause_id, cause_rows, counts
 from console.triage.cause import Next
-from console.triage.causes import connect
+from console.triage.causes import connect, mirrors
 from console.triage.diagnosis import RULES, Verdict, diagnose
 from console.triage.facts import Facts, opened
 from console.triage.observations import Observations, after, begin
@@ -634,6 +634,8 @@ def test_every_cause_has_a_case() -> None:
         "console-throttled",
         # Connect: test_triage_connect.py.
         *(rule.name for rule in connect.CAUSES),
+        # MirrorMaker: test_triage_mirrors.py.
+        *(rule.name for rule in mirrors.CAUSES),
         # Needs members over time: test_triage_members.py.
         "instance-contested",
         "partitions-unread",

@@ -83,6 +83,8 @@ def _needs(statement: List, _selected: statements.Subject | None) -> Needs:
             return whole_parts(Part.CONNECT, Part.GROUPS) | Needs(connectors=True)
         case "connect-workers" | "connect-plugins":
             return whole_parts(Part.CONNECT)
+        case "mirrors" | "mirror-groups" | "mirror-topics":
+            return whole_parts(Part.TOPICS, Part.CONNECT) | Needs(mirrors=True)
         case "groups":
             return _lags(statement, tuple(glob.pattern for glob in statement.globs))
         case "schemas":
@@ -162,6 +164,7 @@ VERBS = (
             "list connectors main/* state=FAILED",
             "list connectors tasks_failed>0",
             "list schemas compatibility=NONE",
+            "list mirrors heartbeat_seconds>1min",
         ),
         parse=_parse,
         statements=(StatementKind(statement=List, text=_text, needs=_needs),),

@@ -76,6 +76,12 @@ _HELP = (
         where=INTERACTIVE,
     ),
     _pane(
+        "mirrors",
+        "The flows of MirrorMaker 2 to this cluster",
+        "mirrors",
+        about="Read from MirrorMaker's own topics here.",
+    ),
+    _pane(
         "schemas",
         "The subjects of the schema registry",
         "schemas",

@@ -133,6 +133,7 @@ def _failure(observations: Observations, mine: Sequence[connectors.Failed], name
         predicted=(
             *cause.predict_each((each.subject for each in seen), symptoms.CONNECTOR_FAILED, symptoms.TASK_FAILED),
             *cause.predict_groups(connectors.groups_of(observations.last.snapshot, names)),
+            *_of_mirrors(observations, names),
         ),
         next=tuple(_failure_steps(observations, mine, names)),
     )
@@ -194,6 +195,14 @@ def _restarted(observations: Observations, mine: Sequence[connectors.Failed]) ->
         if known is not None and since <= known.at + RESTARTED:
             found[each.connector] = known.at, known.who
     return found
+
+
+def _of_mirrors(observations: Observations, names: Iterable[str]) -> tuple[cause.Prediction, ...]:
+    """Return the prediction of what the flows of these connectors show, of those that are MirrorMaker's."""
+    wanted = frozenset(names)
+    flows = (each for each in observations.last.snapshot.mirrors.values() if not wanted.isdisjoint(each.connectors))
+    subjects = (symptoms.mirror_subject(each.name) for each in flows)
+    return cause.predict_each(subjects, symptoms.MIRROR_SILENT, symptoms.MIRROR_HALTED)
 
 
 # -- workers and rebalances --------------------------------------------------------------------------------------------
@@ -403,6 +412,7 @@ def _paused(observations: Observations) -> Iterator[cause.Claim]:
             predicted=(
                 *cause.predict(symptoms.CONNECTOR_PAUSED, subject=symptom.subject),
                 *cause.predict_groups(groups),
+                *_of_mirrors(observations, (name,)),
             ),
             next=(cause.Next("let it go on when the work is done", edits=(ResumeConnector(name),)),),
             idle=True,

@@ -16,6 +16,7 @@ _BESIDE_ANOTHER = {
     keymap.TOPIC: keymap.TOPICS,
     keymap.GROUP: keymap.GROUPS,
     **dict.fromkeys((*keymap.OF_CONNECT, *keymap.OF_CONNECTOR), keymap.CONNECTORS),
+    keymap.MIRRORS: keymap.MIRRORS,
 }
 """Views that share the module of another view; all other views have a module of their own name."""
 

@@ -344,6 +344,8 @@ _OF_CONNECT = {
     "connect-rebalancing": keymap.CONNECTORS,
     "connector-failed": keymap.CONNECTORS,
     "task-failed": keymap.CONNECTORS,
+    "mirror-stopped": keymap.MIRRORS,
+    "mirror-halted": keymap.MIRRORS,
 }
 """Causes whose evidence is a table of Connect if the subject does not name one connector."""
 _OF_TRANSACTIONS = frozenset({"transaction-hanging", "transaction-undelivered", "transaction-open"})

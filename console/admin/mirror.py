@@ -1,0 +1,153 @@
+"""The records of MirrorMaker 2 on the cluster that it copies to: the newest of each topic, and then those that come.
+
+The topics are compacted, but a segment of them may hold a day of records: a first read begins `TAIL` offsets before the
+end. Later reads continue where the last one ended. Changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from kio.schema.errors import ErrorCode
+
+from console.admin.errors import AdminError, error_name
+from console.admin.link import Link, broker
+from console.admin.partitions import EARLIEST, LATEST, offsets_of
+from console.admin.record_times import fetch_request
+from console.model import mirror
+from console.model.cluster import Topic
+from console.model.failure import Failure
+from console.model.records import Record
+
+TAIL, TAIL_OF_HEARTBEATS = 20_000, 1_000
+"""Offsets before the end of a topic at which its first read begins."""
+BYTES = 1 << 20
+"""Bytes of a Fetch."""
+AT_ONCE = 8
+"""Topics that are read at once."""
+MOST_TOPICS = 200
+SECONDS = 5.0
+"""Longest time of the reads together; the next ones continue."""
+PARTITION = 0
+"""MirrorMaker gives these topics one partition, and reads only the first one."""
+
+
+class _At(NamedTuple):
+    """What is known of a topic. id: the topic's; None for brokers without. next: the offset of the next record."""
+
+    id: str | None
+    next: int
+    kept: Mapping[mirror.Key, mirror.Kept]
+    is_part: bool
+
+
+_known: WeakKeyDictionary[Link, dict[str, _At]] = WeakKeyDictionary()
+_NOTHING: Mapping[mirror.Key, mirror.Kept] = MappingProxyType({})
+
+
+async def describe_mirrors(link: Link, topics: Iterable[Topic]) -> mirror.MirrorListing:
+    """Return the newest records of MirrorMaker's topics, and why a topic could not be read.
+
+    Args:
+        topics: those by whose names MirrorMaker may write into them; the first `MOST_TOPICS` are read.
+
+    Raises:
+        AdminError: no broker answers.
+    """
+    asked = {each.name: each for each in [*topics][:MOST_TOPICS] if each.partitions}
+    known = _known.setdefault(link, {})
+    for name in known.keys() - asked.keys():
+        del known[name]
+    places = [(name, PARTITION) for name in asked]
+    first, ends = await asyncio.gather(
+        offsets_of(link, dict.fromkeys(places, EARLIEST), topics=asked),
+        offsets_of(link, dict.fromkeys(places, LATEST), topics=asked),
+    )
+    deadline = asyncio.get_running_loop().time() + SECONDS
+    turn = asyncio.Semaphore(AT_ONCE)
+    failures: dict[str, Failure] = {}
+
+    async def read(topic: Topic) -> None:
+        start, end = first[topic.name, PARTITION], ends[topic.name, PARTITION]
+        async with turn:
+            if isinstance(start, Failure):
+                failures[topic.name] = start
+            elif isinstance(end, Failure):
+                failures[topic.name] = end
+            elif (why := await _follow(link, known, topic, (start, end), deadline)) is not None:
+                failures[topic.name] = why
+
+    await asyncio.gather(*map(read, asked.values()))
+    return mirror.MirrorListing(
+        {name: mirror.Followed(each.kept, each.is_part) for name, each in known.items()}, failures
+    )
+
+
+async def _follow(
+    link: Link, known: dict[str, _At], topic: Topic, within: tuple[int, int], deadline: float
+) -> Failure | None:
+    """Read a topic up to its end, or as far as the time allows, and keep its records. Return why it was not read."""
+    start, end = within
+    at = known.get(topic.name)
+    if at is None or at.id != topic.topic_id or not start <= at.next <= end:
+        # It was made again, or deletes records faster than they are read.
+        begin = max(start, end - (TAIL_OF_HEARTBEATS if topic.name.endswith(mirror.HEARTBEATS) else TAIL))
+        at = _At(topic.topic_id, begin, _NOTHING, begin > start)
+    known[topic.name] = at
+    while at.next < end:
+        if (left := deadline - asyncio.get_running_loop().time()) <= 0:
+            what = f"topic {topic.name}: it was read up to offset {at.next:,} of {end:,} within {SECONDS:g} s"
+            return Failure("TIMED_OUT", what, "The next read continues there.")
+        try:
+            answer = await _fetch(link, topic, at.next, left)
+        except AdminError as error:
+            return error.failure
+        if isinstance(answer, Failure):
+            return answer
+        # Other requests of the client continue while a large batch is decompressed and decoded.
+        kept, after = await asyncio.to_thread(_after, topic.name, answer, at)
+        if after <= at.next:
+            break
+        at = known[topic.name] = at._replace(kept=kept, next=after)
+    return None
+
+
+async def _fetch(link: Link, topic: Topic, offset: int, within: float) -> bytes | Failure:
+    wanted = {"partition": PARTITION, "fetch_offset": offset, "partition_max_bytes": BYTES}
+    leader = next((each.leader for each in topic.partitions if each.number == PARTITION), -1)
+    response = await link.call("fetch", fetch_request([(topic, [wanted])], BYTES), to=broker(leader), timeout=within)
+    codes = [getattr(response, "error_code", 0) or 0]
+    data = b""
+    for part in (part for each in response.responses for part in each.partitions):
+        codes.append(part.error_code)
+        data = part.records or b""
+    code = next((each for each in codes if each), 0)
+    if not code or code == ErrorCode.offset_out_of_range:  # it was deleted meanwhile: the next read begins again
+        return data if not code else b""
+    name = error_name(code)
+    return Failure(
+        name, f"topic {topic.name}: Fetch: {name}", "Its records show a flow of MirrorMaker: READ allows it."
+    )
+
+
+def _after(topic: str, data: bytes, at: _At) -> tuple[Mapping[mirror.Key, mirror.Kept], int]:
+    """Return the newest records of a topic after the batches of an answer, and the offset behind these. A batch that
+    can't be decoded is left out."""
+    from console.wire.record_batches import BatchDamage, OutOfTime, batches, records
+
+    after, found = at.next, list[Record]()
+    for batch in batches(data):
+        if batch.last_offset < at.next:
+            continue
+        after = max(after, batch.last_offset + 1)
+        if batch.control or batch.problem:
+            continue
+        try:
+            found += records(batch, topic, PARTITION, at.next)
+        except (BatchDamage, OutOfTime):
+            continue
+    return mirror.with_records(at.kept, found), after

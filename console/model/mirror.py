@@ -1,0 +1,383 @@
+"""MirrorMaker 2 as a cluster shows it that it copies to: heartbeats, checkpoints and offset syncs of each flow. Pure.
+
+A flow copies from one cluster to another, by their aliases in MirrorMaker's settings. MirrorMaker writes a heartbeat of
+each flow into ``heartbeats`` of the flow's target; the source's own ``heartbeats`` are copied like any topic, and
+arrive as ``SOURCE.heartbeats``. ``SOURCE.checkpoints.internal`` has the translated offsets of groups, by the names of
+the copies. Offset syncs, by the names of the source's topics, are at the source unless
+``offset-syncs.topic.location=target``. Sources: Heartbeat, Checkpoint, OffsetSync, DefaultReplicationPolicy and
+IdentityReplicationPolicy of connect-mirror.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from console.model import connect
+from console.model.config import ConfigResource, ConfigSet
+from console.model.failure import Failure
+
+if TYPE_CHECKING:
+    from console.model.records import Record
+
+HEARTBEATS = "heartbeats"
+_COPIED_HEARTBEATS, _CHECKPOINTS = f".{HEARTBEATS}", ".checkpoints.internal"
+_SYNCS = re.compile(r"mm2-offset-syncs\.(.+)\.internal")
+MOST_KEPT = 10_000
+"""Most records of a topic that are kept, the newest ones: each is of another key."""
+MOST_FLOWS = 100
+"""Most flows by their heartbeats, those with the newest ones: any client may write such records."""
+SOURCE_CLASS, CHECKPOINT_CLASS, HEARTBEAT_CLASS = (
+    f"org.apache.kafka.connect.mirror.Mirror{each}Connector" for each in ("Source", "Checkpoint", "Heartbeat")
+)
+_CLASSES = (SOURCE_CLASS, CHECKPOINT_CLASS, HEARTBEAT_CLASS)
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+
+class Heartbeat(NamedTuple):
+    """A sign of life of the flow between two aliases."""
+
+    source: str
+    target: str
+
+
+class Checkpoint(NamedTuple):
+    """An offset that a group committed at the source, and its translation.
+
+    topic: the name of the copy. upstream, downstream: the offset at the source, and here.
+    """
+
+    group: str
+    topic: str
+    partition: int
+    upstream: int
+    downstream: int
+
+
+class OffsetSync(NamedTuple):
+    """A pair of offsets of one record, at the source and here. topic: its name at the source."""
+
+    topic: str
+    partition: int
+    upstream: int
+    downstream: int
+
+
+MirrorRecord = Heartbeat | Checkpoint | OffsetSync
+Key = tuple[str | int, ...]
+
+
+class Kept(NamedTuple):
+    """The newest record of a key. at_ms: its time, ms since 1970. before_ms: that of the one before it; None if it was
+    not read."""
+
+    record: MirrorRecord
+    at_ms: int
+    before_ms: int | None = None
+
+
+def decoded(record: Record) -> tuple[MirrorRecord, int] | None:
+    """Return a record of MirrorMaker's and its time in ms since 1970; None for any other record, whose bytes may be
+    anything."""
+    from console.model.internal_records import mirror_fields  # it would delay each start
+
+    found = mirror_fields(record.topic, record.key or b"", record.value or b"")
+    if found is None:
+        return None
+    name, of = found
+    match name:
+        case "Heartbeat":
+            return Heartbeat(of["sourceClusterAlias"], of["targetClusterAlias"]), of["timestamp"]
+        case "Checkpoint":
+            place = of["topic"], of["partition"]
+            return Checkpoint(of["group"], *place, of["upstreamOffset"], of["offset"]), record.timestamp
+        case _:
+            return OffsetSync(of["topic"], of["partition"], of["upstreamOffset"], of["offset"]), record.timestamp
+
+
+def key_of(record: MirrorRecord) -> Key:
+    """Return the key by which a newer record replaces an older one."""
+    match record:
+        case Heartbeat():
+            return record
+        case Checkpoint():
+            return record.group, record.topic, record.partition
+        case _:
+            return record.topic, record.partition
+
+
+def with_records(known: Mapping[Key, Kept], records: Iterable[Record]) -> dict[Key, Kept]:
+    """Return the newest record of each key, the newest keys last, `MOST_KEPT` at most.
+
+    Args:
+        known: of the records before these.
+        records: in the order of their offsets.
+    """
+    kept = dict(known)
+    for each in records:
+        if (found := decoded(each)) is not None:
+            record, at_ms = found
+            before = kept.pop(key_of(record), None)
+            kept[key_of(record)] = Kept(record, at_ms, None if before is None else before.at_ms)
+    return dict([*kept.items()][-MOST_KEPT:])
+
+
+class Followed(Struct, frozen=True):
+    """The newest records of a topic. is_part: whether older ones were not read."""
+
+    kept: Mapping[Key, Kept] = field(default_factory=dict)
+    is_part: bool = False
+
+
+class MirrorListing(NamedTuple):
+    """What was read: topic -> its records, and the topics that could not be read."""
+
+    topics: Mapping[str, Followed]
+    failures: Mapping[str, Failure]
+
+
+def mirror_topics(names: Iterable[str]) -> list[str]:
+    """Return the topics that may have records of MirrorMaker's about flows to this cluster, sorted."""
+    ends = (_COPIED_HEARTBEATS, _CHECKPOINTS)
+    return sorted(each for each in names if each == HEARTBEATS or each.endswith(ends) or _SYNCS.fullmatch(each))
+
+
+# -- flows -------------------------------------------------------------------------------------------------------------
+
+
+class Beat(NamedTuple):
+    """The newest heartbeat of a flow in one topic.
+
+    at_ms: when MirrorMaker wrote it, by its own clock. every_ms: between it and the one before; None if that was not
+    read. seen: when kac first saw it, UTC.
+    """
+
+    at_ms: int
+    every_ms: int | None
+    seen: datetime
+
+
+class Flow(Struct, frozen=True):
+    """A flow of MirrorMaker to this cluster."""
+
+    source: str
+    target: str
+    """The alias of this cluster; ``""`` if no heartbeat or connector has it."""
+    topics: tuple[str, ...] = ()
+    """The copies here, without MirrorMaker's own topics, sorted."""
+    beat: Beat | None = None
+    """The newest heartbeat that MirrorMaker wrote here; None if none was read."""
+    copied: Beat | None = None
+    """The newest heartbeat that it copied from the source; None if none was read."""
+    checkpoints: tuple[tuple[Checkpoint, int], ...] = ()
+    """The newest one of each group and partition, with its time in ms since 1970, by group, topic and partition."""
+    syncs: tuple[tuple[OffsetSync, int], ...] = ()
+    """The same of the source's partitions; empty also if they are kept at the source."""
+    connectors: tuple[str, ...] = ()
+    """kac's names of its connectors; empty if it runs without Connect, or in one that the context does not name."""
+    is_part: bool = False
+    """Whether older checkpoints or syncs were not read."""
+
+    @property
+    def name(self) -> str:
+        """MirrorMaker's name of it: ``SOURCE->TARGET``."""
+        return f"{self.source}->{self.target or '?'}"
+
+    @property
+    def groups(self) -> list[str]:
+        """The groups that it has checkpoints of."""
+        return sorted({each.group for each, _ in self.checkpoints})
+
+    def copy_of(self, topic: str) -> str:
+        """Return the name of the copy of a source's topic; ``""`` if there is no copy of it."""
+        return next((each for each in (f"{self.source}.{topic}", topic) if each in self.topics), "")
+
+
+class MirrorConnector(NamedTuple):
+    """A connector of MirrorMaker's. name: kac's. source, target: the aliases in its config."""
+
+    name: str
+    class_name: str
+    source: str
+    target: str
+    syncs_here: bool
+    """Whether its config places offset syncs at the target."""
+
+
+def mirror_connectors(
+    clusters: Mapping[str, connect.ConnectCluster], configs: Mapping[ConfigResource, ConfigSet]
+) -> Iterator[MirrorConnector]:
+    """Yield the connectors of MirrorMaker's in the Connect clusters of the context."""
+    for cluster in clusters.values():
+        for name in cluster.connectors:
+            config = configs.get(connect.connector_resource(cluster.name, name))
+            class_name = connect.value_of(config, connect.CLASS)
+            if found := next((each for each in _CLASSES if connect.is_class(each, class_name)), ""):
+                source, target, place = (
+                    connect.value_of(config, key)
+                    for key in ("source.cluster.alias", "target.cluster.alias", "offset-syncs.topic.location")
+                )
+                full = connect.full_name(cluster.name, name)
+                # The defaults of MirrorMaker's ConfigDef.
+                yield MirrorConnector(full, found, source or "source", target or "target", place == "target")
+
+
+def flows(
+    names: Collection[str],
+    listing: MirrorListing,
+    connectors: Sequence[MirrorConnector],
+    known: Mapping[str, Flow],
+    at: datetime,
+) -> dict[str, Flow]:
+    """Return the flows to this cluster, by name.
+
+    Args:
+        names: all topics of this cluster.
+        connectors: those of MirrorMaker's that are known.
+        known: the flows of the last read: a heartbeat that they have keeps the time at which kac first saw it.
+        at: the time of this read, UTC.
+    """
+    written = _heartbeats(listing, HEARTBEATS)
+    pairs = {(each.source, each.target) for each in written} | {(each.source, each.target) for each in connectors}
+    aliases = {target for _, target in pairs}
+    here = next(iter(aliases)) if len(aliases) == 1 else ""
+    sources = {source for source, _ in pairs}
+    sources |= {each.removesuffix(_CHECKPOINTS) for each in listing.topics if each.endswith(_CHECKPOINTS)}
+    for topic in sorted(each for each in listing.topics if each.endswith(_COPIED_HEARTBEATS)):
+        alias = topic.removesuffix(_COPIED_HEARTBEATS)
+        # A copy of a copy has the aliases of its way, the last one first.
+        if _heartbeats(listing, topic) and not any(alias.startswith(f"{one}.") for one in sources):
+            sources.add(alias)
+    pairs |= {(source, here) for source in sources - {source for source, _ in pairs}}
+    copies = _by_source(names, sources)
+    made = (_flow(listing, Flow(*pair, copies[pair[0]]), connectors, names, at) for pair in sorted(pairs))
+    return {each.name: _seen_before(known.get(each.name), each) for each in made}
+
+
+def _heartbeats(listing: MirrorListing, topic: str) -> dict[Heartbeat, Kept]:
+    followed = listing.topics.get(topic, Followed())
+    found = {each.record: each for each in followed.kept.values() if isinstance(each.record, Heartbeat)}
+    return dict([*found.items()][-MOST_FLOWS:])
+
+
+def _by_source(names: Collection[str], sources: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return source -> the topics whose names begin with it, without MirrorMaker's own."""
+    found: dict[str, list[str]] = {each: [] for each in sources}
+    begins = tuple(f"{each}." for each in sources)
+    for name in names if sources else ():
+        if name.startswith(begins) and not name.endswith((_COPIED_HEARTBEATS, _CHECKPOINTS)):
+            for source in sources:
+                if name.startswith(f"{source}."):
+                    found[source].append(name)
+    return {source: tuple(mine) for source, mine in found.items()}
+
+
+def _flow(
+    listing: MirrorListing, flow: Flow, connectors: Sequence[MirrorConnector], names: Collection[str], at: datetime
+) -> Flow:
+    mine = [each for each in connectors if (each.source, each.target) == (flow.source, flow.target)]
+    of_groups = listing.topics.get(f"{flow.source}{_CHECKPOINTS}", Followed())
+    checkpoints = [(each.record, each.at_ms) for each in of_groups.kept.values() if isinstance(each.record, Checkpoint)]
+    written = _heartbeats(listing, HEARTBEATS)
+    copied = _heartbeats(listing, f"{flow.source}{_COPIED_HEARTBEATS}").values()
+    of_topics = listing.topics.get(syncs_topic(flow.source), Followed())
+    syncs = [(each.record, each.at_ms) for each in of_topics.kept.values() if isinstance(each.record, OffsetSync)]
+    if not (any(each.syncs_here for each in mine) or _are_of(flow, [each for each, _ in syncs], names)):
+        syncs = []
+    # By IdentityReplicationPolicy copies have the names of the source; checkpoints show some of them.
+    named = {each.topic for each, _ in checkpoints if each.topic in names}
+    return replace(
+        flow,
+        topics=tuple(sorted({*flow.topics, *named})),
+        beat=_beat(written.get(Heartbeat(flow.source, flow.target)), at),
+        copied=_beat(max(copied, key=lambda each: each.at_ms, default=None), at),
+        checkpoints=tuple(sorted(checkpoints)),
+        syncs=tuple(sorted(syncs)),
+        connectors=tuple(sorted(each.name for each in mine)),
+        is_part=of_groups.is_part or (bool(syncs) and of_topics.is_part),
+    )
+
+
+def _are_of(flow: Flow, syncs: Sequence[OffsetSync], names: Collection[str]) -> bool:
+    """Return whether offset syncs are of a flow to this cluster. Those of the flow back, whose source this cluster is,
+    are in a topic of the same name; the topics that they name are here."""
+    copied = all(f"{flow.source}.{each.topic}" in names for each in syncs)
+    return copied and any(each.topic not in names for each in syncs)
+
+
+def _beat(kept: Kept | None, at: datetime) -> Beat | None:
+    if kept is None:
+        return None
+    every = None if kept.before_ms is None else max(0, kept.at_ms - kept.before_ms)
+    return Beat(kept.at_ms, every, at)
+
+
+def _seen_before(known: Flow | None, flow: Flow) -> Flow:
+    """Return a flow whose unchanged heartbeats keep what the last read knew of them."""
+    if known is None:
+        return flow
+    beat, copied = (
+        was if was is not None and now is not None and was.at_ms == now.at_ms else now
+        for was, now in ((known.beat, flow.beat), (known.copied, flow.copied))
+    )
+    return replace(flow, beat=beat, copied=copied)
+
+
+_LEAST_SILENCE, _MISSED, _UNKNOWN_INTERVAL = 120.0, 10, 900.0
+"""Seconds without a heartbeat that show nothing yet: MirrorMaker restarts; the heartbeats that have to be missing; and
+the seconds if only one heartbeat is known. By default MirrorMaker writes one each second."""
+
+
+def syncs_topic(alias: str) -> str:
+    """Return the topic of offset syncs with the cluster of an alias: at the source it has the target's, at the target
+    the source's."""
+    return f"mm2-offset-syncs.{alias}.internal"
+
+
+def source_topic(flow: Flow, copy: str, names: Collection[str]) -> str:
+    """Return the topic that a copy is of; ``""`` if the source has none of its name.
+
+    Args:
+        names: the topics of the source.
+    """
+    return next((each for each in (copy.removeprefix(f"{flow.source}."), copy) if each in names), "")
+
+
+def copied_up_to(sync: OffsetSync, end: int) -> int:
+    """Return the offset at the source up to which all is copied. MirrorMaker writes a sync whenever offsets at the
+    source leave some out, so that each record after one is a record here.
+
+    Args:
+        end: of the copy's partition.
+    """
+    return sync.upstream + max(0, end - sync.downstream)
+
+
+# -- time --------------------------------------------------------------------------------------------------------------
+
+
+def age(at_ms: int | None, now: datetime) -> float | None:
+    """Return the seconds since a time; None if it is unknown. The clock of MirrorMaker's host may be ahead: then 0."""
+    return None if at_ms is None else max(0.0, now.timestamp() - at_ms / 1000)
+
+
+def silent_after(beat: Beat) -> float:
+    """Return the seconds without a heartbeat after which a flow is silent."""
+    return _UNKNOWN_INTERVAL if beat.every_ms is None else max(_LEAST_SILENCE, _MISSED * beat.every_ms / 1000)
+
+
+def is_silent(beat: Beat | None, now: datetime) -> bool:
+    """Return whether the newest heartbeat is too old; False if none is known."""
+    return beat is not None and (age(beat.at_ms, now) or 0) > silent_after(beat)
+
+
+def newest(times: Iterable[int]) -> int | None:
+    """Return the latest time; None of none."""
+    return max(times, default=None)
