@@ -11,10 +11,11 @@ from datetime import datetime
 from typing import Any, ClassVar, NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from console.model.changes import ChangeRequest, ConfigOp, OwnTarget
 from console.model.codes import CONNECTOR
-from console.model.config import ConfigResource, ConfigSet
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet
 from console.model.failure import Failure
 from console.model.parts import Part
 from console.model.secret import MaybeSecret
@@ -218,6 +219,21 @@ def dead_letters(config: ConfigSet | None) -> str:
     return value_of(config, DEAD_LETTERS)
 
 
+ROOT_LOGGER = "root"
+
+
+def logger_entry(levels: ConfigSet, name: str) -> ConfigEntry | None:
+    """Return a logger of a Connect cluster with its level; its own, else that of the nearest one above it.
+
+    Args:
+        levels: of the loggers that have one of their own.
+    """
+    above = name
+    while (found := levels.get(above)) is None and above != ROOT_LOGGER:
+        above = above.rpartition(".")[0] or ROOT_LOGGER
+    return None if found is None else replace(found, name=name)
+
+
 def plugin_version(plugins: Collection[Plugin], class_name: str) -> str:
     """Return the version of a connector's class as a config names it; several ones with commas, ``""`` if the worker
     names none."""
@@ -278,6 +294,19 @@ class AlterConnectors(ChangeRequest, frozen=True):
     counted: ClassVar[tuple[str, ...]] = ("ops", "connector")
 
     ops: Mapping[ConfigResource, tuple[ConfigOp, ...]]
+
+
+class AlterConnectLoggers(ChangeRequest, frozen=True):
+    """Levels of loggers of a Connect cluster (KIP-495): at all its workers at once from Kafka 3.7 on (KIP-976)."""
+
+    kafka_name: ClassVar[str] = "PUT /admin/loggers/NAME"
+
+    ops: Mapping[ConfigResource, tuple[ConfigOp, ...]]
+
+    @property
+    def content(self) -> str:
+        """The loggers and the Connect cluster."""
+        return "; ".join(f"{', '.join(op.key for op in ops)} of Connect {each.name}" for each, ops in self.ops.items())
 
 
 class CreateConnector(_OfConnector, frozen=True):

@@ -22,7 +22,11 @@ def check_cluster(name: str, draft: Draft) -> None:
     """Raise Refused if the name has no Connect cluster of the context, or that cluster did not answer."""
     if not connect.is_connector_name(name):
         raise Refused(f"'{name}' names no connector", "Write it as CLUSTER/NAME.")
-    cluster, snapshot = connect.split_name(name)[0], draft.snapshot
+    _check_answers(connect.split_name(name)[0], draft)
+
+
+def _check_answers(cluster: str, draft: Draft) -> None:
+    snapshot = draft.snapshot
     for each in snapshot.failures:
         if each.part == Part.CONNECT and each.entity in ("", cluster):
             raise Refused(each.failure.message or each.failure.name, each.failure.remedy)
@@ -54,6 +58,19 @@ def standing(name: str, draft: Draft) -> connect.Connector | None:
             f"there is no connector {name}", f"Did you mean {' or '.join(close)}?" if close else "Check the name."
         )
     return found
+
+
+def check_config(edit: edits.ConfigEdit, draft: Draft) -> None:
+    """Raise Refused for an edit of a connector's config that can't be staged."""
+    if edit.key == NAME:
+        raise Refused("a connector keeps its name", "Create one with the other name, then delete this one.")
+    standing(edit.resource.name, draft)
+
+
+def check_logger(edit: edits.ConfigEdit, draft: Draft) -> None:
+    """Raise Refused if the loggers of a Connect cluster can't be changed: the context has none of this name, or it did
+    not answer."""
+    _check_answers(edit.resource.name, draft)
 
 
 def is_unread(name: str, seen: Described) -> bool:

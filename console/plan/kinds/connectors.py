@@ -296,8 +296,10 @@ class _CreateConnectorKind(_ConnectorKind):
         left = Standing(edit.state or connect.RUNNING, config)
         return Reversal((plan_edits.DeleteConnector(edit.name),), left, loss)
 
-    def with_secrets(self, edit: plan_edits.CreateConnector, secrets: Mapping[str, Secret]) -> plan_edits.Edit:
-        return replace(edit, config={**edit.config, **secrets})
+    def with_secrets(
+        self, edit: plan_edits.CreateConnector, secrets: Mapping[str, Secret]
+    ) -> tuple[plan_edits.Edit, str]:
+        return replace(edit, config={**edit.config, **secrets}), "it comes back stopped"
 
     def takes_away(self, _edit: plan_edits.CreateConnector) -> bool:
         return False
