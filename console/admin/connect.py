@@ -23,6 +23,8 @@ from console.admin import delivery, errors
 from console.admin.link import Link
 from console.admin.rest import Answer, RestClient, RestFailed, Service
 from console.admin.settings import ConnectSettings
+from console.flight import connect_answer
+from console.flight.answer import CONNECT
 from console.model import codes, connect
 from console.model import config as model_config
 from console.model.changes import ConfigOp, Outcome, Status
@@ -308,6 +310,15 @@ def _clusters_of(link: Link) -> Mapping[str, _Cluster]:
     return _clusters.setdefault(link, {each.name: _Cluster(each) for each in link.settings.connect})
 
 
+def _recorded(link: Link) -> connect.ConnectListing | None:
+    """Return what a record has of the Connect clusters; None for a live cluster. Raises BrokerError without it."""
+    body = link.routes.connections.service_recorded(CONNECT)
+    try:
+        return None if body is None else connect_answer.listing_of(connect_answer.read(body))
+    except ValueError:
+        raise _unrecorded("this time") from None
+
+
 def _unrecorded(what: str) -> errors.BrokerError:
     from console.admin.recorded import NOT_RECORDED
 
@@ -342,7 +353,7 @@ async def describe_connect(link: Link) -> connect.ConnectListing:
     """Return all Connect clusters of the context with their connectors and configs, and why a cluster did not answer.
     Clusters do not wait for each other. Raises NotRecorded on a record without an answer by then.
     """
-    if (recorded := link.routes.connections.connect_recorded()) is not None:
+    if (recorded := _recorded(link)) is not None:
         return recorded
     began = time.monotonic()
     known = _clusters_of(link)
@@ -360,7 +371,8 @@ async def describe_connect(link: Link) -> connect.ConnectListing:
             configs |= sets
     listing = connect.ConnectListing(clusters, configs, failures)
     if known:
-        link.sender.keep_connect(listing, time.monotonic() - began)
+        took = time.monotonic() - began
+        link.sender.keep_service(CONNECT, lambda: connect_answer.body_of(connect_answer.recorded(listing)), took)
     return listing
 
 
@@ -537,7 +549,7 @@ def config_set(config: Mapping[str, str], defined: Mapping[str, Definition]) -> 
 
 async def describe_configs(link: Link, resources: Iterable[model_config.ConfigResource]) -> model_config.ConfigListing:
     """Return the config of each connector and the loggers of each Connect cluster, or why there are none."""
-    if (recorded := link.routes.connections.connect_recorded()) is not None:
+    if (recorded := _recorded(link)) is not None:
         wanted = {each: each in recorded.configs for each in resources}
         gone = _unrecorded("this connector").failure
         failures = {each: gone for each, is_there in wanted.items() if not is_there}

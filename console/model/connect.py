@@ -17,6 +17,7 @@ from console.model.changes import ChangeRequest, ConfigOp, OwnTarget
 from console.model.codes import CONNECTOR
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet
 from console.model.failure import Failure
+from console.model.numbers import Data
 from console.model.parts import Part
 from console.model.secret import MaybeSecret
 
@@ -254,13 +255,28 @@ def is_class(plugin: str, named: str) -> bool:
 # -- changes -----------------------------------------------------------------------------------------------------------
 
 
-class ConnectorTarget(OwnTarget, frozen=True):
-    """A connector itself, not its config. name: kac's."""
+class _PartOfConnector(OwnTarget, frozen=True):
+    """A connector or a part of it. name: kac's."""
 
-    text: ClassVar[str] = "connector {0.name}"
     part: ClassVar[Part | None] = Part.CONNECT
 
     name: str
+
+    @property
+    def resource(self) -> ConfigResource:
+        """The connector's config."""
+        return connector_resource(*split_name(self.name))
+
+
+class ConnectorTarget(_PartOfConnector, frozen=True):
+    """A connector itself, not its config."""
+
+    text: ClassVar[str] = "connector {0.name}"
+
+    @property
+    def data(self) -> dict[str, Data]:
+        """The connector's name."""
+        return {"connector": self.name}
 
 
 class ConnectTarget(OwnTarget, frozen=True):
@@ -271,14 +287,16 @@ class ConnectTarget(OwnTarget, frozen=True):
 
     name: str
 
+    @property
+    def data(self) -> dict[str, Data]:
+        """The name of the Connect cluster."""
+        return {"connect": self.name}
 
-class ConnectorOffsetsTarget(OwnTarget, frozen=True):
+
+class ConnectorOffsetsTarget(_PartOfConnector, frozen=True):
     """The offsets of a connector (KIP-875)."""
 
     text: ClassVar[str] = "offsets of connector {0.name}"
-    part: ClassVar[Part | None] = Part.CONNECT
-
-    name: str
 
 
 class _OfConnector(ChangeRequest, frozen=True):

@@ -38,6 +38,12 @@ def _check_answers(cluster: str, draft: Draft) -> None:
         )
 
 
+def planned(name: str, draft: Draft) -> edits.Edit | None:
+    """Return the staged edit of a connector itself, neither of its config nor of its offsets."""
+    found = draft.at(edits.Slot(connect.ConnectorTarget(name), ""))
+    return found.edit if found is not None else None
+
+
 def standing(name: str, draft: Draft) -> connect.Connector | None:
     """Return the connector of an edit; None if Connect was not read.
 
@@ -45,10 +51,10 @@ def standing(name: str, draft: Draft) -> connect.Connector | None:
         Refused: it does not exist, or the plan creates or deletes it.
     """
     check_cluster(name, draft)
-    planned = draft.connector_edit(name)
-    if isinstance(planned, edits.CreateConnector):
+    staged = planned(name, draft)
+    if isinstance(staged, edits.CreateConnector):
         raise Refused(f"the plan creates connector {name}", "Stage its creation again as you want it.")
-    if isinstance(planned, edits.DeleteConnector):
+    if isinstance(staged, edits.DeleteConnector):
         raise Refused(f"the plan deletes connector {name}", "Discard the deletion, or this edit.")
     found = connect.connector_in(draft.snapshot.connect, name)
     if found is None and draft.read(Part.CONNECT):

@@ -241,7 +241,7 @@ class _CreateConnectorKind(_ConnectorKind):
     def judge(self, edit: plan_edits.CreateConnector, draft: plan_staged.Draft) -> plan_staged.Verdict:
         name = edit.name
         rules.check_cluster(name, draft)
-        if isinstance(draft.connector_edit(name), plan_edits.DeleteConnector):
+        if isinstance(rules.planned(name, draft), plan_edits.DeleteConnector):
             raise plan_staged.Refused(f"the plan deletes connector {name}", "Apply the deletion first, then create it.")
         if connect.connector_in(draft.snapshot.connect, name) is not None:
             raise plan_staged.Refused(f"connector {name} exists already", "Set its keys, or choose another name.")
@@ -325,7 +325,7 @@ class _DeleteConnectorKind(Removal, _ConnectorKind):
 
     def judge(self, edit: plan_edits.DeleteConnector, draft: plan_staged.Draft) -> plan_staged.Verdict:
         rules.check_cluster(edit.name, draft)
-        if isinstance(draft.connector_edit(edit.name), plan_edits.CreateConnector):
+        if isinstance(rules.planned(edit.name, draft), plan_edits.CreateConnector):
             raise plan_staged.Refused(f"the plan creates connector {edit.name}", "Discard the creation instead.")
         keys = draft.config_keys(connect.connector_resource(*connect.split_name(edit.name)))
         # An edit of a connector and its deletion in the same plan are probably a mix-up of two names.
@@ -486,7 +486,7 @@ class _OffsetsKind(EditKind):
 
     def judge(self, edit: plan_edits.ChangeConnectorOffsets, draft: plan_staged.Draft) -> plan_staged.Verdict:
         found = rules.standing(edit.name, draft)
-        stops = isinstance(draft.connector_edit(edit.name), plan_edits.StopConnector)
+        stops = isinstance(rules.planned(edit.name, draft), plan_edits.StopConnector)
         if found is not None and found.state != connect.STOPPED and not stops:
             raise plan_staged.Refused(
                 f"connector {edit.name} is {found.state.lower()}: its offsets change only while it is stopped",
