@@ -21,7 +21,7 @@ from msgspec import Struct, field
 
 from console.admin import delivery, errors
 from console.admin.link import Link
-from console.admin.rest import Answer, RestClient, RestFailed, Service
+from console.admin.rest import DOTS, Answer, RestClient, RestFailed, Service
 from console.admin.settings import ConnectSettings
 from console.flight import connect_answer
 from console.flight.answer import CONNECT
@@ -286,13 +286,11 @@ _HINTS = {
 
 
 def _failure(cluster: _Cluster, answer: Answer) -> Failure:
-    remedy = _HINTS.get(answer.status, "The worker's log says more.")
-    text = without_looks(f"Connect {cluster.name} answers {answer.status}{answer.said}", "······")
-    return Failure(f"HTTP_{answer.status}", text, remedy)
+    return answer.refusal(f"Connect {cluster.name}", _HINTS, "The worker's log says more.")
 
 
 def _decoded(cluster: _Cluster, answer: Answer, form: type[T]) -> T:
-    if not 200 <= answer.status < 300:
+    if not answer.is_ok:
         raise errors.BrokerError(_failure(cluster, answer))
     try:
         return json_as(answer.body, form)
@@ -472,7 +470,7 @@ def _connector(name: str, described: _Expanded, topics: tuple[str, ...], hidden:
     status = described.status or _Status(_Instance(connect.UNASSIGNED))
 
     def trace(instance: _Instance) -> str:
-        return without_looks(delivery.without_secrets(instance.trace[:MOST_TRACE], hidden), "······")
+        return without_looks(delivery.without_secrets(instance.trace[:MOST_TRACE], hidden), DOTS)
 
     tasks = (
         connect.Task(each.id, each.state[:30], each.worker_id[:200], trace(each))
@@ -732,7 +730,7 @@ class _ConnectSender(delivery.Sender[R, X]):
             return Outcome(target, Status.FAILED, self._clean(error.failure))
         if isinstance(answer, Outcome):
             return answer
-        if not 200 <= answer.status < 300:
+        if not answer.is_ok:
             return Outcome(target, Status.FAILED, self._clean(_failure(cluster, answer)))
         return Outcome(target, Status.APPLIED)
 
@@ -829,7 +827,7 @@ class _AlteringLoggers(_ConnectSender[connect.AlterConnectLoggers, model_config.
                 outcome = _of_all(cluster, target, await cluster.each("PUT", path, body))
                 if outcome.status is not Status.APPLIED:
                     return outcome
-            elif not 200 <= (answer := await cluster.change("PUT", f"{path}?scope=cluster", body)).status < 300:
+            elif not (answer := await cluster.change("PUT", f"{path}?scope=cluster", body)).is_ok:
                 return answer
         return Outcome(target, Status.APPLIED)
 
@@ -850,7 +848,7 @@ def _of_all(
         if isinstance(answer, RestFailed):
             problems.append(f"{worker.settings}: {answer}")
             may_be_applied |= answer.was_sent
-        elif 200 <= answer.status < 300:
+        elif answer.is_ok:
             may_be_applied = True
         else:
             problems.append(f"{worker.settings}: {_failure(cluster, answer).message}")

@@ -12,16 +12,21 @@ import asyncio
 import base64
 import os
 import ssl
+from collections.abc import Mapping
 from io import BytesIO
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 
 from console.admin.settings import HttpSettings, TlsSettings
+from console.model.failure import Failure
 from console.model.foreign_json import json_as
+from console.sensitive import without_secrets
 
 SECONDS = 5.0
 """Seconds for one response, from the connection on."""
+DOTS = "······"
+"""What stands for a secret in a service's message."""
 LARGEST_ANSWER = 2 << 20
 """Most bytes of a response."""
 
@@ -53,6 +58,22 @@ class Answer(NamedTuple):
         except ValueError:
             return ""
         return f": {''.join(each for each in text if each.isprintable())[:1000]}" if text else ""
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether the service did what was asked."""
+        return 200 <= self.status < 300
+
+    def refusal(self, who: str, hints: Mapping[int, str], otherwise: str) -> Failure:
+        """Return the failure of a response that refuses.
+
+        Args:
+            who: the service, as the subject of a sentence.
+            hints: status -> what to do.
+            otherwise: what to do for another status.
+        """
+        text = without_secrets(f"{who} answers {self.status}{self.said}", DOTS)
+        return Failure(f"HTTP_{self.status}", text, hints.get(self.status, otherwise))
 
 
 class _Problem(Struct, frozen=True):

@@ -67,6 +67,11 @@ class Connector(Struct, frozen=True):
         return tuple(task for task in self.tasks if task.state == state)
 
     @property
+    def wanted_state(self) -> str:
+        """The state that an operator gave it last: `RUNNING`, `PAUSED` or `STOPPED`."""
+        return self.state if self.state in (PAUSED, STOPPED) else RUNNING
+
+    @property
     def failed(self) -> bool:
         """Whether the connector or one of its tasks has failed."""
         return self.state == FAILED or any(task.state == FAILED for task in self.tasks)

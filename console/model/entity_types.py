@@ -73,7 +73,7 @@ class NameForm(NamedTuple):
 TEXT = NameForm(bool)
 MAYBE_EMPTY = NameForm(lambda _name: True)
 IN_A_CLUSTER = NameForm(
-    lambda name: all(name.partition("/")), "name of a connector", "name", "CLUSTER/NAME", "CLUSTER/NAME"
+    lambda name: all(name.partition("/")), "name of a connector", "connector's name", "CLUSTER/NAME", "CLUSTER/NAME"
 )
 BROKER_ID = NameForm(is_natural, "broker id", "broker's id", "the broker's number", "a number")
 

@@ -100,7 +100,8 @@ class Navigator:
 
     def open_resource(self, resource: ConfigResource) -> None:
         """Show an entity inside the current pane: its configs, or the last section shown of a topic."""
-        section = self._section if resource.type == codes.TOPIC and self.stack.place.view == keymap.TOPICS else keymap.CONFIGS
+        keeps = resource.type == codes.TOPIC and self.stack.place.view == keymap.TOPICS
+        section = self._section if keeps else keymap.CONFIGS
         self._start(places.Place(section, self.stack.place.pane, resource))
 
     def open_target(self, target: changes.Target | None) -> None:

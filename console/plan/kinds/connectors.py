@@ -53,10 +53,6 @@ class StandingOffsets(Struct, frozen=True):
     offsets: tuple[connect.ConnectorOffset, ...]
 
 
-def _wanted_state(found: connect.Connector) -> str:
-    return found.state if found.state in (connect.PAUSED, connect.STOPPED) else connect.RUNNING
-
-
 def _own_config(configs: ConfigSet | None, resource: ConfigResource) -> dict[str, str | None]:
     entries = configs.overrides(resource) if configs is not None else ()
     return {entry.name: entry.value for entry in entries if entry.name != rules.NAME}
@@ -70,7 +66,7 @@ def _standing(name: str, seen: plan_staged.Described) -> plan_staged.Was:
     if found is None:
         return None
     resource = connect.connector_resource(*connect.split_name(name))
-    return Standing(_wanted_state(found), _own_config(seen.snapshot.configs.get(resource), resource))
+    return Standing(found.wanted_state, _own_config(seen.snapshot.configs.get(resource), resource))
 
 
 def _class_of(config: Mapping[str, MaybeSecret]) -> str:
@@ -376,7 +372,7 @@ class _SteeringKind(_ConnectorKind):
 
     def judge(self, edit: plan_edits.Steering, draft: plan_staged.Draft) -> plan_staged.Verdict:
         found = rules.standing(edit.name, draft)
-        if found is not None and _wanted_state(found) == _STATES[type(edit)]:
+        if found is not None and found.wanted_state == _STATES[type(edit)]:
             more = "; restart connector starts what has failed" if found.failed else ""
             return plan_staged.Dropped(edit, f"connector {edit.name} is {self.already} already{more}")
         return plan_staged.Staged(edit, self.current(edit, draft))
@@ -436,7 +432,7 @@ class _RestartKind(_ConnectorKind):
 
     def judge(self, edit: plan_edits.RestartConnector, draft: plan_staged.Draft) -> plan_staged.Verdict:
         found = rules.standing(edit.name, draft)
-        if found is not None and _wanted_state(found) != connect.RUNNING:
+        if found is not None and found.wanted_state != connect.RUNNING:
             raise plan_staged.Refused(
                 f"connector {edit.name} is {found.state.lower()}", f"Start it: resume connector {edit.name}."
             )
@@ -506,7 +502,7 @@ class _OffsetsKind(EditKind):
         if found is None:
             return None
         known = seen.snapshot.connector_offsets.get(edit.name)
-        return plan_staged.UNREAD if known is None else StandingOffsets(_wanted_state(found), known)
+        return plan_staged.UNREAD if known is None else StandingOffsets(found.wanted_state, known)
 
     def moved(
         self, _edit: plan_edits.ChangeConnectorOffsets, was: StandingOffsets | None, now: StandingOffsets | None
