@@ -87,7 +87,7 @@ async def test_the_pane_shows_steers_and_edits_a_connector(workers: ConnectClust
             await it.type("mode=idle")
             await it.press("enter", shows="staged")
             await applied(it)
-            await it.command("set connector main/pane password=?", shows="password of connector main/pane")
+            await it.command("set connector main/pane password=?", shows="connector main/pane password")
             await it.type(OTHER)
             await it.press("enter", shows="staged")
             await applied(it)

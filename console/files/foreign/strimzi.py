@@ -21,10 +21,10 @@ from console.files import foreign_form
 from console.files.read import DescribedCluster, Read
 from console.files.wanted import Value, Wanted, WantedConnector, WantedTopic, owned_lines
 from console.files.writing import key_text, number_text, quoted
+from console.model import connect
 from console.model.acl import CLUSTER_NAME, LITERAL, PREFIXED, Acl
 from console.model.changes import Target
 from console.model.config import ConfigResource, topic_resource
-from console.model.connect import CLASS, PAUSED, RUNNING, STOPPED, connector_resource, split_name
 from console.model.numbers import has_number_form, is_natural
 from console.model.quota import USER, QuotaEntity
 from console.model.yaml_places import Document, FileProblem, Node
@@ -146,7 +146,7 @@ def _resource(node: Node, of: Mapping[str, Node], read: Read, problems: list[Fil
         read.notes.append(node.problem(f"{kind} {name} is left out", why))
         if kind == _CONNECTOR_KIND:
             runs_in = foreign_form.shown(labels[CLUSTER_LABEL]) if CLUSTER_LABEL in labels else ""
-            part.alone.add(connector_resource(runs_in, name))
+            part.alone.add(connect.connector_resource(runs_in, name))
         else:
             part.alone.update(_of_topic(name, spec) if kind == _TOPIC else _of_user(name))
         return
@@ -245,7 +245,7 @@ def _user(name: str, node: Node, spec: Node | None, part: Read, read: Read, prob
         _limits(found["quotas"], user, part, problems)
 
 
-_STATES = {"running": RUNNING, "paused": PAUSED, "stopped": STOPPED}
+_STATES = {"running": connect.RUNNING, "paused": connect.PAUSED, "stopped": connect.STOPPED}
 
 
 def _connector(name: str, node: Node, spec: Node | None, _part: Read, read: Read, problems: list[FileProblem]) -> None:
@@ -260,11 +260,11 @@ def _connector(name: str, node: Node, spec: Node | None, _part: Read, read: Read
     if "class" not in found:
         spec.fail("class is missing", "add it")
     source = node.document.source
-    resource = connector_resource(foreign_form.shown(labels[CLUSTER_LABEL]), name)
+    resource = connect.connector_resource(foreign_form.shown(labels[CLUSTER_LABEL]), name)
     problems += read.begin(resource, f"connector {resource.name}", source, node.document.line(node.path))
-    values = {CLASS: found["class"], **({_MAX_TASKS: found["tasksMax"]} if "tasksMax" in found else {})}
+    values = {connect.CLASS: found["class"], **({_MAX_TASKS: found["tasksMax"]} if "tasksMax" in found else {})}
     for key, each in (foreign_form.tried(problems, foreign_form.given, found.get("config")) or {}).items():
-        if key in (CLASS, _MAX_TASKS):
+        if key in (connect.CLASS, _MAX_TASKS):
             problems.append(each.problem(f"Strimzi takes no {key} in config", "write class and tasksMax next to it"))
         values[key] = each
     texts = {key: foreign_form.tried(problems, foreign_form.config_value, each) for key, each in values.items()}
@@ -277,7 +277,7 @@ def _wanted_state(spec: Mapping[str, Node]) -> str | None:
     if "state" in spec:
         return _STATES[spec["state"].choice(_STATES)]
     if "pause" in spec:  # before Strimzi 0.38
-        return PAUSED if spec["pause"].boolean() else RUNNING
+        return connect.PAUSED if spec["pause"].boolean() else connect.RUNNING
     return None
 
 
@@ -487,17 +487,19 @@ def _users(
 def _connectors(connectors: Mapping[ConfigResource, WantedConnector], left_out: list[str]) -> Iterator[list[str]]:
     taken: set[str] = set()
     for resource in sorted(connectors):
-        wanted, (cluster, name) = connectors[resource], split_name(resource.name)
+        wanted, (cluster, name) = connectors[resource], connect.split_name(resource.name)
         if why := _why_no_connector(cluster, name, wanted, taken):
             left_out.append(f"connector {clean(resource.name)}: {why}")
             continue
         taken.add(name)
-        spec = [f"  class: {quoted(str(wanted.config[CLASS]))}"]
+        spec = [f"  class: {quoted(str(wanted.config[connect.CLASS]))}"]
         if _MAX_TASKS in wanted.config:
             spec.append(f"  tasksMax: {wanted.config[_MAX_TASKS]}")
         if wanted.state is not None:
             spec.append(f"  state: {wanted.state.lower()}")
-        rest = sorted((key, str(value)) for key, value in wanted.config.items() if key not in (CLASS, _MAX_TASKS))
+        rest = sorted(
+            (key, str(value)) for key, value in wanted.config.items() if key not in (connect.CLASS, _MAX_TASKS)
+        )
         spec += ["  config:", *(f"    {key_text(key)}: {quoted(value)}" for key, value in rest)] if rest else []
         yield _document(_CONNECTOR_KIND, name, cluster, spec)
 
@@ -513,8 +515,8 @@ def _why_no_connector(cluster: str, name: str, wanted: WantedConnector, taken: C
     # The operator gives a connector what its resource lists: it would lose each value that is left out.
     if odd := next((key for key, value in sorted(wanted.config.items()) if not _shows(key, value)), ""):
         return f"{clean(odd)} is secret, or does not show itself; a reference to a config provider can be written"
-    if CLASS not in wanted.config:
-        return f"it has no {CLASS}"
+    if connect.CLASS not in wanted.config:
+        return f"it has no {connect.CLASS}"
     tasks = str(wanted.config.get(_MAX_TASKS, 1))
     return "" if is_natural(tasks) and 0 < int(tasks) <= _MOST_INTEGER else f"{_MAX_TASKS} is no number of tasks"
 
