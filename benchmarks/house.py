@@ -43,6 +43,8 @@ NOUNS: Mapping[str, tuple[str, frozenset[str]]] = {
     "schemas": ("schema", frozenset({"console.model.subjects", "console.admin.schemas"})),
 }
 """A noun -> the word in the names of its own files, and the modules that a file which knows it imports."""
+MOST_NAMING = 10
+"""Files that import a noun's modules beside its own."""
 SERIES = (Path("console/tui/panes"), Path("console/plan/kinds"))
 """Folders with a file for each noun."""
 HOLD_PARTS = ("read_at", "read_at.keys()", ".part", "unread", "need.parts", "unread.parts", "self._read")
@@ -369,7 +371,8 @@ def main() -> int:
     report(f"functions of more than {LONG} lines", count=len(long), names=long)
     for noun, (word, known) in NOUNS.items():
         own, naming_it = naming(product, word, known)
-        report(f"files of {noun}", own=len(own), others_that_import_them=len(naming_it), names=naming_it)
+        report(f"files of {noun}", own=len(own), names_of_others=naming_it)
+        report_ratio(f"other files that import those of {noun}", len(naming_it), MOST_NAMING)
     report("docstrings of functions with sections", **sections(product))
     if root == HERE:
         from tests.support.new_concepts import files

@@ -99,14 +99,12 @@ async def describe_configs(
             named.setdefault(broker_id, []).append(resource)
     listing = _Listing(on_chunk)
     halving = Halving(lambda resource: f"{resource.type.name.lower()} {resource.name}")
-    if connectors := [each for each in asked if each.type == codes.CONNECTOR]:
-        from console.admin.connect import describe_connectors
+    if len(wanted) < len(asked):
+        from console.admin.services import DESCRIBERS
 
-        listing.add(await describe_connectors(link, connectors))
-    if subjects := [each for each in asked if each.type == codes.SCHEMA]:
-        from console.admin.schemas import describe_schema_configs
-
-        listing.add(await describe_schema_configs(link, subjects))
+        for route, describe in DESCRIBERS.items():
+            if mine := [each for each in asked if each.type.entity.route is route]:
+                listing.add(await describe(link, mine))
     of_keys = None if keys is None else tuple(dict.fromkeys(keys))
     reading = _Reading(link, memory, _RequestShape(of_keys, synonyms, documentation), listing, halving)
     with gc_paused():

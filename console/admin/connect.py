@@ -23,10 +23,11 @@ from console.admin import delivery, errors
 from console.admin.link import Link
 from console.admin.rest import Answer, RestClient, RestFailed, Service
 from console.admin.settings import ConnectSettings
+from console.flight import connect_answer
+from console.flight.answer import CONNECT
+from console.model import codes, connect
 from console.model import config as model_config
-from console.model import connect
 from console.model.changes import ConfigOp, Outcome, Status
-from console.model.codes import APPEND, DEFAULT_CONFIG, DELETE, SET, ConfigType
 from console.model.failure import Failure
 from console.model.foreign_json import json_as
 from console.model.identity import same_cluster
@@ -52,7 +53,10 @@ STOP_SECONDS = 30.0
 SLOW_SECONDS = 60.0
 """Seconds between two reads of plugins, their definitions and the topics of connectors."""
 AT_ONCE = 4
+LOGGERS = "/admin/loggers"
 PATCH_SINCE = (3, 8)
+CLUSTER_LOGGERS_SINCE = (3, 7)
+"""The first release that sets a logger at all workers at once (KIP-976)."""
 SHORTEST_SECRET = 4
 """Characters from which a hidden value is removed from other texts: a shorter one is a part of many words."""
 
@@ -204,6 +208,18 @@ class _Cluster:
             f"See that its workers run; the addresses are in the context, [contexts.….connect.{self.name}].",
         )
 
+    async def each(self, method: str, path: str, body: object = None) -> list[tuple[RestClient, Answer | RestFailed]]:
+        """Send a request to every worker, one after the other, and return what each answered, by address."""
+        data = None if body is None else json_text(body).encode()
+        found: list[tuple[RestClient, Answer | RestFailed]] = []
+        for worker in sorted(self.workers, key=lambda each: str(each.settings)):
+            try:
+                async with self.slots:
+                    found.append((worker, await worker.exchange(method, _path(worker, path), data, largest=LARGEST)))
+            except RestFailed as problem:
+                found.append((worker, problem))
+        return found
+
     async def change(self, method: str, path: str, body: object = None) -> Answer:
         """Send a change once, and again only while a rebalance refuses it.
 
@@ -270,13 +286,11 @@ _HINTS = {
 
 
 def _failure(cluster: _Cluster, answer: Answer) -> Failure:
-    remedy = _HINTS.get(answer.status, "The worker's log says more.")
-    text = without_looks(f"Connect {cluster.name} answers {answer.status}{answer.said}", "······")
-    return Failure(f"HTTP_{answer.status}", text, remedy)
+    return answer.refusal(f"Connect {cluster.name}", _HINTS, "The worker's log says more.")
 
 
 def _decoded(cluster: _Cluster, answer: Answer, form: type[T]) -> T:
-    if not 200 <= answer.status < 300:
+    if not answer.is_ok:
         raise errors.BrokerError(_failure(cluster, answer))
     try:
         return json_as(answer.body, form)
@@ -294,6 +308,15 @@ def _clusters_of(link: Link) -> Mapping[str, _Cluster]:
     return _clusters.setdefault(link, {each.name: _Cluster(each) for each in link.settings.connect})
 
 
+def _recorded(link: Link) -> connect.ConnectListing | None:
+    """Return what a record has of the Connect clusters; None for a live cluster. Raises BrokerError without it."""
+    body = link.routes.connections.service_recorded(CONNECT)
+    try:
+        return None if body is None else connect_answer.listing_of(connect_answer.read(body))
+    except ValueError:
+        raise _unrecorded("this time") from None
+
+
 def _unrecorded(what: str) -> errors.BrokerError:
     from console.admin.recorded import NOT_RECORDED
 
@@ -302,18 +325,23 @@ def _unrecorded(what: str) -> errors.BrokerError:
     )
 
 
-def _cluster_of(link: Link, name: str) -> tuple[_Cluster, str]:
-    """Return the cluster of a connector, and its name there. Raises UnknownCluster as a BrokerError."""
-    cluster, connector = connect.split_name(name)
+def _cluster_named(link: Link, name: str) -> _Cluster:
+    """Return a Connect cluster of the context. Raises UnknownCluster as a BrokerError."""
     known = _clusters_of(link)
-    if cluster not in known:
+    if name not in known:
         there = ", ".join(known) or "none"
         raise errors.BrokerError.of(
-            f"the context has no Connect cluster {cluster or repr('')} (it has: {there})",
+            f"the context has no Connect cluster {name or repr('')} (it has: {there})",
             "Name a connector as CLUSTER/NAME; clusters are in the context, [contexts.NAME.connect.CLUSTER].",
             name="UNKNOWN_CONNECT",
         )
-    return known[cluster], connector
+    return known[name]
+
+
+def _cluster_of(link: Link, name: str) -> tuple[_Cluster, str]:
+    """Return the cluster of a connector, and its name there. Raises UnknownCluster as a BrokerError."""
+    cluster, connector = connect.split_name(name)
+    return _cluster_named(link, cluster), connector
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -323,7 +351,7 @@ async def describe_connect(link: Link) -> connect.ConnectListing:
     """Return all Connect clusters of the context with their connectors and configs, and why a cluster did not answer.
     Clusters do not wait for each other. Raises NotRecorded on a record without an answer by then.
     """
-    if (recorded := link.routes.connections.connect_recorded()) is not None:
+    if (recorded := _recorded(link)) is not None:
         return recorded
     began = time.monotonic()
     known = _clusters_of(link)
@@ -341,7 +369,8 @@ async def describe_connect(link: Link) -> connect.ConnectListing:
             configs |= sets
     listing = connect.ConnectListing(clusters, configs, failures)
     if known:
-        link.sender.keep_connect(listing, time.monotonic() - began)
+        took = time.monotonic() - began
+        link.sender.keep_service(CONNECT, lambda: connect_answer.body_of(connect_answer.recorded(listing)), took)
     return listing
 
 
@@ -441,7 +470,7 @@ def _connector(name: str, described: _Expanded, topics: tuple[str, ...], hidden:
     status = described.status or _Status(_Instance(connect.UNASSIGNED))
 
     def trace(instance: _Instance) -> str:
-        return without_looks(delivery.without_secrets(instance.trace[:MOST_TRACE], hidden), "······")
+        return without_looks(delivery.without_secrets(instance.trace[:MOST_TRACE], hidden), delivery.DOTS)
 
     tasks = (
         connect.Task(each.id, each.state[:30], each.worker_id[:200], trace(each))
@@ -477,7 +506,7 @@ def _hidden_values(config: Mapping[str, str], defined: Mapping[str, Definition])
     ]
 
 
-_TYPES = {name: ConfigType(number) for number, name in ConfigType.NAMES.items()}
+_TYPES = {name: codes.ConfigType(number) for number, name in codes.ConfigType.NAMES.items()}
 
 
 def config_set(config: Mapping[str, str], defined: Mapping[str, Definition]) -> model_config.ConfigSet:
@@ -491,14 +520,14 @@ def config_set(config: Mapping[str, str], defined: Mapping[str, Definition]) -> 
     entries = []
     for key in sorted({*config, *defined}):
         definition = defined.get(key)
-        type_ = _TYPES.get(definition.type, ConfigType(0)) if definition is not None else ConfigType(0)
+        type_ = _TYPES.get(definition.type, codes.ConfigType(0)) if definition is not None else codes.ConfigType(0)
         default = None if definition is None else definition.default
         value = config.get(key)
         hides = value is not None and is_hidden(key, value, defined)
         sensitive = hides or type_.name == "PASSWORD" or (definition is None and seems_sensitive(key))
         synonyms = [] if value is None else [model_config.Synonym(key, None if hides else value, own)]
         if definition is not None and default is not None:
-            synonyms.append(model_config.Synonym(key, default, DEFAULT_CONFIG))
+            synonyms.append(model_config.Synonym(key, default, codes.DEFAULT_CONFIG))
         text = ""
         if definition is not None:
             text = f"{definition.documentation} Importance: {definition.importance.lower() or 'unknown'}.".strip()
@@ -506,7 +535,7 @@ def config_set(config: Mapping[str, str], defined: Mapping[str, Definition]) -> 
             model_config.ConfigEntry(
                 key,
                 (None if hides else value) if value is not None else default,
-                own if value is not None else DEFAULT_CONFIG,
+                own if value is not None else codes.DEFAULT_CONFIG,
                 sensitive=sensitive,
                 type=type_,
                 synonyms=tuple(synonyms),
@@ -516,11 +545,9 @@ def config_set(config: Mapping[str, str], defined: Mapping[str, Definition]) -> 
     return model_config.ConfigSet(tuple(entries))
 
 
-async def describe_connectors(
-    link: Link, resources: Iterable[model_config.ConfigResource]
-) -> model_config.ConfigListing:
-    """Return the config of each connector, or why it has none."""
-    if (recorded := link.routes.connections.connect_recorded()) is not None:
+async def describe_configs(link: Link, resources: Iterable[model_config.ConfigResource]) -> model_config.ConfigListing:
+    """Return the config of each connector and the loggers of each Connect cluster, or why there are none."""
+    if (recorded := _recorded(link)) is not None:
         wanted = {each: each in recorded.configs for each in resources}
         gone = _unrecorded("this connector").failure
         failures = {each: gone for each, is_there in wanted.items() if not is_there}
@@ -530,6 +557,9 @@ async def describe_connectors(
 
     async def describe(resource: model_config.ConfigResource) -> None:
         try:
+            if resource.type == codes.CONNECT_LOGGER:
+                sets[resource] = await _levels(_cluster_named(link, resource.name), resource)
+                return
             cluster, name = _cluster_of(link, resource.name)
             config = await _config(cluster, name)
             sets[resource] = config_set(config, await cluster.define(config.get(connect.CLASS, "")))
@@ -538,6 +568,34 @@ async def describe_connectors(
 
     await asyncio.gather(*map(describe, resources))
     return model_config.ConfigListing(sets, failures)
+
+
+async def _levels(cluster: _Cluster, resource: model_config.ConfigResource) -> model_config.ConfigSet:
+    """Return the loggers of a Connect cluster; where its workers differ, the level at each. Raises AdminError."""
+    if not cluster.workers:
+        raise _unrecorded("loggers")
+    levels: dict[str, Mapping[str, _Logger]] = {}
+    problems = []
+    for worker, answer in await cluster.each("GET", LOGGERS):
+        address = f"{worker.settings.host}:{worker.settings.port}"
+        try:
+            if isinstance(answer, RestFailed):
+                raise errors.Unreachable.of(f"{worker.settings}: {answer}", "See that the worker runs.")
+            levels[address] = _decoded(cluster, answer, dict[str, _Logger])
+        except errors.AdminError as error:
+            problems.append(error)
+    if not levels:
+        raise problems[0]
+    own = model_config.own_source(resource)
+    names = sorted({name for each in levels.values() for name in each})[:MOST_CONNECTORS]
+    entries = (model_config.ConfigEntry(name[:300], _level_text(name, levels), own) for name in names)
+    return model_config.ConfigSet(tuple(entries))
+
+
+def _level_text(logger: str, levels: Mapping[str, Mapping[str, _Logger]]) -> str:
+    found = {at: each[logger].level[:30] if logger in each else "inherited" for at, each in levels.items()}
+    same = set(found.values())
+    return same.pop() if len(same) == 1 else ", ".join(f"{level} at {at}" for at, level in found.items())
 
 
 async def _config(cluster: _Cluster, name: str) -> dict[str, str]:
@@ -605,7 +663,7 @@ async def describe_loggers(link: Link) -> tuple[Sequence[tuple[str, connect.Logg
 
     async def describe(cluster: _Cluster) -> list[tuple[str, connect.Logger]]:
         try:
-            found = await cluster.read("/admin/loggers", dict[str, _Logger])
+            found = await cluster.read(LOGGERS, dict[str, _Logger])
         except errors.AdminError as error:
             failures[cluster.name] = error.failure
             return []
@@ -636,7 +694,7 @@ class _ConnectSender(delivery.Sender[R, X]):
         if not self.validate_only and self.link.settings.read_only:
             raise errors.ReadOnly(self.request.api)
         ours = self.link.routes.cluster_id
-        for name in {_cluster_of(self.link, target.name)[0].name for target in self.targets()}:
+        for name in {self.place(target)[0].name for target in self.targets()}:
             root = await _clusters_of(self.link)[name].read("/", _Root)
             if not self.validate_only and not same_cluster(root.kafka_cluster_id or None, ours):
                 raise errors.WrongCluster.of(
@@ -644,6 +702,10 @@ class _ConnectSender(delivery.Sender[R, X]):
                     "Nothing was sent. Check url of the context's Connect cluster.",
                     name="WRONG_CLUSTER",
                 )
+
+    def place(self, target: X) -> tuple[_Cluster, str]:
+        """Return the Connect cluster of a target, and the target's name there. Raises BrokerError."""
+        return _cluster_of(self.link, target.name)
 
     async def deliver(self, targets: Sequence[X]) -> dict[X, Outcome]:
         outcomes: dict[X, Outcome] = {}
@@ -656,7 +718,7 @@ class _ConnectSender(delivery.Sender[R, X]):
         return outcomes
 
     async def _one(self, target: X) -> Outcome:
-        cluster, name = _cluster_of(self.link, target.name)
+        cluster, name = self.place(target)
         try:
             answer = await self.ask(cluster, name, target)
         except errors.OutcomeUnknown as error:
@@ -668,7 +730,7 @@ class _ConnectSender(delivery.Sender[R, X]):
             return Outcome(target, Status.FAILED, self._clean(error.failure))
         if isinstance(answer, Outcome):
             return answer
-        if not 200 <= answer.status < 300:
+        if not answer.is_ok:
             return Outcome(target, Status.FAILED, self._clean(_failure(cluster, answer)))
         return Outcome(target, Status.APPLIED)
 
@@ -749,6 +811,54 @@ class _Altering(_ConnectSender[connect.AlterConnectors, model_config.ConfigResou
         return found
 
 
+class _AlteringLoggers(_ConnectSender[connect.AlterConnectLoggers, model_config.ConfigResource]):
+    """Sets levels of loggers, each by a request: for all workers, or before Kafka 3.7 at each worker of the context."""
+
+    of = "ops"
+
+    def place(self, target: model_config.ConfigResource) -> tuple[_Cluster, str]:
+        return _cluster_named(self.link, target.name), ""
+
+    async def ask(self, cluster: _Cluster, _name: str, target: model_config.ConfigResource) -> Answer | Outcome:
+        at_once = _release((await cluster.read("/", _Root)).version) >= CLUSTER_LOGGERS_SINCE
+        for op in self.request.ops[target]:
+            path, body = f"{LOGGERS}/{quote(op.key, safe='')}", {"level": op.value}
+            if not at_once:
+                outcome = _of_all(cluster, target, await cluster.each("PUT", path, body))
+                if outcome.status is not Status.APPLIED:
+                    return outcome
+            elif not (answer := await cluster.change("PUT", f"{path}?scope=cluster", body)).is_ok:
+                return answer
+        return Outcome(target, Status.APPLIED)
+
+    async def describe_again(
+        self, targets: Sequence[model_config.ConfigResource]
+    ) -> dict[model_config.ConfigResource, Status]:
+        ops = self.request.ops
+        now = {target: await _levels(self.place(target)[0], target) for target in targets}
+        return {target: delivery.configs_verdict(target, ops[target], now[target]) for target in targets}
+
+
+def _of_all(
+    cluster: _Cluster, target: model_config.ConfigResource, answers: Sequence[tuple[RestClient, Answer | RestFailed]]
+) -> Outcome:
+    """Return the outcome of a change that each worker takes for itself."""
+    problems, may_be_applied = [], False
+    for worker, answer in answers:
+        if isinstance(answer, RestFailed):
+            problems.append(f"{worker.settings}: {answer}")
+            may_be_applied |= answer.was_sent
+        elif answer.is_ok:
+            may_be_applied = True
+        else:
+            problems.append(f"{worker.settings}: {_failure(cluster, answer).message}")
+    if not problems:
+        return Outcome(target, Status.APPLIED)
+    remedy = "Before Kafka 3.7 each worker has its own levels: look at them, and repeat the change."
+    failure = Failure("SOME_WORKERS", "; ".join(problems), remedy)
+    return Outcome(target, Status.UNKNOWN if may_be_applied else Status.FAILED, failure)
+
+
 def _defaults(defined: Mapping[str, Definition]) -> dict[str, str]:
     return {key: each.default for key, each in defined.items() if each.default is not None}
 
@@ -758,13 +868,13 @@ def _changed(before: Mapping[str, str], ops: Iterable[ConfigOp]) -> dict[str, st
     changes: dict[str, str | None] = {}
     for op in ops:
         value = op.value.reveal() if isinstance(op.value, Secret) else op.value
-        if op.op == DELETE:
+        if op.op == codes.DELETE:
             changes[op.key] = None
-        elif op.op == SET:
+        elif op.op == codes.SET:
             changes[op.key] = value or ""
         else:
             now, items = delivery.list_items(before.get(op.key)), delivery.list_items(value)
-            kept = [*now, *(each for each in items if each not in now)] if op.op == APPEND else []
+            kept = [*now, *(each for each in items if each not in now)] if op.op == codes.APPEND else []
             changes[op.key] = ",".join(kept or [each for each in now if each not in items])
     return changes
 
@@ -883,6 +993,7 @@ class _AlteringOffsets(_ConnectSender[connect.AlterConnectorOffsets, connect.Con
 
 SENDERS: delivery.Senders = {
     connect.AlterConnectors: _Altering,
+    connect.AlterConnectLoggers: _AlteringLoggers,
     connect.CreateConnector: _Creating,
     connect.DeleteConnector: _Deleting,
     connect.SteerConnector: _Steering,

@@ -15,7 +15,6 @@ from console.admin.settings import Address, ConnectionSettings, SaslSettings
 
 if TYPE_CHECKING:
     from console.flight.tap import Tap
-    from console.model.connect import ConnectListing
     from console.model.identity import Node
     from console.wire.aiokafka_request import Exchange
     from console.wire.connection import Connection
@@ -79,8 +78,12 @@ class Connections:
         self._access = access or Access()
         self.concurrency = asyncio.Semaphore(CONCURRENCY)
 
-    def connect_recorded(self) -> ConnectListing | None:
-        """Return what a record has of the Connect clusters; None for connections to brokers."""
+    def service_recorded(self, _key: int) -> bytes | None:
+        """Return what a record has of a service next to the brokers; None for connections to brokers.
+
+        Args:
+            key: the service's pseudo API key.
+        """
         return None
 
     def beside(self) -> Connections:

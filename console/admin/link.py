@@ -24,7 +24,6 @@ from console.wire.fields import Asked, Fields
 if TYPE_CHECKING:
     from console.flight.answer import Shown
     from console.flight.tap import Tap
-    from console.model.connect import ConnectListing
     from console.wire.aiokafka_request import AiokafkaRequest, Exchange, RawResponse
     from console.wire.connection import Connection
 
@@ -232,10 +231,10 @@ class Sender:
         if self._tap is not None:
             self._tap.shook_hands(node, address, listener, shown, took)
 
-    def keep_connect(self, listing: ConnectListing, took: float) -> None:
-        """Note in the flight record what the Connect clusters answered."""
+    def keep_service(self, key: int, body: Callable[[], bytes], took: float) -> None:
+        """Note in the flight record what a service next to the brokers answered. key: its pseudo API key."""
         if self._tap is not None:
-            self._tap.connect_answered(listing, took)
+            self._tap.service_answered(key, body(), took)
 
     def name_nodes(self, nodes: Nodes) -> None:
         """Note in the flight record the address of each node."""

@@ -16,8 +16,7 @@ from console.admin import errors
 from console.admin.connections import Connections
 from console.admin.errors import AdminError, BrokerError, Unreachable
 from console.admin.settings import Address, ConnectionSettings
-from console.flight.answer import CONNECTED, Problem
-from console.flight.connect_answer import listing_of, read
+from console.flight.answer import CONNECTED, SERVICES, Problem
 from console.flight.tape import Tape
 from console.model.failure import Failure
 from console.wire.aiokafka_request import AiokafkaRequest, RawResponse
@@ -28,7 +27,6 @@ from console.wire.schemas import api_key, response_type, version_range
 if TYPE_CHECKING:
     from kio.static.protocol import RequestPayload
 
-    from console.model.connect import ConnectListing
     from console.model.identity import Node
 
 NOT_RECORDED = "NOT_RECORDED"
@@ -160,17 +158,14 @@ class RecordedConnections(Connections):
 
     open_apart = to
 
-    def connect_recorded(self) -> ConnectListing:
-        """Return what the Connect clusters answered last. Raises NotRecorded, and the recorded AdminError."""
-        found = self._tape.connect()
+    def service_recorded(self, key: int) -> bytes:
+        """Return what a service answered last. Raises NotRecorded, and the recorded AdminError."""
+        found = self._tape.service(key)
         if found is None:
-            raise NotRecorded("Connect")
+            raise NotRecorded(SERVICES[key])
         if found.problem is not None:
             raise error_of(found.problem)
-        try:
-            return listing_of(read(found.body))
-        except ValueError:
-            raise NotRecorded("Connect") from None
+        return found.body
 
     def now_ms(self) -> int:
         """Return the record's time."""

@@ -12,15 +12,18 @@ import asyncio
 import base64
 import os
 import ssl
+from collections.abc import Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
-from console.admin.delivery import DOTS
+from console.admin import delivery
 from console.admin.settings import HttpSettings, TlsSettings
+from console.model.failure import Failure
 from console.model.foreign_json import json_as
 from console.model.numbers import json_text
+from console.sensitive import without_secrets
 
 if TYPE_CHECKING:
     from console.admin.oauth import TokenProvider
@@ -58,6 +61,22 @@ class Answer(NamedTuple):
         except ValueError:
             return ""
         return f": {''.join(each for each in text if each.isprintable())[:1000]}" if text else ""
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether the service did what was asked."""
+        return 200 <= self.status < 300
+
+    def refusal(self, who: str, hints: Mapping[int, str], otherwise: str) -> Failure:
+        """Return the failure of a response that refuses.
+
+        Args:
+            who: the service, as the subject of a sentence.
+            hints: status -> what to do.
+            otherwise: what to do for another status.
+        """
+        text = without_secrets(f"{who} answers {self.status}{self.said}", delivery.DOTS)
+        return Failure(f"HTTP_{self.status}", text, hints.get(self.status, otherwise))
 
 
 class _Problem(Struct, frozen=True):
@@ -141,7 +160,7 @@ class RestClient:
         password = self.settings.password.reveal() if self.settings.password is not None else ""
         for secret in (token.strip(), password, _basic(self.settings)):
             for form in {secret, json_text(secret)[1:-1], json_text(secret, ensure_ascii=False)[1:-1]} - {""}:
-                body = body.replace(form.encode(), DOTS.encode())
+                body = body.replace(form.encode(), delivery.DOTS.encode())
         return answer._replace(body=body)
 
     async def _timed(self, request: bytes, method: str, largest: int, limit: float) -> Answer:

@@ -171,7 +171,7 @@ class _Registry:
 
     def decoded(self, answer: Answer, form: type[T]) -> T:
         """Return a decoded answer. Raises BrokerError if the registry refused, RegistryLost for another form."""
-        if not 200 <= answer.status < 300:
+        if not answer.is_ok:
             raise errors.BrokerError(failure_of(answer))
         try:
             return json_as(answer.body, form)
@@ -259,8 +259,7 @@ _HINTS = {
 
 def failure_of(answer: Answer) -> Failure:
     """Return the failure of an answer that refuses."""
-    remedy = _HINTS.get(answer.status, "The registry's log says more.")
-    return Failure(f"HTTP_{answer.status}", f"the registry answers {answer.status}{answer.said}", remedy)
+    return answer.refusal("the registry", _HINTS, "The registry's log says more.")
 
 
 _registries: WeakKeyDictionary[Link, _Registry] = WeakKeyDictionary()
@@ -496,7 +495,7 @@ class _SchemaSender(delivery.Sender[R, X]):
                 return await self.checked(registry, target)
             for method, path, body in await self.requests(registry, target):
                 answer = await registry.exchange(method, path, body, is_change=True)
-                if not 200 <= answer.status < 300:
+                if not answer.is_ok:
                     return Outcome(target, Status.FAILED, failure_of(answer))
         except errors.OutcomeUnknown as error:
             within = self.link.settings.lost_answer_timeout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from console.answers.connectors import about_connector, require_connector
 from console.answers.results import NOT_READ, Detail, Result, Table, table_of
 from console.language import vocabulary
 from console.language.errors import CommandError, did_you_mean
@@ -16,7 +17,6 @@ from console.model import codes
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.cluster import Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, is_override
-from console.model.connect import connector_in, full_name, split_name
 from console.model.inheritance import Inheritance, Inherited, differing
 from console.model.numbers import Data
 from console.model.parts import Part
@@ -153,7 +153,7 @@ def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span
         return quota_subject(statement, subject, snapshot, plan)
     vocabulary.require(snapshot, subject, span, plan)
     if subject.type == codes.CONNECTOR:
-        _require_connector(snapshot, subject.name, span)
+        require_connector(snapshot, subject.name, span)
     entries = snapshot.configs.get(subject)
     if statement.keys or (entries is None and not _has_more(subject)):
         entries = _readable(snapshot, subject, entries, span)
@@ -166,23 +166,6 @@ def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span
         parts["configs"] = table
     title = resource(subject) + _count(entries, subject)
     return Detail(title, _identity(subject) | data, lines, parts, vocabulary.config_problems(snapshot, subject))
-
-
-def _require_connector(snapshot: Snapshot, name: str, span: Span | None) -> None:
-    """Raise CommandError if there is no such connector, or its Connect cluster never answered."""
-    where = split_name(name)[0]
-    silent = {each.entity: each.failure for each in vocabulary.problems(snapshot, Part.CONNECT)}
-    cluster = snapshot.connect.get(where)
-    if connector_in(snapshot.connect, name) is not None:
-        return
-    if failure := silent.get(where) or silent.get(""):
-        raise CommandError(f"connector '{clean(name, 80)}': {failure_text(failure)}", "", span)
-    if cluster is None:
-        there = ", ".join(sorted({*snapshot.connect, *silent})) or "none"
-        hint = f"it names: {there}; [contexts.NAME.connect.CLUSTER] with url names one"
-        raise CommandError(f"the context names no Connect cluster '{clean(where, 80)}'", hint, span)
-    hint = vocabulary.near(name, [full_name(where, each) for each in cluster.connectors])
-    raise CommandError(f"there is no connector '{clean(name, 80)}'", hint or "list connectors shows all", span)
 
 
 def _has_more(subject: ConfigResource) -> bool:
@@ -250,7 +233,7 @@ def whose(statement: Whose, snapshot: Snapshot) -> Detail:
 
 def _uses(snapshot: Snapshot, topic: str) -> Table:
     from console.model.topic_use import topic_uses
-    from console.present.topic_use import USES
+    from console.present.topics import USES
 
     return table_of("uses", USES, topic_uses(snapshot, topic), empty="no sign of anyone who reads or writes it")
 
@@ -330,18 +313,6 @@ def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
     return (line,), groups.GROUPS.detail(groups.GroupRow(group, lag, trend)), parts
 
 
-def _about_connector(snapshot: Snapshot, subject: ConfigResource) -> About:
-    from console.present import connectors
-
-    row = next((each for each in connectors.connector_rows(snapshot) if each.name == subject.name), None)
-    if row is None:
-        return (), {}, {}
-    row = row._replace(seen=None)  # a single read shows no time
-    lines = tuple("".join(text for text, _ in line) for line in connectors.connector_lines(row))
-    tasks = table_of("tasks", connectors.TASKS, row.connector.tasks, empty="no tasks")
-    return lines, connectors.CONNECTORS.detail(row), {"tasks": tasks}
-
-
 def _about_schema(snapshot: Snapshot, subject: ConfigResource) -> About:
     if subject.is_default:
         return ("what every subject has that sets nothing of its own",), {}, {}
@@ -368,7 +339,7 @@ _ABOUT: Mapping[int, Callable[[Snapshot, ConfigResource], About]] = {
     codes.TOPIC: _about_topic,
     codes.BROKER: _about_broker,
     codes.GROUP: _about_group,
-    codes.CONNECTOR: _about_connector,
+    codes.CONNECTOR: about_connector,
     codes.SCHEMA: _about_schema,
 }
 """The parts that `describe` shows of a resource in addition to its configs."""

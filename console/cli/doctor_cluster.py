@@ -18,7 +18,6 @@ from console.admin.errors import AdminError, AuthenticationFailed
 from console.admin.settings import Address, ConnectionSettings, HttpSettings, Route, Via, show_address, show_via
 from console.answers.checks import Check, Health
 from console.cli.doctor_brokers import answered_by_others, missing_apis, shared_address_checks
-from console.model.identity import same_cluster
 from console.model.parts import Part
 from console.present.names import plural, quota_entity
 from console.present.text import clean
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from console.admin.link import Link
     from console.contexts.context import Context
     from console.model.cluster import ClusterInfo
-    from console.model.connect import Worker
 
 STEP_SECONDS = 5.0
 """The timeout of a lookup, a TCP connection or a handshake."""
@@ -78,7 +76,9 @@ async def cluster_checks(context: Context) -> list[Check]:
         if context.schemas is not None:
             found.append(await client.run(_registry, context.schemas))
         if settings.connect:
-            found += await client.run(_connect)
+            from console.cli.doctor_connect import worker_checks
+
+            found += await client.run(worker_checks)
     return found
 
 
@@ -505,37 +505,6 @@ async def _registry(_link: Link, settings: HttpSettings) -> Check:
         return Check("schema registry", Health.BAD, f"{settings}: {error}", remedy)
     known = ", ".join(sorted(clean(each, 20) for each in kinds[:10]))
     return Check("schema registry", Health.OK, f"{settings}: {known or 'no kinds'}, in {_ms(time.monotonic() - begun)}")
-
-
-async def _connect(link: Link) -> list[Check]:
-    """Check whether each worker of Connect answers over the same way as the brokers, and works with them."""
-    from console.admin.connect import ask_workers
-
-    asked = await ask_workers(link)
-    versions = {name: {each.version for cluster, each, _ in asked if cluster == name} - {""} for name, *_ in asked}
-    return [_worker(name, worker, seconds, link.routes.cluster_id, versions[name]) for name, worker, seconds in asked]
-
-
-def _worker(name: str, worker: Worker, seconds: float, ours: str | None, versions: set[str]) -> Check:
-    """Return the check of a worker.
-
-    Args:
-        name: of its Connect cluster.
-        ours: id of the brokers' cluster; None if it is unknown.
-        versions: of all workers of its Connect cluster.
-    """
-    what, where = f"Connect {name}", worker.address
-    if worker.failure is not None:
-        remedy = f"Check url, login and ssl.* in [contexts.….connect.{name}]. {worker.failure.remedy}"
-        return Check(what, Health.BAD, f"{where}: {worker.failure}", remedy)
-    text = f"{where}: Kafka {clean(worker.version, 40)}, in {_ms(seconds)}"
-    if ours and not same_cluster(worker.kafka_cluster_id, ours):
-        text += f"; it works with the Kafka cluster {clean(worker.kafka_cluster_id, 40)}, not with {clean(ours, 40)}"
-        return Check(what, Health.BAD, text, "kac sends it no change. Check url: it leads to another Connect cluster.")
-    if len(versions) > 1:
-        others = ", ".join(sorted(clean(each, 40) for each in versions))
-        return Check(what, Health.NOTE, f"{text}; its workers have several versions: {others}", "Update the others.")
-    return Check(what, Health.OK, text)
 
 
 def _failed(name: str, error: AdminError) -> Check:

@@ -154,7 +154,8 @@ def _opened(snapshot: Snapshot, name: str, options: argparse.Namespace) -> tuple
     if not options.anonymous:
         writer = FlightWriter(options.file, header, options.append)
         return writer, writer
-    from console.flight.anonymous import Anonymous, Pseudonyms
+    from console.flight.anonymous import Anonymous
+    from console.flight.pseudonyms import Pseudonyms
 
     names = Pseudonyms()
     writer = FlightWriter(options.file, names.header(header))

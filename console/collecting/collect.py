@@ -35,14 +35,13 @@ from console.lake.lake import Lake
 from console.lake.landing import Landed, deliver
 from console.lake.redact import is_secret
 from console.model import codes, config
-from console.model.connect import full_name
 from console.model.failure import Failure
 from console.model.foreign_json import json_as, json_of
 from console.model.numbers import EPOCH, json_text
 from console.model.parts import Part
 from console.model.snapshot import GONE, Snapshot, settled_topics
 from console.plan.stale_throttles import THROTTLES, owned_by_moves
-from console.present.connectors import tasks_text
+from console.present.connectors import connector_rows, tasks_text
 from console.session.parts import is_had
 from console.session.reading import limits_copies
 from console.session.session import Session
@@ -534,12 +533,9 @@ def _values(snapshot: Snapshot, failed: Collection[tuple[str, str | None]]) -> d
             if key not in known:
                 known[key] = list(_own_values(type_, resource, configs))
             found[Resource(type_, entities.config_key(type_, resource.name))] += known[key]
-    for cluster in snapshot.connect.values():
-        for connector in cluster.connectors.values():
-            found[Resource("connector", full_name(cluster.name, connector.name))] += [
-                Value(":state", connector.state),
-                Value(":tasks", tasks_text(connector.tasks)),
-            ]
+    for row in connector_rows(snapshot):
+        states = (Value(":state", row.connector.state), Value(":tasks", tasks_text(row.connector.tasks)))
+        found[Resource("connector", row.name)] += states
     for entity, limits in snapshot.quotas.items():
         values = (Value(key, entities.quota_value(float(limit))) for key, limit in limits.items())
         found[Resource("quota", entities.quota_key(entity.as_dict()))] += values

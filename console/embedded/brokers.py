@@ -6,9 +6,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-import os
 import resource
-import socket
 import struct
 import threading
 from base64 import urlsafe_b64encode
@@ -33,6 +31,7 @@ from console.embedded.request_pipeline import Counters, Dispatcher, RequestPipel
 from console.embedded.sasl import ScramHash, credential_of
 from console.embedded.scenarios.schemas import demo_registry
 from console.embedded.scenarios.seed import Scenario
+from console.embedded.sockets import Sockets
 from console.embedded.spec import FIRST_CONTROLLER, AlterConfigPolicy, ClusterSpec, release, scenario_module
 from console.embedded.state_file import StateKeeper, read_state, restore_state
 from console.embedded.tables import ABSENT, BrokerNode, Change, ControllerNode, ScramKey
@@ -121,12 +120,6 @@ async def _frame(reader: asyncio.StreamReader, session: Session, login_by: float
         raise CloseConnection(why) from error
 
 
-def _need_a_file() -> None:
-    """Raise the OSError of a process that has no file descriptors left. asyncio skips a socket that it can't create: it
-    listens on no socket, or (since Python 3.13) raises an error without a number."""
-    socket.socket().close()
-
-
 async def _listening(listener: Listener, brokers: int) -> None:
     """Start a listener. Raises OSError; if the process has no files left, the error has the number that it needs."""
     try:
@@ -139,12 +132,13 @@ async def _listening(listener: Listener, brokers: int) -> None:
         raise OSError(error.errno, text) from error
 
 
-class Listener:
+class Listener(Sockets):
     """A node's listening socket and its open connections.
 
-    most: limit of open connections; the broker closes further ones without a response. idle_seconds: the broker closes
-    a connection after this time without a request. awake: not set while the node hangs.
+    idle_seconds: the broker closes a connection after this time without a request. awake: not set while the node hangs.
     """
+
+    backlog = 512
 
     def __init__(
         self,
@@ -157,74 +151,30 @@ class Listener:
         most: int,
         idle_seconds: float,
     ) -> None:
-        self.host = host
-        self.port = port
+        super().__init__(host, port)
+        # Kafka also closes connections beyond max.connections; the limit leaves file descriptors for the process
+        # itself.
+        self.most = most
         self._broker_id = broker_id
         self._dispatcher = dispatcher
         self._authenticate = authenticate
-        self._most = most
         self._idle_seconds = idle_seconds
         self.awake = asyncio.Event()
         self.awake.set()
-        self._server: asyncio.Server | None = None
-        self._open: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
-    @property
-    def connections(self) -> int:
-        """Number of open connections."""
-        return len(self._open)
+    def _session(self, writer: asyncio.StreamWriter) -> Session:
+        return Session(self._broker_id, *writer.get_extra_info("peername")[:2])
 
-    async def start(self) -> None:
-        """Listen. A free port replaces port 0, and later starts use it again.
+    def refused(self, writer: asyncio.StreamWriter) -> None:
+        """Log a connection beyond the limit."""
+        log.warning("closed the connection of %s: %d are open already", self._session(writer), self.most)
 
-        Raises:
-            OSError: the port is in use.
-        """
-        try:
-            self._server = await asyncio.start_server(self._accepted, self.host, self.port, backlog=512)
-        except OSError as error:
-            if error.errno is None:
-                _need_a_file()
-            raise
-        if not self._server.sockets:
-            _need_a_file()
-            raise OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
-        self.port = self._server.sockets[0].getsockname()[1]
-
-    async def stop(self) -> None:
-        """Stop listening and close every connection."""
-        if self._server is not None:
-            self._server.close()
-            self._server = None
-        tasks = list(self._open)
-        for task in tasks:
-            self._open[task].transport.abort()
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        host, port = writer.get_extra_info("peername")[:2]
-        session = Session(self._broker_id, host, port)
-        # Kafka also closes connections beyond max.connections; the limit leaves file descriptors for the process
-        # itself.
-        if len(self._open) >= self._most:
-            log.warning("closed the connection of %s: %d are open already", session, self._most)
-            writer.transport.abort()
-            return
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of a connection until it ends."""
+        session = self._session(writer)
         if self._authenticate:
             session.principal = None
-        task = asyncio.get_running_loop().create_task(
-            serve(reader, writer, session, self._dispatcher, awake=self.awake, idle_seconds=self._idle_seconds)
-        )
-        self._open[task] = writer
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._open.pop(task, None)
-        if not task.cancelled() and task.exception() is not None:
-            asyncio.get_running_loop().call_exception_handler(
-                {"message": "a connection's task failed", "exception": task.exception(), "task": task}
-            )
+        await serve(reader, writer, session, self._dispatcher, awake=self.awake, idle_seconds=self._idle_seconds)
 
 
 class EmbeddedCluster(Cluster):

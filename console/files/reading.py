@@ -22,7 +22,6 @@ from console.model import codes, yaml_places
 from console.model.acl import CLUSTER_NAME, Acl
 from console.model.changes import Target
 from console.model.config import ConfigResource, topic_resource
-from console.model.connect import connector_resource, is_connector_name, split_name
 from console.model.entity_types import in_sections
 from console.model.java_logs import is_error, without_log_lines
 from console.model.numbers import has_number_form
@@ -211,10 +210,11 @@ def _connector(
 ) -> Iterator[yaml_places.FileProblem]:
     place: yaml_places.Path = ("connectors", name)
     line = document.line(place)
-    if not is_connector_name(name):
-        yield yaml_places.FileProblem(document.source, line, f"{name!r} is no connector's name", "write CLUSTER/NAME")
+    resource = ConfigResource(codes.CONNECTOR, name)
+    form = resource.type.entity.names
+    if not form.allows(name):
+        yield yaml_places.FileProblem(document.source, line, f"{name!r} is no {form.whose}", f"write {form.write}")
         return
-    resource = connector_resource(*split_name(name))
     yield from read.begin(resource, f"connector {name}", document.source, line)
     values = {key: value for key, value in _values(part.config).items() if key != "name"}
     read.connectors[resource] = WantedConnector(values, part.state and part.state.upper())

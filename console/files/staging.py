@@ -11,29 +11,28 @@ from msgspec import Struct, field
 
 from console.files import subjects as files_subjects
 from console.files import wanted as files_wanted
+from console.files.connectors import connector_edits, unlisted
+from console.files.obstacles import Obstacle, is_that, secret_not_set
 from console.files.read import Read
 from console.files.writing import DEFAULT
-from console.language.quoting import quote_beside_equals, shell_word
-from console.model import connect
+from console.language.quoting import shell_word
 from console.model.changes import NewTopic, Target
 from console.model.cluster import Topic
 from console.model.config import ConfigEntry, ConfigPlace, ConfigResource, topic_resource
 from console.model.numbers import commas, plural
 from console.model.parts import Part
 from console.model.quota import USER, QuotaEntity
-from console.model.secret import MaybeSecret, Secret
+from console.model.secret import Secret
 from console.model.snapshot import Snapshot, settled_topics
 from console.model.subjects import MODE, SubjectTarget, subject_resource
 from console.model.system_topics import is_kafkas_own
 from console.model.yaml_places import FileProblem
 from console.plan import edits as plan_edits
-from console.plan.connector_rules import NAME, defined_entry, is_secret
 from console.plan.plan import StageReport
-from console.plan.staged import Described, Pruned, subject
+from console.plan.staged import Pruned, subject
 from console.plan.stale_throttles import ADDED
-from console.plan.values import as_compared
 from console.present.names import quota_entity
-from console.sensitive import is_mask, seems_sensitive
+from console.sensitive import seems_sensitive
 
 # The edits that bring a cluster to the wanted state of files.
 
@@ -45,19 +44,6 @@ class Prune(NamedTuple):
 
     kind: str
     glob: str = "*"
-
-
-class Obstacle(NamedTuple):
-    """A part of a file that no edit can achieve.
-
-    target, key: locate its line. secret: whether it is a value that no file may have; an operator sets it by hand, and
-    the rest can be applied without it.
-    """
-
-    target: Target
-    key: str
-    message: str
-    secret: bool = False
 
 
 class FileEdits(Struct, frozen=True):
@@ -117,7 +103,7 @@ def file_edits(
             edits += [plan_edits.UnsetQuota(entity, key) for key in there if key not in limits]
     edits += [plan_edits.AddAcl(acl) for acl in sorted(wanted.acls.difference(snapshot.acls))]
     for resource, connector in wanted.connectors.items():
-        for each in _connector(resource, connector, snapshot, wanted.partial):
+        for each in connector_edits(resource, connector, snapshot, wanted.partial):
             (obstacles if isinstance(each, Obstacle) else edits).append(each)  # type: ignore[arg-type]
     of_schemas, wrong = _schemas(wanted.schemas, snapshot)
     edits += of_schemas
@@ -157,7 +143,7 @@ def _topic(
         yield plan_edits.CreateTopic(NewTopic(name, wanted.partitions or -1, wanted.replication or -1, configs=given))
         for key, value in (wanted.configs or {}).items():
             if value is files_wanted.HIDDEN:
-                yield _secret(resource, key)
+                yield secret_not_set(resource, key)
         return
     count = len(there.partitions)
     if wanted.partitions is not None and wanted.partitions < count:
@@ -191,8 +177,8 @@ def _configs(
     for key, value in values.items():
         if value is files_wanted.HIDDEN:
             if key not in own:
-                yield _secret(resource, key)
-        elif not _is_that(own.get(key), str(value)):
+                yield secret_not_set(resource, key)
+        elif not is_that(own.get(key), str(value)):
             yield plan_edits.SetConfig(resource, key, _sent(key, str(value), own.get(key)))
     for key in own:
         if key not in values and resource not in partial:
@@ -205,59 +191,6 @@ def _sent(key: str, value: str, entry: ConfigEntry | None) -> str | Secret:
     the clear.
     """
     return Secret(value) if seems_sensitive(key) or (entry is not None and entry.sensitive) else value
-
-
-_STEERING = {
-    connect.RUNNING: plan_edits.ResumeConnector,
-    connect.PAUSED: plan_edits.PauseConnector,
-    connect.STOPPED: plan_edits.StopConnector,
-}
-
-
-def _connector(
-    named: ConfigResource,
-    wanted: files_wanted.WantedConnector,
-    snapshot: Snapshot,
-    partial: AbstractSet[Target],
-) -> Iterator[plan_edits.Edit | Obstacle]:
-    """Yield the edits and obstacles of a connector. named: as the file names it, maybe without its cluster."""
-    resource = _in_cluster(named, snapshot)
-    if resource is None:
-        there = ", ".join(sorted(snapshot.connect)) or "none"
-        why = f"which Connect cluster it is of is open: the context has {there}"
-        yield Obstacle(named, "", why)
-        return
-    name = resource.name
-    entries, there_now = snapshot.configs.get(resource), connect.connector_in(snapshot.connect, name)
-    own = {each.name: each for each in entries.overrides(resource)} if entries is not None else {}
-    seen, class_name = Described(snapshot), str(wanted.config.get(connect.CLASS, ""))
-    config: dict[str, MaybeSecret] = {}
-    for key, value in wanted.config.items():
-        entry = own.get(key) or defined_entry(seen, name, class_name, key)
-        secret = value is files_wanted.HIDDEN or is_secret(key, str(value), entry)
-        # A mask, or nothing, stands for a value that a tool hides: the value stays.
-        hides = is_mask(str(value)) if secret else not value and entry is not None and entry.hidden
-        if value is files_wanted.HIDDEN or hides:
-            if key not in own:
-                yield _secret(named, key) if there_now is not None else _secret_of_new(named, key, name)
-            continue
-        if there_now is None or not _is_that(own.get(key), str(value)):
-            config[key] = Secret(str(value)) if secret else str(value)
-    if there_now is None:
-        if config.keys() == wanted.config.keys():
-            yield plan_edits.CreateConnector(name, config, wanted.state or "")
-        return
-    yield from (plan_edits.SetConfig(resource, key, value) for key, value in config.items())
-    gone = (key for key in own if key not in wanted.config and key != NAME and named not in partial)
-    yield from (plan_edits.UnsetConfig(resource, key) for key in gone)
-    state = there_now.state if there_now.state in (connect.PAUSED, connect.STOPPED) else connect.RUNNING
-    if wanted.state is not None and wanted.state != state:
-        yield _STEERING[wanted.state](name)
-
-
-def _secret_of_new(named: ConfigResource, key: str, name: str) -> Obstacle:
-    how = f"create it by hand: create connector {name} @FILE {quote_beside_equals(key)}=?"
-    return Obstacle(named, key, f"{key} is secret, and without it no connector is created; {how}", secret=True)
 
 
 def _schemas(
@@ -291,29 +224,9 @@ def _schemas(
     return [*configs, *versions], obstacles
 
 
-def _in_cluster(named: ConfigResource, snapshot: Snapshot) -> ConfigResource | None:
-    """Return a connector with its cluster: the only one, if the file names none; None if there are others."""
-    cluster, name = connect.split_name(named.name)
-    if cluster:
-        return named
-    return connect.connector_resource(next(iter(snapshot.connect)), name) if len(snapshot.connect) == 1 else None
-
-
 def _is_limit(there: float | None, value: float) -> bool:
     """Return whether a limit is as wanted. Brokers accept nan, which equals nan here."""
     return there == value or (there is not None and there != there and value != value)
-
-
-def _is_that(entry: ConfigEntry | None, value: str) -> bool:
-    if entry is None or entry.value is None:
-        return False
-    mine = as_compared(entry.name, entry.type, entry.value)
-    return mine == value or mine == as_compared(entry.name, entry.type, value)
-
-
-def _secret(resource: ConfigResource, key: str) -> Obstacle:
-    why = f"{key} is secret and not set; set it by hand, as {quote_beside_equals(key)}=?"
-    return Obstacle(resource, key, why, secret=True)
 
 
 class _Unlisted(NamedTuple):
@@ -341,15 +254,11 @@ def _unlisted(prune: Prune, wanted: files_wanted.Wanted, now: files_wanted.Wante
                 if entity not in wanted.quotas and entity not in wanted.alone and _goes(quota_entity(entity), prune):
                     yield _Unlisted(_section(entity), tuple(plan_edits.UnsetQuota(entity, key) for key in limits))
         case "connectors":
-            stay = {each.name for each in wanted.connectors}
-            for resource in now.connectors:
-                own = connect.split_name(resource.name)[1]
-                listed = {resource.name, own} & stay or resource in wanted.alone
-                if not listed and _goes(resource.name, prune):
-                    yield _Unlisted("connectors", (plan_edits.DeleteConnector(resource.name),))
+            left_over = (each for each in unlisted(wanted, now) if _goes(each.name, prune))
+            yield from (_Unlisted("connectors", (plan_edits.DeleteConnector(each.name),)) for each in left_over)
         case "schemas":
-            unlisted = (each.name for each in now.schemas if each.name and each not in wanted.schemas)
-            yield from (_Unlisted("schemas", (plan_edits.DropSchema(name),)) for name in unlisted if _goes(name, prune))
+            others = (each.name for each in now.schemas if each.name and each not in wanted.schemas)
+            yield from (_Unlisted("schemas", (plan_edits.DropSchema(name),)) for name in others if _goes(name, prune))
         case "acls":
             users = {f"User:{target.name_of(USER)}" for target in wanted.alone if isinstance(target, QuotaEntity)}
             left = (acl for acl in sorted(now.acls - wanted.acls) if acl.principal not in users)

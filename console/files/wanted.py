@@ -66,6 +66,11 @@ class WantedConnector(Struct, frozen=True):
     config: Mapping[str, Value]
     state: str | None = None
 
+    @property
+    def is_held(self) -> bool:
+        """Whether it is wanted paused or stopped."""
+        return self.state not in (None, connect.RUNNING)
+
 
 class Wanted(Struct, frozen=True):
     """A wanted state.
@@ -167,8 +172,8 @@ def _connectors(snapshot: Snapshot) -> Iterator[tuple[config.ConfigResource, Wan
             resource = connect.connector_resource(cluster.name, name)
             entries = snapshot.configs.get(resource)
             values = _values(entries.overrides(resource)) if entries is not None else {}
-            state = each.state if each.state in (connect.PAUSED, connect.STOPPED) else connect.RUNNING
-            yield resource, WantedConnector({key: of for key, of in values.items() if key != "name"}, state)
+            config_ = {key: of for key, of in values.items() if key != "name"}
+            yield resource, WantedConnector(config_, each.wanted_state)
 
 
 def owned_lines(owned: Mapping[config.ConfigPlace, str]) -> list[str]:

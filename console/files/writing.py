@@ -12,7 +12,6 @@ from console.files.wanted import HIDDEN, Value, Wanted, WantedConnector, WantedT
 from console.model.acl import Acl
 from console.model.codes import AclResourceType, Permission
 from console.model.config import ConfigResource
-from console.model.connect import RUNNING
 from console.model.entity_types import in_sections
 from console.model.numbers import json_text
 from console.model.quota import QuotaEntity
@@ -91,7 +90,7 @@ def _connectors(connectors: Mapping[ConfigResource, WantedConnector]) -> Iterato
     for resource in sorted(connectors):
         wanted = connectors[resource]
         yield f"  {key_text(resource.name)}:"
-        if wanted.state not in (None, RUNNING):
+        if wanted.state is not None and wanted.is_held:
             yield f"    state: {wanted.state.lower()}"
         yield from _block("config", wanted.config, "    ")
 

@@ -1,33 +1,24 @@
 """Answers without names: known APIs are decoded, names are replaced by stable pseudonyms, and the rest is dropped.
 
 These stay: numbers, ids of brokers and partitions, offsets, times, Kafka's own words, and config values that are
-numbers, booleans or such words. A pseudonym is a keyed hash, so that a name has the same one everywhere in a record,
-and another one in another record; the key is stored nowhere.
+numbers, booleans or such words.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
-import secrets
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import cache
 from typing import Any
-from uuid import UUID
 
 import msgspec
-from msgspec.structs import replace as replaced
 
 from console.flight import answer as flight_answer
 from console.flight import connect_answer
-from console.flight.kafka_words import CONFIG_WORDS, VALUES
+from console.flight.pseudonyms import Pseudonyms
 from console.flight.recorder import Sink
-from console.model.connect import ConnectCluster, Connector, Worker, full_name, split_name
-from console.model.failure import Failure
 from console.model.foreign_json import json_as
-from console.model.transactions import NO_ONES
 from console.wire.assignments import assignment_bytes, consumer_assignment
 from console.wire.bounds_check import MalformedFrame
 from console.wire.frames import Unencodable, decode_body, decode_request, encode_body, encode_payload
@@ -36,74 +27,8 @@ from console.wire.schemas import Messages, messages
 _API_VERSIONS = 18
 _CACHED = 16 << 20
 _BROKER, _BROKER_LOGGER = 4, 8
-_NUMBERS = frozenset({1, 3, 4, 5, 6})
-"""Types of configs (ConfigType): BOOLEAN, INT, SHORT, LONG, DOUBLE."""
 _DROPPED = frozenset({"error_message", "documentation", "metadata"})
 """Free-text fields that no rule reads."""
-
-_LISTENER = re.compile(r"(listener\.name\.)([^.]+)(\..*)?", re.DOTALL)
-_WORD_ENDS = re.compile(r"[._-]")
-_THROTTLED = re.compile(r"[\d:,*]*")
-
-
-class Pseudonyms:
-    """A map of names to pseudonyms. Equal names get equal pseudonyms."""
-
-    def __init__(self, key: bytes | None = None) -> None:
-        """Use this key for the hashes; None: a new key."""
-        self._key = secrets.token_bytes(32) if key is None else key
-
-    def _hash(self, name: bytes, size: int) -> bytes:
-        return hashlib.blake2b(name, digest_size=size, key=self._key).digest()
-
-    def header(self, header: flight_answer.Header) -> flight_answer.Header:
-        """Return a record's header with a pseudonym for the cluster id, and without the context's name."""
-        return replaced(header, cluster_id=self.name(header.cluster_id), context="anonymous", anonymous=True)
-
-    def name(self, name: str) -> str:
-        """Return the pseudonym of a name; the empty name and Kafka's own words stay."""
-        if not name or name in VALUES:
-            return name
-        if other := next((each for each in NO_ONES if name.endswith(each)), None):  # names that triage itself requests
-            return self.name(name.removesuffix(other)) + other
-        before, colon, after = name.partition(":")
-        if colon and before in ("User", "Group") and after:  # a principal
-            return f"{before}:{self.name(after)}"
-        return "n" + self._hash(name.encode("utf-8", "surrogatepass"), 6).hex()
-
-    def id(self, id_: UUID | None) -> UUID | None:
-        """Return a keyed hash of an id, in the form of an id; None and the zero id stay."""
-        return id_ if id_ is None or not id_.int else UUID(bytes=self._hash(id_.bytes, 16))
-
-    def config_key(self, name: str) -> str:
-        """Return a config's name, with pseudonyms for a listener's name in it, and for a name with words other than
-        Kafka's.
-        """
-        if found := _LISTENER.fullmatch(name):
-            before, listener, after = found.groups()
-            return f"{before}{self.name(listener)}{self.config_key(after) if after else ''}"
-        known = all(word in CONFIG_WORDS or not word for word in _WORD_ENDS.split(name))
-        return name if known else self.name(name)
-
-    def config_value(self, key: str, value: str | None, type_: int) -> str | None:
-        """Return a config's value. Numbers, booleans and Kafka's own words stay; each other item of a list gets a
-        pseudonym.
-        """
-        if not value:
-            return value
-        if type_ in _NUMBERS and _is_number(value):
-            return value
-        if key.endswith("throttled.replicas") and _THROTTLED.fullmatch(value):
-            return value
-        return ",".join(self.name(each) for each in value.split(","))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return text in ("true", "false")
-    return True
 
 
 class Anonymous:
@@ -175,8 +100,7 @@ class Anonymous:
         if answer.problem is not None:
             problem = flight_answer.Problem(answer.problem.kind, answer.problem.name, "", "")
             return answer._replace(problem=problem)
-        found = connect_answer.read(answer.body)
-        return answer._replace(body=connect_answer.body_of(_connect_answer(found, self._names)))
+        return answer._replace(body=connect_answer.without_names(answer.body, self._names))
 
     def _without_names(self, kafka: Messages, data: bytes, *, is_request: bool) -> bytes:
         """Decode a message and encode it again without names; the last results are cached. Raises MalformedFrame,
@@ -280,76 +204,3 @@ _SPECIAL: dict[str, Callable[[Any, Pseudonyms], dict[str, Any]]] = {
     "DescribeConfigsResult": _resource_fields,
     "DescribedGroupMember": _member,
 }
-
-
-# -- Connect -----------------------------------------------------------------------------------------------------------
-
-_EXCEPTION = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)*([\w$]+(?:Exception|Error))(?=:|$)", re.MULTILINE)
-"""A line of a stack trace that names an exception, and no place in code."""
-GROUP = "consumer.override.group.id"
-
-
-def _connect_answer(answer: connect_answer.Recorded, names: Pseudonyms) -> connect_answer.Recorded:
-    """Return an answer with pseudonyms: states, numbers and the kinds of exceptions stay."""
-    configs = {}
-    for name, entries in answer.configs.items():
-        cluster, connector = split_name(name)
-        own = [
-            connect_answer.Entry(
-                names.config_key(each.key), names.config_value(each.key, each.value, each.type), each.type
-            )
-            for each in entries
-            if each.key != GROUP
-        ]
-        # The name of its group has the connector's own in it, and would have another pseudonym.
-        group = next((each.value for each in entries if each.key == GROUP and each.value), f"connect-{connector}")
-        own.append(connect_answer.Entry(GROUP, names.name(group)))
-        configs[full_name(names.name(cluster), names.name(connector))] = tuple(own)
-    clusters = {names.name(name): _connect_cluster(each, names) for name, each in answer.clusters.items()}
-    failures = {names.name(name): Failure(each.name, "", "") for name, each in answer.failures.items()}
-    return connect_answer.Recorded(clusters, configs, failures)
-
-
-def _connect_cluster(cluster: ConnectCluster, names: Pseudonyms) -> ConnectCluster:
-    workers = tuple(
-        Worker(
-            f"http://{names.name(_host(each.address))}",
-            each.version,
-            "",
-            names.name(each.kafka_cluster_id),
-            each.failure and Failure(each.failure.name, "", ""),
-        )
-        for each in cluster.workers
-    )
-    connectors = {}
-    for each in cluster.connectors.values():
-        tasks = tuple(
-            replaced(task, worker=names.name(task.worker), trace=_kinds(task.trace), state=_word(task.state))
-            for task in each.tasks
-        )
-        name = names.name(each.name)
-        connectors[name] = Connector(
-            name,
-            _word(each.kind),
-            _word(each.state),
-            names.name(each.worker),
-            _kinds(each.trace),
-            tasks,
-            tuple(map(names.name, each.topics)),
-        )
-    plugins = tuple(replaced(each, class_name=names.name(each.class_name)) for each in cluster.plugins)
-    return ConnectCluster(names.name(cluster.name), workers, connectors, plugins)
-
-
-def _host(address: str) -> str:
-    return address.partition("//")[2].partition("/")[0]
-
-
-def _word(text: str) -> str:
-    """Return a word of Connect's, and no other text."""
-    return text if text.isalpha() else ""
-
-
-def _kinds(trace: str) -> str:
-    """Return the exceptions of a trace without their packages and messages, each with ``Caused by:`` but the first."""
-    return "\nCaused by: ".join(_EXCEPTION.findall(trace))

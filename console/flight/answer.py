@@ -20,6 +20,8 @@ CONNECT = HANDSHAKE + 1
 """Pseudo API key for a read of the context's Connect clusters, without a broker. Its request is empty, its body a
 `connect_answer.Recorded`.
 """
+SERVICES = {CONNECT: "Connect"}
+"""Pseudo API key of a service next to the brokers -> its name."""
 
 
 class Shown(NamedTuple):

@@ -4,20 +4,21 @@ defaults and documentation, which a worker has for every key, and with the ends 
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from console.flight.pseudonyms import Pseudonyms
+from console.model import connect
 from console.model.codes import ConfigSource, ConfigType
 from console.model.config import ConfigEntry, ConfigSet, Synonym, own_source
-from console.model.connect import ConnectCluster, ConnectListing, Connector, connector_resource, split_name
 from console.model.failure import Failure
 from console.model.foreign_json import json_as
 
 MOST_TRACE = 4_000
 """Most characters of a stack trace in a record: its reason may stand at its end, but rarely so deep."""
-MOST_BYTES = 8 << 20
-"""Most bytes of an answer; a larger one is recorded as a problem."""
 
 
 class Entry(Struct, frozen=True, array_like=True):
@@ -31,14 +32,14 @@ class Entry(Struct, frozen=True, array_like=True):
 class Recorded(Struct, frozen=True):
     """The answer. configs: kac's name of a connector -> its own keys."""
 
-    clusters: dict[str, ConnectCluster]
+    clusters: dict[str, connect.ConnectCluster]
     configs: dict[str, tuple[Entry, ...]]
     failures: dict[str, Failure]
 
 
-def recorded(listing: ConnectListing) -> Recorded:
+def recorded(listing: connect.ConnectListing) -> Recorded:
     """Return an answer as a record keeps it."""
-    own = own_source(connector_resource("", ""))
+    own = own_source(connect.connector_resource("", ""))
     configs = {
         resource.name: tuple(
             Entry(each.name, None if each.hidden else each.value, int(each.type))
@@ -50,12 +51,12 @@ def recorded(listing: ConnectListing) -> Recorded:
     return Recorded({name: _cut(each) for name, each in listing.clusters.items()}, configs, dict(listing.failures))
 
 
-def _cut(cluster: ConnectCluster) -> ConnectCluster:
+def _cut(cluster: connect.ConnectCluster) -> connect.ConnectCluster:
     long = {name: _short(each) for name, each in cluster.connectors.items() if each.failed}
     return replace(cluster, connectors={**cluster.connectors, **long}) if long else cluster
 
 
-def _short(connector: Connector) -> Connector:
+def _short(connector: connect.Connector) -> connect.Connector:
     tasks = tuple(replace(each, trace=each.trace[:MOST_TRACE]) for each in connector.tasks)
     return replace(connector, trace=connector.trace[:MOST_TRACE], tasks=tasks)
 
@@ -70,9 +71,9 @@ def read(body: bytes) -> Recorded:
     return json_as(body, Recorded)
 
 
-def listing_of(answer: Recorded) -> ConnectListing:
+def listing_of(answer: Recorded) -> connect.ConnectListing:
     """Return what the client returned, as far as the record has it."""
-    own = own_source(connector_resource("", ""))
+    own = own_source(connect.connector_resource("", ""))
     configs = {}
     for name, entries in answer.configs.items():
         made = (
@@ -86,5 +87,79 @@ def listing_of(answer: Recorded) -> ConnectListing:
             )
             for each in entries
         )
-        configs[connector_resource(*split_name(name))] = ConfigSet(tuple(made))
-    return ConnectListing(answer.clusters, configs, answer.failures)
+        configs[connect.connector_resource(*connect.split_name(name))] = ConfigSet(tuple(made))
+    return connect.ConnectListing(answer.clusters, configs, answer.failures)
+
+
+# -- without names -----------------------------------------------------------------------------------------------------
+
+_EXCEPTION = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)*([\w$]+(?:Exception|Error))(?=:|$)", re.MULTILINE)
+"""A line of a stack trace that names an exception, and no place in code."""
+GROUP = "consumer.override.group.id"
+
+
+def without_names(body: bytes, names: Pseudonyms) -> bytes:
+    """Return the bytes of an answer with pseudonyms: states, numbers and the kinds of exceptions stay. Raises
+    ValueError.
+    """
+    answer = read(body)
+    configs = {}
+    for name, entries in answer.configs.items():
+        cluster, connector = connect.split_name(name)
+        own = [
+            Entry(names.config_key(each.key), names.config_value(each.key, each.value, each.type), each.type)
+            for each in entries
+            if each.key != GROUP
+        ]
+        # The name of its group has the connector's own in it, and would have another pseudonym.
+        group = next((each.value for each in entries if each.key == GROUP and each.value), f"connect-{connector}")
+        own.append(Entry(GROUP, names.name(group)))
+        configs[connect.full_name(names.name(cluster), names.name(connector))] = tuple(own)
+    clusters = {names.name(name): _connect_cluster(each, names) for name, each in answer.clusters.items()}
+    failures = {names.name(name): Failure(each.name, "", "") for name, each in answer.failures.items()}
+    return body_of(Recorded(clusters, configs, failures))
+
+
+def _connect_cluster(cluster: connect.ConnectCluster, names: Pseudonyms) -> connect.ConnectCluster:
+    workers = tuple(
+        connect.Worker(
+            f"http://{names.name(_host(each.address))}",
+            each.version,
+            "",
+            names.name(each.kafka_cluster_id),
+            each.failure and Failure(each.failure.name, "", ""),
+        )
+        for each in cluster.workers
+    )
+    connectors = {}
+    for each in cluster.connectors.values():
+        tasks = tuple(
+            replace(task, worker=names.name(task.worker), trace=_kinds(task.trace), state=_word(task.state))
+            for task in each.tasks
+        )
+        name = names.name(each.name)
+        connectors[name] = connect.Connector(
+            name,
+            _word(each.kind),
+            _word(each.state),
+            names.name(each.worker),
+            _kinds(each.trace),
+            tasks,
+            tuple(map(names.name, each.topics)),
+        )
+    plugins = tuple(replace(each, class_name=names.name(each.class_name)) for each in cluster.plugins)
+    return connect.ConnectCluster(names.name(cluster.name), workers, connectors, plugins)
+
+
+def _host(address: str) -> str:
+    return address.partition("//")[2].partition("/")[0]
+
+
+def _word(text: str) -> str:
+    """Return a word of Connect's, and no other text."""
+    return text if text.isalpha() else ""
+
+
+def _kinds(trace: str) -> str:
+    """Return the exceptions of a trace without their packages and messages, each with ``Caused by:`` but the first."""
+    return "\nCaused by: ".join(_EXCEPTION.findall(trace))

@@ -5,13 +5,10 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from console.flight import answer
 from console.model.failure import Failure
-
-if TYPE_CHECKING:
-    from console.model.connect import ConnectListing
 
 RECORDED = frozenset(
     {
@@ -44,6 +41,9 @@ RECORDED = frozenset(
 """kio's names of the recorded APIs: reads whose responses contain no record's bytes, password or token. Brokers leave
 sensitive values out of DescribeConfigs responses (ConfigHelper), and all but the iterations out of those about SCRAM.
 """
+
+MOST_OF_SERVICE = 8 << 20
+"""Most bytes of a service's answer; a larger one is recorded as a problem."""
 
 Address = tuple[str, int]
 
@@ -104,19 +104,19 @@ class Tap:
         at = self._zero_ms + _elapsed_ms()
         self._keep(answer.Answer(at, round(took * 1000), node, *address, answer.HANDSHAKE, 0, name, body, problem))
 
-    def connect_answered(self, listing: ConnectListing, took: float) -> None:
-        """Record what the Connect clusters answered. took: seconds."""
-        from console.flight import connect_answer
+    def service_answered(self, key: int, body: bytes, took: float) -> None:
+        """Record what a service next to the brokers answered.
 
-        body = connect_answer.body_of(connect_answer.recorded(listing))
+        Args:
+            key: its pseudo API key.
+            took: seconds.
+        """
         problem = None
-        if len(body) > connect_answer.MOST_BYTES:
-            text = f"Connect's answer was not recorded: it has {len(body) >> 20} MiB"
+        if len(body) > MOST_OF_SERVICE:
+            text = f"{answer.SERVICES[key]}'s answer was not recorded: it has {len(body) >> 20} MiB"
             body, problem = b"", answer.Problem("BadAnswer", "TOO_LARGE", text, "")
         at = self._zero_ms + _elapsed_ms()
-        self._keep(
-            answer.Answer(at, round(took * 1000), answer.BOOTSTRAP, "", 0, answer.CONNECT, 0, b"", body, problem)
-        )
+        self._keep(answer.Answer(at, round(took * 1000), answer.BOOTSTRAP, "", 0, key, 0, b"", body, problem))
 
     def _put(self, sent: Sent, body: bytes, took: float, problem: answer.Problem | None) -> None:
         from console.wire.schemas import api_key

@@ -113,7 +113,7 @@ class Tape:
         self._arrivals: dict[int, list[int]] = {}
         self._arrived: dict[int, list[Track]] = {}
         self._handshakes: list[Track] = []
-        self._connect: Track | None = None
+        self._services: dict[int, Track] = {}
         self._apart: OrderedDict[tuple[flight_answer.Asked, bytes], answer_parts.Answered | None] = OrderedDict()
         tracks: dict[flight_answer.Asked, Track] = {}
         for entry in entries:
@@ -132,9 +132,8 @@ class Tape:
         if asked.api_key == flight_answer.HANDSHAKE:
             self._handshakes.append(made)
             return made
-        if asked.api_key == flight_answer.CONNECT:
-            self._connect = self._connect or made
-            return self._connect
+        if asked.api_key in flight_answer.SERVICES:
+            return self._services.setdefault(asked.api_key, made)
         # One broker may have had several ids, or none yet, so its address identifies it.
         known = self._exact.setdefault((asked.api_key, asked.version, asked.request), {})
         if made.address in known:
@@ -201,14 +200,16 @@ class Tape:
         found = (track.newest(self.at_ms) for track in self._handshakes)
         return [answer for answer in found if answer is not None]
 
-    def connect(self) -> flight_answer.Answer | None:
-        """Return the last answer of the Connect clusters up to now; None if there was none yet."""
-        _note(flight_answer.CONNECT, self._connect)
-        return self._connect.newest(self.at_ms) if self._connect is not None else None
+    def service(self, key: int) -> flight_answer.Answer | None:
+        """Return the last answer of a service up to now; None if there was none yet. key: its pseudo API key."""
+        found = self._services.get(key)
+        _note(key, found)
+        return found.newest(self.at_ms) if found is not None else None
 
-    def connect_at_all(self) -> flight_answer.Answer | None:
-        """Return the last answer of the Connect clusters without a problem, also one from a later time."""
-        return self._connect.well(self.at_ms) if self._connect is not None else None
+    def service_at_all(self, key: int) -> flight_answer.Answer | None:
+        """Return the last answer of a service without a problem, also one from a later time."""
+        found = self._services.get(key)
+        return found.well(self.at_ms) if found is not None else None
 
     def versions(self, api_key: int) -> Iterable[int]:
         """Return the versions of an API in the record's questions."""

@@ -27,21 +27,26 @@ INT_MAX = 2**31 - 1
 def _name_of(type_: entity_types.EntityType) -> language_reader.Expected:
     """Return the expectation for the word after an entity type."""
     match type_.lister:
-        case entity_types.Lister.RESOURCES | entity_types.Lister.CONNECT | entity_types.Lister.SCHEMAS:
-            return language_reader.Expected(language_reader.What.RESOURCE, type_.asked, detail=type_.word)
         case entity_types.Lister.BROKERS:
             return language_reader.Expected(
                 language_reader.What.BROKER_OR_DEFAULT if type_.has_default else language_reader.What.BROKER,
                 type_.asked,
             )
-        case _:
+        case entity_types.Lister.TOPICS | entity_types.Lister.GROUPS | entity_types.Lister.QUOTAS:
             return language_reader.Expected(language_reader.What(type_.word), type_.asked)
+        case _:
+            return language_reader.Expected(language_reader.What.RESOURCE, type_.asked, detail=type_.word)
 
 
 ENTITY_USAGE = tuple(
     usage for each in (*entity_types.with_configs(), *entity_types.with_quotas()) for usage in each.usage
 )
 _NAME_OF = {each.word: _name_of(each) for each in entity_types.ENTITY_TYPES}
+_SECOND_WORDS = {
+    first: tuple(word.removeprefix(f"{first} ") for word in _NAME_OF if word.startswith(f"{first} "))
+    for first in {word.partition(" ")[0] for word in _NAME_OF if " " in word}
+}
+"""First word of types -> the second words of those with two."""
 
 
 def entity(reader: language_reader.Reader) -> statements.Entity | None:
@@ -57,7 +62,8 @@ def entity(reader: language_reader.Reader) -> statements.Entity | None:
 
 
 def _subject(reader: language_reader.Reader, keyword: str) -> statements.Subject:
-    type_ = entity_types.BY_WORD[keyword]
+    second = reader.take_keyword(*_SECOND_WORDS[keyword]) if keyword in _SECOND_WORDS else None
+    type_ = entity_types.BY_WORD[keyword if second is None else f"{keyword} {second}"]
     if type_.number is not None:
         return ConfigResource(ResourceType(type_.number), _resource_name(reader, type_))
     match keyword:

@@ -10,7 +10,7 @@ from typing import Any
 from console.model.acl import Acl
 from console.model.codes import GROUP, AclResourceType
 from console.model.derived import Derived
-from console.model.entity_types import EntityType
+from console.model.entity_types import EntityType, Lister
 from console.model.quota import CLIENT_ID, IP, USER
 from console.model.snapshot import Snapshot
 
@@ -115,6 +115,8 @@ class KnownNames:
 
     def resources(self, snapshot: Snapshot, type_: EntityType) -> NameIndex:
         """Return the index of resources that appear only in the configs of a snapshot."""
+        if type_.lister is Lister.CONNECT_CLUSTERS:
+            return self._index(type_.word, (snapshot.connect,), lambda: snapshot.connect)
         return self._index(type_.word, (snapshot.configs,), lambda: _configured(snapshot, type_.number))
 
     def users(self, snapshot: Snapshot) -> NameIndex:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 DEFAULT_NAME = "<default>"
-ENTITY_WORDS = tuple(each.word for each in sorted(ENTITY_TYPES, key=lambda each: each.at_broker))
+ENTITY_WORDS = tuple(
+    each.word for each in sorted(ENTITY_TYPES, key=lambda each: each.at_broker) if " " not in each.word
+)
 
 ESCAPES: Mapping[str, str] = {'"': '"', "\\": "\\", "n": "\n", "t": "\t", "r": "\r"}
 """Character after a backslash in double quotes -> the character that both denote; also ``\\u{HEX}``, any code point."""

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from console.language.statements import Entity, Name, Subject
 from console.model import quota
-from console.model.codes import BROKER, CONNECTOR, SCHEMA, TOPIC, ResourceType
+from console.model.codes import BROKER, CONNECT_LOGGER, CONNECTOR, SCHEMA, TOPIC, ResourceType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.feature_levels import CORDONED, MIN_ISR
 from console.model.parts import Part
@@ -113,6 +113,8 @@ def configs_of(resource: ConfigResource) -> Needs:
         return need | Needs(topics=frozenset({resource.name}))
     if resource.type == SCHEMA:
         return whole_parts(Part.SCHEMAS)
+    if resource.type == CONNECT_LOGGER:
+        return need | whole_parts(Part.CONNECT)
     if resource.type.entity.at_broker:
         return need | Needs(parts=frozenset({Part.CLUSTER}), a_broker=resource.is_cluster_default)
     return need

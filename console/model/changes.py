@@ -13,10 +13,10 @@ from msgspec import Struct
 from console.model.acl import Acl
 from console.model.cluster import CommittedOffset
 from console.model.codes import AlterOp, ScramMechanism
-from console.model.config import ConfigResource
+from console.model.config import ConfigResource, topic_resource
 from console.model.failure import Failure
 from console.model.new_records import Contents
-from console.model.numbers import plural
+from console.model.numbers import Data, plural
 from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.secret import MaybeSecret, Secret
@@ -113,6 +113,16 @@ class OwnTarget(Struct, frozen=True):
     """The part of the snapshot that shows it; None if several do. A view of the screen has its name."""
 
     @property
+    def resource(self) -> ConfigResource | None:
+        """The config resource that is the same entity for an operator; None without one."""
+        return None
+
+    @property
+    def data(self) -> dict[str, Data]:
+        """The target as JSON; empty if its own fields are all of it."""
+        return {}
+
+    @property
     def title(self) -> str:
         """Its name in a line; names in it are untrusted and not escaped."""
         return self.text.format(self)
@@ -124,6 +134,11 @@ class TopicTarget(OwnTarget, frozen=True):
     text: ClassVar[str] = "topic {0.name}"
 
     name: str
+
+    @property
+    def resource(self) -> ConfigResource:
+        """The topic's configs."""
+        return topic_resource(self.name)
 
 
 class PartitionTarget(NamedTuple):

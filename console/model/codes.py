@@ -92,6 +92,7 @@ CLIENT_METRICS = ResourceType(16)
 GROUP = ResourceType(32)
 CONNECTOR = ResourceType(1001)
 SCHEMA = ResourceType(1002)
+CONNECT_LOGGER = ResourceType(1004)
 IN_RESOURCE_LISTS = tuple(ResourceType(number) for number, each in BY_NUMBER.items() if each.listed is not None)
 """The types that kac lists by ListConfigResources."""
 

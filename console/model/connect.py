@@ -11,11 +11,13 @@ from datetime import datetime
 from typing import Any, ClassVar, NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from console.model.changes import ChangeRequest, ConfigOp, OwnTarget
 from console.model.codes import CONNECTOR
-from console.model.config import ConfigResource, ConfigSet
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet
 from console.model.failure import Failure
+from console.model.numbers import Data
 from console.model.parts import Part
 from console.model.secret import MaybeSecret
 
@@ -64,6 +66,11 @@ class Connector(Struct, frozen=True):
     def tasks_in(self, state: str) -> tuple[Task, ...]:
         """Return its tasks in a state."""
         return tuple(task for task in self.tasks if task.state == state)
+
+    @property
+    def wanted_state(self) -> str:
+        """The state that an operator gave it last: `RUNNING`, `PAUSED` or `STOPPED`."""
+        return self.state if self.state in (PAUSED, STOPPED) else RUNNING
 
     @property
     def failed(self) -> bool:
@@ -219,6 +226,21 @@ def dead_letters(config: ConfigSet | None) -> str:
     return value_of(config, DEAD_LETTERS)
 
 
+ROOT_LOGGER = "root"
+
+
+def logger_entry(levels: ConfigSet, name: str) -> ConfigEntry | None:
+    """Return a logger of a Connect cluster with its level; its own, else that of the nearest one above it.
+
+    Args:
+        levels: of the loggers that have one of their own.
+    """
+    above = name
+    while (found := levels.get(above)) is None and above != ROOT_LOGGER:
+        above = above.rpartition(".")[0] or ROOT_LOGGER
+    return None if found is None else replace(found, name=name)
+
+
 def plugin_version(plugins: Collection[Plugin], class_name: str) -> str:
     """Return the version of a connector's class as a config names it; several ones with commas, ``""`` if the worker
     names none."""
@@ -239,13 +261,28 @@ def is_class(plugin: str, named: str) -> bool:
 # -- changes -----------------------------------------------------------------------------------------------------------
 
 
-class ConnectorTarget(OwnTarget, frozen=True):
-    """A connector itself, not its config. name: kac's."""
+class _PartOfConnector(OwnTarget, frozen=True):
+    """A connector or a part of it. name: kac's."""
 
-    text: ClassVar[str] = "connector {0.name}"
     part: ClassVar[Part | None] = Part.CONNECT
 
     name: str
+
+    @property
+    def resource(self) -> ConfigResource:
+        """The connector's config."""
+        return connector_resource(*split_name(self.name))
+
+
+class ConnectorTarget(_PartOfConnector, frozen=True):
+    """A connector itself, not its config."""
+
+    text: ClassVar[str] = "connector {0.name}"
+
+    @property
+    def data(self) -> dict[str, Data]:
+        """The connector's name."""
+        return {"connector": self.name}
 
 
 class ConnectTarget(OwnTarget, frozen=True):
@@ -256,14 +293,16 @@ class ConnectTarget(OwnTarget, frozen=True):
 
     name: str
 
+    @property
+    def data(self) -> dict[str, Data]:
+        """The name of the Connect cluster."""
+        return {"connect": self.name}
 
-class ConnectorOffsetsTarget(OwnTarget, frozen=True):
+
+class ConnectorOffsetsTarget(_PartOfConnector, frozen=True):
     """The offsets of a connector (KIP-875)."""
 
     text: ClassVar[str] = "offsets of connector {0.name}"
-    part: ClassVar[Part | None] = Part.CONNECT
-
-    name: str
 
 
 class _OfConnector(ChangeRequest, frozen=True):
@@ -279,6 +318,19 @@ class AlterConnectors(ChangeRequest, frozen=True):
     counted: ClassVar[tuple[str, ...]] = ("ops", "connector")
 
     ops: Mapping[ConfigResource, tuple[ConfigOp, ...]]
+
+
+class AlterConnectLoggers(ChangeRequest, frozen=True):
+    """Levels of loggers of a Connect cluster (KIP-495): at all its workers at once from Kafka 3.7 on (KIP-976)."""
+
+    kafka_name: ClassVar[str] = "PUT /admin/loggers/NAME"
+
+    ops: Mapping[ConfigResource, tuple[ConfigOp, ...]]
+
+    @property
+    def content(self) -> str:
+        """The loggers and the Connect cluster."""
+        return "; ".join(f"{', '.join(op.key for op in ops)} of Connect {each.name}" for each, ops in self.ops.items())
 
 
 class CreateConnector(_OfConnector, frozen=True):

@@ -35,6 +35,7 @@ class Lister(Enum):
     RESOURCES = "ListConfigResources alone"
     QUOTAS = "DescribeClientQuotas"
     CONNECT = "GET /connectors of Connect's workers"
+    CONNECT_CLUSTERS = "the context's settings"
     SCHEMAS = "GET /subjects of the schema registry"
     UNKNOWN = "none that we know"
 
@@ -73,7 +74,7 @@ class NameForm(NamedTuple):
 TEXT = NameForm(bool)
 MAYBE_EMPTY = NameForm(lambda _name: True)
 IN_A_CLUSTER = NameForm(
-    lambda name: all(name.partition("/")), "name of a connector", "name", "CLUSTER/NAME", "CLUSTER/NAME"
+    lambda name: all(name.partition("/")), "name of a connector", "connector's name", "CLUSTER/NAME", "CLUSTER/NAME"
 )
 BROKER_ID = NameForm(is_natural, "broker id", "broker's id", "the broker's number", "a number")
 
@@ -112,7 +113,7 @@ class EntityType(NamedTuple):
 
     Types of services next to the brokers have numbers above 127: Kafka's are one byte.
 
-    word: kac's name, in the language; spoken: the plural, in a sentence; one: the singular.
+    word: kac's name, in the language, maybe of two words; spoken: the plural, in a sentence; one: the singular.
     name: Kafka's. number: its ConfigResource.Type, None for a type with quotas and no configs.
     help: its settings, for completion; usage: its forms in the language; asked: the argument after the word.
     pane: the pane of the screen that shows it. lister: the API that lists its entities; listed: since when
@@ -301,6 +302,22 @@ ENTITY_TYPES = (
         own_keys=True,
     ),
     EntityType(
+        word="logger connect",
+        name="CONNECT_LOGGER",
+        number=1004,
+        one="a Connect cluster's loggers",
+        spoken="loggers of Connect",
+        help="log levels of the workers of a Connect cluster",
+        usage=("logger connect CLUSTER",),
+        asked="the NAME of a Connect cluster",
+        pane="configs",
+        lister=Lister.CONNECT_CLUSTERS,
+        route=Route.CONNECT,
+        sources=(1004,),
+        has_levels=True,
+        own_keys=True,
+    ),
+    EntityType(
         word="schema",
         name="SCHEMA",
         number=1002,
@@ -376,6 +393,8 @@ BY_NUMBER: Mapping[int, EntityType] = {
     each.number: each for each in sorted(ENTITY_TYPES, key=lambda each: each.number or 0) if each.number is not None
 }
 """The types with configs, by Kafka's number."""
+LEVEL_SOURCES = frozenset(each.own_source for each in ENTITY_TYPES if each.has_levels)
+"""The sources of loggers' levels, which say neither that a level is a logger's own nor that it inherits it."""
 
 
 @cache

@@ -320,6 +320,11 @@ def with_connect(snapshot: Snapshot, listing: model_connect.ConnectListing, at: 
     return with_failures(snapshot, Part.CONNECT, listing.failures.items())
 
 
+def with_no_connect(snapshot: Snapshot, at: datetime) -> Snapshot:
+    """Return the snapshot of a context that names no Connect cluster: then there is no connector, whatever its name."""
+    return with_connect(snapshot, model_connect.ConnectListing({}, {}, {}), at)
+
+
 def with_connector_offsets(
     snapshot: Snapshot, asked: Iterable[str], found: Mapping[str, tuple[model_connect.ConnectorOffset, ...]]
 ) -> Snapshot:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from console.model import codes
 from console.model.changes import AlterConfigs, ConfigOp
 from console.model.config import ConfigResource, entry_in
-from console.model.connect import AlterConnectors
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
-from console.model.subjects import AlterSchemaConfigs
 from console.plan import requests
 from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, SubtractConfig, UnsetConfig
+from console.plan.service_configs import BY_TYPE
 from console.plan.staged import Staged
 from console.plan.values import result_of
-
-_OF_SERVICES: Mapping[codes.ResourceType, tuple[type[AlterConnectors | AlterSchemaConfigs], str]] = {
-    codes.CONNECTOR: (AlterConnectors, "workers of Connect take these"),
-    codes.SCHEMA: (AlterSchemaConfigs, "the schema registry takes these"),
-}
-"""Type of a service next to the brokers -> its request, and a note."""
 
 
 def config_steps(edits: Sequence[Staged], facts: requests.Facts) -> list[requests.Step]:
@@ -33,11 +26,8 @@ def config_steps(edits: Sequence[Staged], facts: requests.Facts) -> list[request
     for staged in edits:
         assert isinstance(staged.edit, ConfigEdit)
         groups.setdefault(staged.edit.resource, []).append(staged)
-    of_services = {
-        type_: [staged for resource, group in groups.items() if resource.type == type_ for staged in group]
-        for type_ in _OF_SERVICES
-    }
-    groups = {resource: group for resource, group in groups.items() if resource.type not in of_services}
+    of_services = _service_steps(groups)
+    groups = {resource: group for resource, group in groups.items() if resource.type not in BY_TYPE}
     named: dict[int, requests.Bin] = {}
     rest: list[tuple[list[Staged], int]] = []
     for resource, group in groups.items():
@@ -57,15 +47,20 @@ def config_steps(edits: Sequence[Staged], facts: requests.Facts) -> list[request
         steps.append(
             requests.Step(_request(each.staged, to, facts), tuple(each.staged), _cut_note(place, packed, reachable))
         )
-    for type_, (request, note) in _OF_SERVICES.items():
-        if of_services[type_]:
-            steps.append(requests.Step(request(_ops(of_services[type_], _op)), tuple(of_services[type_]), note))
+    steps += of_services
     # Unreachable brokers come last: their requests time out, and must not delay the others.
     for broker, each in named.items():
         if broker not in reachable:
             note = f"broker {broker} could not be reached, and only it can take its configs"
             steps.append(requests.Step(_request(each.staged, broker, facts), tuple(each.staged), note))
     return steps
+
+
+def _service_steps(groups: Mapping[ConfigResource, list[Staged]]) -> Iterator[requests.Step]:
+    for type_, service in BY_TYPE.items():
+        mine = [staged for resource, group in groups.items() if resource.type == type_ for staged in group]
+        for sent in [[staged] for staged in mine] if service.is_apart else [mine] if mine else []:
+            yield requests.Step(service.request(_ops(sent, _op)), tuple(sent), service.note)
 
 
 def _broker_of(resource: ConfigResource) -> int | None:

@@ -8,14 +8,15 @@ from msgspec import structs
 
 from console.model.broker_keys import listener_base
 from console.model.changes import FeatureTarget
-from console.model.codes import BROKER, CONNECTOR, TOPIC, ConfigType
+from console.model.codes import BROKER, TOPIC, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, is_override
 from console.model.entity_types import Lister
 from console.model.nodes import ITS_OWN, controller_named, is_broker
 from console.model.parts import Part
-from console.plan import connector_rules, edits
+from console.plan import edits
 from console.plan import staged as plan_staged
 from console.plan.kinds.features import feature_of, forbidden_at
+from console.plan.service_configs import BY_TYPE, entry_before
 from console.plan.values import LIST, appended, as_compared, own_text, parse_value, parts_of, subtracted
 
 ROOT_LOGGER = "root"
@@ -28,8 +29,8 @@ def _check_place(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> None:
     _check_resource(edit.resource, draft)
     if not edit.key:
         raise plan_staged.Refused("the key has no name", "Name the key.")
-    if edit.resource.type == CONNECTOR and edit.key == connector_rules.NAME:
-        raise plan_staged.Refused("a connector keeps its name", "Create one with the other name, then delete this one.")
+    if (service := BY_TYPE.get(edit.resource.type)) is not None:
+        service.check(edit, draft)
 
 
 def _check_resource(resource: ConfigResource, draft: plan_staged.Draft) -> None:
@@ -42,8 +43,6 @@ def _check_resource(resource: ConfigResource, draft: plan_staged.Draft) -> None:
             raise plan_staged.Refused(
                 f"there is no topic {resource.name}", "Check the name, refresh, or create it in this plan."
             )
-    if resource.type == CONNECTOR:
-        connector_rules.standing(resource.name, draft)
     if not resource.name and not resource.is_default:
         raise plan_staged.Refused("the entity has no name", "Name it; only brokers and schemas have a default.")
     if resource.name and not type_.names.allows(resource.name):
@@ -87,7 +86,7 @@ def _check_known(resource: ConfigResource, key: str, draft: plan_staged.Draft) -
             raise plan_staged.Refused(
                 f"{key} is no key of {resource.type.entity.one}", f"There are {', '.join(names)}."
             )
-    if resource.type.entity.has_levels and configs is not None and len(configs):
+    if resource.type.entity.has_levels and resource.type.entity.at_broker and configs is not None and len(configs):
         known = [entry.name for entry in configs]
         raise plan_staged.Refused(f"broker {resource.name} has no logger {key}", _close(key, known))
 
@@ -111,7 +110,8 @@ def _close(key: str, known: list[str]) -> str:
 def _was(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> plan_staged.Was:
     if draft.creates(edit.resource) is not None:
         return None
-    return draft.entry(edit.resource, edit.key) if edit.resource in draft.snapshot.configs else plan_staged.UNREAD
+    configs = draft.snapshot.configs.get(edit.resource)
+    return plan_staged.UNREAD if configs is None else entry_before(configs, edit.resource, edit.key)
 
 
 def judge_set(edit: edits.SetConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
@@ -121,10 +121,12 @@ def judge_set(edit: edits.SetConfig, draft: plan_staged.Draft) -> plan_staged.Ve
     _check_key(edit, draft)
     resource, key, value = edit.resource, edit.key, edit.value
     like = draft.like(resource, key)
-    if resource.type == CONNECTOR:
-        connector_rules.check_value(key, value, like)
+    service = BY_TYPE.get(resource.type)
+    checks = service.check_value if service is not None else None
+    if checks is not None:
+        checks(key, value, like)
     if isinstance(value, str):
-        if resource.type != CONNECTOR and _is_sensitive(resource, key, like, draft):
+        if checks is None and _is_sensitive(resource, key, like, draft):
             raise plan_staged.Refused(
                 f"{key} is sensitive and is never written out",
                 f"Give it as {key}=@FILE, or {key}=? to be asked for it.",
@@ -185,6 +187,8 @@ def judge_unset(edit: edits.UnsetConfig, draft: plan_staged.Draft) -> plan_stage
     """Return Staged for the removal of a value, Dropped if it would change nothing."""
     resource, key = edit.resource, edit.key
     _check_place(edit, draft)
+    if resource.type.entity.has_levels and not resource.type.entity.at_broker:
+        raise plan_staged.Refused("Connect takes no logger's level away", "Set it to another level.")
     if resource.type.entity.has_levels and key == ROOT_LOGGER:
         raise plan_staged.Refused("the root logger always has a level", "Set it to another level.")
     _check_key(edit, draft)

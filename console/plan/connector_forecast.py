@@ -136,6 +136,18 @@ def config_effects(edit: edits.ConfigEdit, draft: Draft) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def logger_effects(edit: edits.ConfigEdit, draft: Draft) -> tuple[str, ...]:
+    """Return the effects of a logger's new level: workers set the loggers below it also."""
+    levels = draft.snapshot.configs.get(edit.resource)
+    if levels is None or not isinstance(edit, edits.SetConfig):
+        return ()
+    below = [each for each in levels if edit.key == connect.ROOT_LOGGER or each.name.startswith(f"{edit.key}.")]
+    others = [f"{each.name} ({each.value})" for each in below if each.name != edit.key and each.value != edit.value]
+    if not others:
+        return ()
+    return (f"it also sets the loggers below it, and a revert does not give these back: {first_few(others, NAMED)}",)
+
+
 def _first_slot(resource: ConfigResource, draft: Draft) -> edits.Slot | None:
     return next((each.edit.slot for each in draft.staged if each.edit.target == resource), None)
 

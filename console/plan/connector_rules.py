@@ -22,7 +22,11 @@ def check_cluster(name: str, draft: Draft) -> None:
     """Raise Refused if the name has no Connect cluster of the context, or that cluster did not answer."""
     if not connect.is_connector_name(name):
         raise Refused(f"'{name}' names no connector", "Write it as CLUSTER/NAME.")
-    cluster, snapshot = connect.split_name(name)[0], draft.snapshot
+    _check_answers(connect.split_name(name)[0], draft)
+
+
+def _check_answers(cluster: str, draft: Draft) -> None:
+    snapshot = draft.snapshot
     for each in snapshot.failures:
         if each.part == Part.CONNECT and each.entity in ("", cluster):
             raise Refused(each.failure.message or each.failure.name, each.failure.remedy)
@@ -34,6 +38,12 @@ def check_cluster(name: str, draft: Draft) -> None:
         )
 
 
+def planned(name: str, draft: Draft) -> edits.Edit | None:
+    """Return the staged edit of a connector itself, neither of its config nor of its offsets."""
+    found = draft.at(edits.Slot(connect.ConnectorTarget(name), ""))
+    return found.edit if found is not None else None
+
+
 def standing(name: str, draft: Draft) -> connect.Connector | None:
     """Return the connector of an edit; None if Connect was not read.
 
@@ -41,10 +51,10 @@ def standing(name: str, draft: Draft) -> connect.Connector | None:
         Refused: it does not exist, or the plan creates or deletes it.
     """
     check_cluster(name, draft)
-    planned = draft.connector_edit(name)
-    if isinstance(planned, edits.CreateConnector):
+    staged = planned(name, draft)
+    if isinstance(staged, edits.CreateConnector):
         raise Refused(f"the plan creates connector {name}", "Stage its creation again as you want it.")
-    if isinstance(planned, edits.DeleteConnector):
+    if isinstance(staged, edits.DeleteConnector):
         raise Refused(f"the plan deletes connector {name}", "Discard the deletion, or this edit.")
     found = connect.connector_in(draft.snapshot.connect, name)
     if found is None and draft.read(Part.CONNECT):
@@ -54,6 +64,19 @@ def standing(name: str, draft: Draft) -> connect.Connector | None:
             f"there is no connector {name}", f"Did you mean {' or '.join(close)}?" if close else "Check the name."
         )
     return found
+
+
+def check_config(edit: edits.ConfigEdit, draft: Draft) -> None:
+    """Raise Refused for an edit of a connector's config that can't be staged."""
+    if edit.key == NAME:
+        raise Refused("a connector keeps its name", "Create one with the other name, then delete this one.")
+    standing(edit.resource.name, draft)
+
+
+def check_logger(edit: edits.ConfigEdit, draft: Draft) -> None:
+    """Raise Refused if the loggers of a Connect cluster can't be changed: the context has none of this name, or it did
+    not answer."""
+    _check_answers(edit.resource.name, draft)
 
 
 def is_unread(name: str, seen: Described) -> bool:

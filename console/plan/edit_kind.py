@@ -29,7 +29,7 @@ class Reversal(NamedTuple):
 
     edits: the edits that revert it together; empty if it is impossible. left: the state of their targets that the edit
     left, on which they are based. loss: the part that they do not restore; ``""`` if they restore all. secrets: the
-    keys that the only edit lacks because their values are kept nowhere; an operator may give them.
+    keys that the reversal, one edit, lacks because their values are kept nowhere; an operator may give them.
     """
 
     edits: tuple[Edit, ...]
@@ -163,8 +163,13 @@ class EditKind:
         """Return its reversal, from the result of `recorded`."""
         return Reversal((), self.left, self.no_way_back)
 
-    def with_secrets(self, edit: Any, secrets: Mapping[str, Secret]) -> Edit:
-        """Return the edit of a reversal with the values of `Reversal.secrets` that an operator gave."""
+    def with_secrets(self, edit: Any, secrets: Mapping[str, Secret]) -> tuple[Edit, str]:
+        """Return the reversal with the values of `Reversal.secrets` that an operator gave, and what it does not restore
+        even with all of them.
+
+        Args:
+            edit: the reversal without them; the edit itself if that has none.
+        """
         raise NotImplementedError
 
     def takes_away(self, edit: Any) -> bool:

@@ -13,10 +13,9 @@ from msgspec import Struct
 
 from console.model import cluster
 from console.model.acl import Acl
-from console.model.changes import GroupOffsetTarget, GroupTarget, Target, TopicTarget
-from console.model.codes import CONNECTOR, TOPIC
-from console.model.config import ConfigEntry, ConfigResource, entry_in, topic_resource
-from console.model.connect import ConnectorOffsetsTarget, ConnectorTarget
+from console.model.changes import GroupOffsetTarget, GroupTarget, OwnTarget, Target, TopicTarget
+from console.model.codes import TOPIC
+from console.model.config import ConfigEntry, ConfigResource, entry_in
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
@@ -112,9 +111,7 @@ def subject(target: Target) -> Target:
     """Return the subject of a target: a topic's configs and the topic itself share one, its config resource; so do a
     connector, its config and its offsets.
     """
-    if isinstance(target, ConnectorTarget | ConnectorOffsetsTarget):
-        return ConfigResource(CONNECTOR, target.name)
-    return topic_resource(target.name) if isinstance(target, TopicTarget) else target
+    return (target.resource or target) if isinstance(target, OwnTarget) else target
 
 
 def shown(value: str) -> str:
@@ -238,11 +235,6 @@ class Draft(Described):
     def config_keys(self, resource: ConfigResource) -> list[str]:
         """Return the staged config keys of a resource, sorted."""
         return sorted(slot.key for slot in self._configs.get(resource, ()))
-
-    def connector_edit(self, name: str) -> Edit | None:
-        """Return the staged edit of a connector itself, neither of its config nor of its offsets."""
-        found = self._slots.get(Slot(ConnectorTarget(name), ""))
-        return found.edit if found else None
 
     def offsets_of(self, group: str) -> list[Staged]:
         """Return the staged edits of a group's offsets, in order."""

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import Outcome
-from console.model.codes import DYNAMIC_BROKER_LOGGER_CONFIG
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym, is_override
+from console.model.entity_types import LEVEL_SOURCES
 from console.model.inheritance import Inheritance, Inherited, given_as
 from console.model.numbers import Data, long_number
 from console.model.snapshot import Snapshot
@@ -94,7 +94,7 @@ def flags(row: ConfigRow) -> list[Cell]:
     failed = row.outcome is not None and not row.outcome.ok
     entry = row.entry
     whose: Cell = ""
-    if entry is not None and entry.source != DYNAMIC_BROKER_LOGGER_CONFIG:
+    if entry is not None and entry.source not in LEVEL_SOURCES:
         whose = ("O", "override") if row.override else ("D", "default")
     return [
         whose,

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from console.model import connect
 from console.model.cluster import GroupLag, LogRange
-from console.model.config import ConfigSet
+from console.model.config import ConfigResource, ConfigSet
 from console.model.failure import Failure
 from console.model.lag_trend import LagTrend
 from console.model.parts import Part
@@ -127,6 +127,12 @@ class ConnectorRow(NamedTuple):
         """Whether it or a task has failed, a task has no worker, or its state is unknown."""
         unassigned = self.connector.state == connect.UNASSIGNED or self.connector.tasks_in(connect.UNASSIGNED)
         return self.unanswered is not None or self.connector.failed or bool(unassigned)
+
+
+def connector_resources(snapshot: Snapshot) -> Iterator[ConfigResource]:
+    """Yield the config resources of the connectors that were read."""
+    for cluster in snapshot.connect.values():
+        yield from (connect.connector_resource(cluster.name, name) for name in cluster.connectors)
 
 
 def connector_rows(snapshot: Snapshot) -> Iterator[ConnectorRow]:

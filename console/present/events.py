@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from itertools import groupby
 
-from console.model import changes, connect
+from console.model import changes
 from console.model.acl import Acl
-from console.model.codes import BROKER, CONNECTOR, GROUP
+from console.model.codes import BROKER, GROUP
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.numbers import Data
 from console.model.quota import QuotaEntity
@@ -56,8 +56,8 @@ def what_text(event: triage_events.Event) -> str:
             acl = place.about
             word = f"{acl.permission.name.lower()} {acl.operation.name}"
             return plural(event.count, "ACL") if many else f"{clean(acl.principal)} {word}"
-        case triage_events.Kind.CONNECTOR if isinstance(place.about, connect.ConnectTarget):
-            return _of_connect(event, place.about)
+        case triage_events.Kind.CONNECTOR if place.key not in (triage_events.STATE, triage_events.TASKS):
+            return _of_connect(event)
         case triage_events.Kind.CONNECTOR:
             which = plural(event.units, "connector") if many else names.target(place.about)
             return which + (" tasks" if place.key == triage_events.TASKS else "")
@@ -73,8 +73,9 @@ def what_text(event: triage_events.Event) -> str:
             return f"{whose} {clean(place.key)}".rstrip()
 
 
-def _of_connect(event: triage_events.Event, cluster: connect.ConnectTarget) -> str:
+def _of_connect(event: triage_events.Event) -> str:
     """Return the subject of an event of a Connect cluster: its rebalances, or a worker."""
+    cluster = event.place.about
     if event.place.key != triage_events.UNPLACED:
         return f"worker {clean(event.place.key)} of {names.target(cluster)}"
     several = f", {event.times} changes" if event.times > 1 else ""
@@ -203,7 +204,9 @@ def about_of(place: triage_events.Place) -> ConfigResource | QuotaEntity | str |
     """Return the entity of an event as the panes identify it: a config resource, a quota entity, a group's name; None
     for others."""
     match place.about:
-        case changes.TopicTarget(name=name) | changes.MoveTarget(topic=name):
+        case changes.OwnTarget(resource=ConfigResource() as resource):
+            return resource
+        case changes.MoveTarget(topic=name):
             return topic_resource(name)
         case changes.PartitionTarget():
             return topic_resource(place.about.topic)
@@ -211,8 +214,6 @@ def about_of(place: triage_events.Place) -> ConfigResource | QuotaEntity | str |
             return broker_resource(number)
         case changes.GroupTarget(name=name) | changes.GroupOffsetTarget(group=name):
             return name
-        case connect.ConnectorTarget(name=name):
-            return ConfigResource(CONNECTOR, name)
         case ConfigResource() | QuotaEntity():
             return place.about
         case _:
@@ -274,10 +275,8 @@ def _subject(about: changes.Target) -> dict[str, Data]:
             return {"entity_type": names.resource_word(about.type), "entity_name": about.name}
         case QuotaEntity():
             return {"entity": dict(about.as_dict())}
-        case connect.ConnectorTarget():
-            return {"connector": about.name}
-        case connect.ConnectTarget():
-            return {"connect": about.name}
+        case changes.OwnTarget() if about.data:
+            return about.data
         case changes.ScramUser():
             return {"user": about.user, "mechanism": about.mechanism.label}
         case Acl():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from console.model import cluster
 from console.model.changes import TopicTarget
@@ -24,6 +24,9 @@ from console.present import columns
 from console.present.names import NOTHING, plural
 from console.present.text import Cell, Line, clean, in_columns, plain
 from widgets.row_source import Column as ScreenColumn
+
+if TYPE_CHECKING:
+    from console.model.topic_use import TopicUse
 
 
 class TopicMarks(NamedTuple):
@@ -493,3 +496,12 @@ PARTITIONS: columns.Columns[PartitionRow] = columns.Columns(
     ),
 )
 """The partitions of one topic."""
+
+
+USES: columns.Columns[TopicUse] = columns.Columns(
+    columns.Column("what", columns.TOLD, type="word", title="Does"),
+    columns.Column("who", columns.TOLD),
+    columns.Column("sure", columns.TOLD, type="word", title="How sure"),
+    columns.Column("why", columns.TOLD),
+)
+"""The uses of a topic, the surest first."""

@@ -1,10 +1,17 @@
-"""Reads around connectors and topics: the groups of sinks, the records in topics of dead letters, users of topics, the
-ends of copies."""
+"""Reads around connectors and topics: the groups of sinks, the records in topics of dead letters, users of topics; what
+classes define; offsets; the ends of copies.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from console.model import snapshot as refresh
 from console.model.cluster import partition_in
-from console.model.snapshot import Snapshot, with_topics
+from console.model.parts import Part
+from console.model.snapshot import Snapshot
 from console.present.connectors import connector_rows
 from console.present.mirrors import checkpoint_rows, sync_rows
 from console.session.snapshot_reader import Client, Learned, read_log_ranges
@@ -43,4 +50,25 @@ async def read_dead_letters(client: Client, snapshot: Snapshot) -> Learned:
     listing = await client.run(topics.describe_topics, names)
     places = [(name, each.number) for name, topic in listing.topics.items() for each in topic.partitions]
     ranges = await read_log_ranges(client, places)
-    return lambda known, at: ranges(with_topics(known, listing, whole=False, at=at), at)
+    return lambda known, at: ranges(refresh.with_topics(known, listing, whole=False, at=at), at)
+
+
+async def read_connector_classes(client: Client, classes: Iterable[tuple[str, str]]) -> Learned:
+    """Read the keys that classes of connectors define; a class that its workers don't define has none."""
+    from console.admin.connect import describe_classes
+
+    found = await client.run(describe_classes, sorted(classes))
+    return lambda known, _at: replace(
+        known, connector_classes=refresh.merged(known.connector_classes, found.sets, found.failures)
+    )
+
+
+async def read_connector_offsets(client: Client, names: Iterable[str]) -> Learned:
+    """Read the offsets of connectors; those that a worker does not return become unknown."""
+    from console.admin.connect import list_offsets
+
+    asked = sorted(names)
+    found, failures = await client.run(list_offsets, asked)
+    return lambda known, _at: refresh.with_failures(
+        refresh.with_connector_offsets(known, asked, found), Part.CONNECTOR_OFFSETS, failures.items()
+    )

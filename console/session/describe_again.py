@@ -24,6 +24,7 @@ from console.model.subjects import SubjectTarget
 from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
 from console.session import snapshot_reader
+from console.session.connector_reads import read_connector_offsets
 from console.session.parts import LISTED
 from console.session.snapshot_reader import Client, Learned
 
@@ -337,7 +338,7 @@ async def _connector_offsets(
 ) -> Learned:
     names = [target.name for target in targets]
     with_connectors, with_offsets = await asyncio.gather(
-        _whole(Part.CONNECT, client, known, targets), snapshot_reader.read_connector_offsets(client, names)
+        _whole(Part.CONNECT, client, known, targets), read_connector_offsets(client, names)
     )
     return lambda snapshot, at: with_offsets(with_connectors(snapshot, at), at)
 

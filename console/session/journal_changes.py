@@ -189,11 +189,13 @@ async def mend(journal: JournalFile, principal: str) -> bool:
 
 class Back(NamedTuple):
     """The reversal of an edit. staged: based on the result of the edit; empty without a reversal. note: why it has no
-    reversal, or the part that can't be restored. secrets: keys whose values are kept nowhere."""
+    reversal, or the part that can't be restored. secrets: keys whose values are kept nowhere. lacks_them: the reversal
+    that needs these, based as the staged ones; None if it needs none."""
 
     staged: tuple[Staged, ...]
     note: str
     secrets: tuple[str, ...] = ()
+    lacks_them: Staged | None = None
 
 
 class RevertReport(Struct, frozen=True):
@@ -227,13 +229,13 @@ def _opposite(change: Change, index: int, new: frozenset[str]) -> Back:
         return Back((), "")  # a config of a topic that the change created is deleted with it
     back = reversal(entry.staged, entry.overrides)
     note = f"{what}: {back.loss}" if back.loss else ""
-    if not back.edits:
-        return Back((), note or f"{what}: can't be taken back")
     topic_id = change.topic_ids.get(index, entry.staged.topic_id)
     of = Place(change.number, index)
-    return Back(
-        tuple(Staged(edit, back.left, reverts=of, topic_id=topic_id) for edit in back.edits), note, back.secrets
-    )
+    staged = tuple(Staged(edit, back.left, reverts=of, topic_id=topic_id) for edit in back.edits)
+    if back.secrets:
+        lacks_them = Staged(staged[0].edit if staged else edit, back.left, reverts=of, topic_id=topic_id)
+        return Back(staged, note, back.secrets, lacks_them)
+    return Back(staged, note) if staged else Back((), note or f"{what}: can't be taken back")
 
 
 async def stage_opposites(session: Session, past: History, backs: Sequence[Back]) -> RevertReport:
@@ -295,14 +297,16 @@ AskSecret = Callable[[str], Awaitable[Secret]]
 
 async def _asked(back: Back, ask: AskSecret) -> Back:
     """Return a reversal with the secrets that the operator gives."""
-    if not back.secrets:
+    staged = back.lacks_them
+    if staged is None:
         return back
-    (staged,) = back.staged
     of = names.target(staged.edit.target)
     given = {key: await ask(f"{of} {clean(key, 80)} (empty: leave it out)") for key in back.secrets}
     known = {key: secret for key, secret in given.items() if secret.reveal()}
-    edit = kind_of(staged.edit).with_secrets(staged.edit, known)
-    note = back.note if len(known) < len(given) else f"{of}: it comes back stopped"
+    if not known:
+        return back
+    edit, loss = kind_of(staged.edit).with_secrets(staged.edit, known)
+    note = back.note if len(known) < len(given) else f"{of}: {loss}" if loss else ""
     return Back((structs.replace(staged, edit=edit),), note)
 
 

@@ -10,14 +10,12 @@ from console.language.snapshot_parts import Needs, one_broker, one_topic
 from console.model import snapshot as refresh
 from console.model.codes import BROKER, BROKER_LOGGER, IN_RESOURCE_LISTS, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, is_override, topic_resource
-from console.model.connect import ConnectListing
 from console.model.nodes import is_broker
 from console.model.parts import Part, part_named
 from console.model.snapshot import Snapshot, TopicPartition
 from console.model.subjects import SchemaListing
 from console.plan.stale_throttles import LOG_DIRS_RATE
-from console.session import snapshot_reader
-from console.session.connector_reads import asked_for_users, read_dead_letters, read_mirrored_ends, sink_groups
+from console.session import connector_reads, snapshot_reader
 from console.session.group_reads import held_offsets
 
 if TYPE_CHECKING:
@@ -46,13 +44,13 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
     if not all(is_broker(session.snapshot, each) for each in _named_brokers(need)):  # others may be controllers
         await session.read_quorum()
     if need.connectors:
-        await session.poll_groups(sink_groups(session.snapshot), times=TIMES)
-        await session.keep(read_dead_letters(session.client, session.snapshot))
+        await session.poll_groups(connector_reads.sink_groups(session.snapshot), times=TIMES)
+        await session.keep(connector_reads.read_dead_letters(session.client, session.snapshot))
     if need.mirrors:
         await session.read_whole(Part.MIRRORS)
-        await session.keep(read_mirrored_ends(session.client, session.snapshot))
+        await session.keep(connector_reads.read_mirrored_ends(session.client, session.snapshot))
     if need.users_of:
-        await session.poll_groups(asked_for_users(session.snapshot))
+        await session.poll_groups(connector_reads.asked_for_users(session.snapshot))
     # Groups are chosen by patterns, so the list of groups has to be read first.
     await session.poll_groups(_lagging(session.snapshot, need), times=TIMES if need.lag_times else 0)
     groups = {group for group, _ in need.group_positions} & session.snapshot.group_positions.keys()
@@ -110,7 +108,7 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
         parts.add(Part.TOPICS)
     if need.changes_connectors and not session.context.settings.connect:
         # Then a connector that a statement names does not exist, whatever its name.
-        session.learn(lambda known, at: refresh.with_connect(known, ConnectListing({}, {}, {}), at))
+        session.learn(lambda known, at: refresh.with_no_connect(known, at))
     if need.schema_texts and not session.context.settings.schemas:
         session.learn(lambda known, at: refresh.with_schemas(known, SchemaListing(), at))
     first = [session.read_whole(part_named(part)) for part in sorted(parts)]
@@ -130,9 +128,9 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
     if need.transactions:
         first.append(session.keep(snapshot_reader.read_transactions(session.client, sorted(need.transactions))))
     if need.connector_classes:
-        first.append(session.keep(snapshot_reader.read_connector_classes(session.client, need.connector_classes)))
+        first.append(session.keep(connector_reads.read_connector_classes(session.client, need.connector_classes)))
     if need.connector_offsets:
-        first.append(session.keep(snapshot_reader.read_connector_offsets(session.client, need.connector_offsets)))
+        first.append(session.keep(connector_reads.read_connector_offsets(session.client, need.connector_offsets)))
     first.append(session.read_configs(sorted(need.resources), need.documentation))
     await asyncio.gather(*first)
     if Part.TOPICS in parts:
@@ -229,7 +227,7 @@ async def read_everything(
     if wanted := {
         (known, name) for cluster, name in classes for known in session.snapshot.connect if cluster in ("", known)
     }:
-        await session.keep(snapshot_reader.read_connector_classes(session.client, wanted))
+        await session.keep(connector_reads.read_connector_classes(session.client, wanted))
     names = session.snapshot.schemas if subjects is None else subjects
     versions = 1 if subjects is None else snapshot_reader.MOST_VERSIONS
     reads = snapshot_reader.read_schema_texts(session.client, session.snapshot, names, versions, whole=True)

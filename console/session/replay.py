@@ -20,7 +20,7 @@ from console.admin.recorded import NOT_RECORDED, RecordedConnections
 from console.admin.settings import ConnectionSettings, ConnectSettings
 from console.contexts import Context
 from console.contexts.context import NEVER
-from console.flight.answer import Answer, Header, Problem, RecordError
+from console.flight.answer import CONNECT, Answer, Header, Problem, RecordError
 from console.flight.connect_answer import read as read_connect
 from console.flight.tape import USED, Entry, Tape, Track, Used
 from console.plan.amounts import moment as time_before
@@ -247,7 +247,7 @@ def context_of(header: Header, tape: Tape, name: str) -> Context:
 
 def _connect_of(tape: Tape) -> Iterator[ConnectSettings]:
     """Yield the Connect clusters of a record; their workers are not asked."""
-    found = tape.connect_at_all()
+    found = tape.service_at_all(CONNECT)
     if found is not None:
         with suppress(ValueError):
             answer = read_connect(found.body)

@@ -731,27 +731,6 @@ async def read_transactions(client: Client, places: Sequence[TopicPartition]) ->
     )
 
 
-async def read_connector_classes(client: Client, classes: Iterable[tuple[str, str]]) -> Learned:
-    """Read the keys that classes of connectors define; a class that its workers don't define has none."""
-    from console.admin.connect import describe_classes
-
-    found = await client.run(describe_classes, sorted(classes))
-    return lambda known, _at: replace(
-        known, connector_classes=refresh.merged(known.connector_classes, found.sets, found.failures)
-    )
-
-
-async def read_connector_offsets(client: Client, names: Iterable[str]) -> Learned:
-    """Read the offsets of connectors; those that a worker does not return become unknown."""
-    from console.admin.connect import list_offsets
-
-    asked = sorted(names)
-    found, failures = await client.run(list_offsets, asked)
-    return lambda known, _at: refresh.with_failures(
-        refresh.with_connector_offsets(known, asked, found), Part.CONNECTOR_OFFSETS, failures.items()
-    )
-
-
 async def read_mirrors(client: Client, context: Context, snapshot: Snapshot) -> Learned:
     """Read the records of MirrorMaker on flows to this cluster. If the context forbids reading records, only what names
     show is known.

@@ -59,6 +59,16 @@ class Placed(NamedTuple):
     connector: Connector
     config: ConfigSet | None
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether an operator paused or stopped it."""
+        return self.connector.state in (connect.PAUSED, connect.STOPPED)
+
+    @property
+    def dead_letters(self) -> str:
+        """The topic for the records that it can't process; ``""`` without one."""
+        return connect.dead_letters(self.config)
+
 
 @remembered
 def placed(clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet]) -> Sequence[Placed]:
@@ -122,6 +132,11 @@ def trace_of(clusters: Mapping[str, ConnectCluster], name: str, task: int | None
     return next((each.trace for each in known.tasks if each.number == task), "")
 
 
+def reason_of(clusters: Mapping[str, ConnectCluster], name: str, task: int | None) -> str:
+    """Return the line of a trace that names the cause; ``""`` if it is unknown. name: kac's name of the connector."""
+    return connect.cause_line(trace_of(clusters, name, task))
+
+
 def names(trace: str, name: str) -> bool:
     """Return whether a trace names a topic or a subject, as a word of its own."""
     return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)", trace) is not None
@@ -160,6 +175,28 @@ def topics_of(connector: Connector, config: ConfigSet | None) -> frozenset[str]:
     return frozenset({*named, *connector.topics, connect.dead_letters(config)} - {""})
 
 
+def topics_in_trace(
+    clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet], name: str, task: int | None
+) -> frozenset[str]:
+    """Return the topics that a connector uses and that its trace, or that of its task, names. name: kac's."""
+    known, trace = connect.connector_in(clusters, name), trace_of(clusters, name, task)
+    if known is None or not trace:
+        return frozenset()
+    used = topics_of(known, configs.get(connect.connector_resource(*connect.split_name(name))))
+    return frozenset(each for each in used if names(trace, each))
+
+
+def decoded_topics(
+    clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet], name: str
+) -> frozenset[str]:
+    """Return the topics whose records a connector decodes: all that it uses but its dead letters. name: kac's."""
+    known = connect.connector_in(clusters, name)
+    if known is None:
+        return frozenset()
+    config = configs.get(connect.connector_resource(*connect.split_name(name)))
+    return topics_of(known, config) - {connect.dead_letters(config)}
+
+
 @remembered
 def quiet_topics(clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet]) -> frozenset[str]:
     """Return the topics in which silence is no trouble of its own: dead letters, and those of sources that do not
@@ -168,8 +205,8 @@ def quiet_topics(clusters: Mapping[str, ConnectCluster], configs: Mapping[Config
     found: set[str] = set()
     for each in placed(clusters, configs):
         if each.connector.kind == connect.SINK:
-            found.add(connect.dead_letters(each.config))
-        elif each.connector.failed or each.connector.state in (connect.PAUSED, connect.STOPPED):
+            found.add(each.dead_letters)
+        elif each.connector.failed or each.is_paused:
             found.update(each.connector.topics)
     return frozenset(found)
 

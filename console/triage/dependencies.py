@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from console.model import changes, codes, connect, subjects
+from console.model import changes, codes, subjects
 from console.model.acl import Acl
 from console.model.authorizer import covers, pattern_of
 from console.model.cluster import GroupMember, partition_in
@@ -20,7 +20,15 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from console.model.coordinators import OFFSETS, partition_of
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.model.snapshot import Snapshot
-from console.triage.connectors import AUTHENTICATION, is_of_records, names, sinks, topics_of, trace_of
+from console.triage.connectors import (
+    AUTHENTICATION,
+    decoded_topics,
+    is_of_records,
+    names,
+    sinks,
+    topics_in_trace,
+    trace_of,
+)
 from console.triage.remembered import remembered
 from console.triage.symptoms import Symptom
 
@@ -159,17 +167,16 @@ def _near_connector(snapshot: Snapshot, name: str, task: int | None, changed: Ch
     if (found := changed.get(CONNECTORS, {}).get(name)) is not None:
         yield ITSELF, found
     topics, users, schemas, levels = (changed.get(each, {}) for each in (TOPICS, USERS, SCHEMAS, SCHEMA_CONFIGS))
-    known = connect.connector_in(snapshot.connect, name)
-    if known is None or not (topics or users or schemas or levels):
+    if not (topics or users or schemas or levels):
         return
     trace = trace_of(snapshot.connect, name, task)
-    config = snapshot.configs.get(ConfigResource(codes.CONNECTOR, name))
-    used = topics_of(known, config)
-    yield from ((READS, topics[each]) for each in used if each in topics and names(trace, each))
-    if AUTHENTICATION in trace:
+    if topics:
+        named = topics_in_trace(snapshot.connect, snapshot.configs, name, task)
+        yield from ((READS, topics[each]) for each in named if each in topics)
+    if users and AUTHENTICATION in trace:
         yield from ((MAY_BE, each) for each in users.values())
     if schemas and is_of_records(trace):
-        decoded = used - {connect.dead_letters(config)}
+        decoded = decoded_topics(snapshot.connect, snapshot.configs, name)
         for subject, found in schemas.items():
             if names(trace, subject) or not decoded.isdisjoint(topics_with(subject, snapshot)):
                 yield READS, found

@@ -14,7 +14,6 @@ from console.model import quorum as model_quorum
 from console.model import transactions
 from console.model.cluster import Group, GroupLag, LogRange, Partition, Topic
 from console.model.config import ConfigPlace, ConfigResource, ConfigSet, min_isr, topic_resource
-from console.model.connect import PAUSED, STOPPED, dead_letters
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.lag_trend import LagTrend, recovers
 from console.model.mirror import Beat, Flow, is_silent
@@ -622,11 +621,11 @@ def _connect_symptoms(poll: Poll) -> Iterator[Symptom]:
         if each.cluster not in seen:
             continue
         subject = Subject(connector=each.name)
-        if each.connector.state in (PAUSED, STOPPED):
+        if each.is_paused:
             yield Symptom(CONNECTOR_PAUSED, subject)
         elif count := connectors.unassigned(each.connector):
             yield Symptom(TASKS_UNASSIGNED, subject, count=count)
-        if dead_letters_since(poll, dead_letters(each.config)):
+        if dead_letters_since(poll, each.dead_letters):
             yield Symptom(DEAD_LETTERS_GROW, subject)
 
 

@@ -107,7 +107,12 @@ class Console(KeysInOrder["Context"]):
         half_hour = self.HALF_HOUR(self.triage, self.journal, lambda: self.view.update())
         lint = LintWatch(self.triage, lambda: self.view.update())
         self.cluster = ShownCluster(self.reading, self.triage, half_hour, Changed(), lint, lambda: self.analyses)
-        self.editing = Editing(self.cluster, self.message_line, lambda text: self.bar.command(text))
+        self.editing = Editing(
+            self.cluster,
+            self.message_line,
+            lambda text: self.bar.command(text),
+            lambda prompt: self.bar.ask_secret(prompt),
+        )
         self.body = Container(id="body")
         first = pane(PANE_NAMES.index(settings.start_pane) + 1)
         if session.context.settings.controllers:
@@ -325,7 +330,6 @@ class Console(KeysInOrder["Context"]):
             self.operating,
             self.themes,
             go_to_time=self.go_to_time,
-            ask_secret=self.bar.ask_secret,
         )
         return await executor.run(statements)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from console.present.failures import failure_text, left_out_text, spared_text, staged_text
@@ -14,20 +14,39 @@ from console.tui.text_lines import MessageLine
 if TYPE_CHECKING:
     from console.language.statements import Subject
     from console.language.tokenizer import Span
+    from console.model.secret import Secret
     from console.plan.edits import Edit
     from console.tui.watch import ShownCluster
+
+
+class Cancelled(Exception):
+    """The operator cancelled a prompt for a secret."""
 
 
 class Editing:
     """Changes the plan of the visible session, and reports on the message line. Sends no requests."""
 
-    def __init__(self, cluster: ShownCluster, message: MessageLine, begin: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        cluster: ShownCluster,
+        message: MessageLine,
+        begin: Callable[[str], None],
+        ask_secret: Callable[[str], Awaitable[Secret | None]],
+    ) -> None:
         """Create it.
 
         Args:
             begin: opens the command bar with the beginning of a command.
+            ask_secret: prompts for a secret without echo; returns None if the operator cancels.
         """
-        self._session, self.message, self.begin = cluster.session, message, begin
+        self._session, self.message, self.begin, self._ask = cluster.session, message, begin, ask_secret
+
+    async def ask_secret(self, prompt: str) -> Secret:
+        """Prompt for a secret without echo. Raises Cancelled."""
+        answer = await self._ask(prompt)
+        if answer is None:
+            raise Cancelled
+        return answer
 
     def stage(
         self,
@@ -80,7 +99,7 @@ class Editing:
         self.message.say(f"done again; {plural(len(self._session.plan), 'edit')} staged")
 
     async def revert(self, change: str, span: Span | None) -> None:
-        """Stage the edits that revert a change.
+        """Stage the edits that revert a change, and ask for the secrets that they need and that are kept nowhere.
 
         Args:
             change: number of the change in the journal.
@@ -90,13 +109,14 @@ class Editing:
             CommandError: `change` is not a number.
             Refused: the journal has no such change, or nothing can be staged.
             AdminError: the cluster did not answer.
+            Cancelled: the operator cancelled a prompt.
         """
         from console.language.errors import CommandError
         from console.session.journal_changes import stage_revert
 
         if not change.isascii() or not change.isdigit():
             raise CommandError("CHANGE must be the number of a change", ":history shows them", span)
-        report = await stage_revert(self._session, int(change))
+        report = await stage_revert(self._session, int(change), self.ask_secret)
         text, meaning = staged_text(report.staging)
         if not report.staging.added:
             meaning = "failed"

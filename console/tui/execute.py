@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from console.answers.queries import answer
@@ -36,6 +36,7 @@ from console.present.failures import failure_text
 from console.present.text import Line
 from console.session.reading import read_needs
 from console.tui import keymap
+from console.tui.editing import Cancelled, Editing
 from console.tui.keep_record import keep_record
 from console.tui.places import analysis_of, pane_named, records_in, view_place
 from console.tui.plan_script import RUNBOOK, runbook_lines
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 
     from console.contexts import Context
     from console.tui.applying import Applying
-    from console.tui.editing import Editing
     from console.tui.navigator import Navigator
     from console.tui.operating import Operating
     from console.tui.theme_choice import ThemeChoice
@@ -55,10 +55,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _PANE_OF = {"configs": keymap.ENTITIES}
-
-
-class Cancelled(Exception):
-    """The operator cancelled a prompt for a secret."""
 
 
 class Executor:
@@ -75,19 +71,17 @@ class Executor:
         themes: ThemeChoice,
         *,
         go_to_time: Callable[[str], None],
-        ask_secret: Callable[[str], Awaitable[Secret | None]],
     ) -> None:
         """Create it.
 
         Args:
             app: shows texts on a screen above the panes.
             go_to_time: shows another time of a record.
-            ask_secret: prompts for a secret without echo; returns None if the operator cancels.
         """
         self._app, self._cluster, self._session = app, cluster, cluster.session
         self._navigator, self._editing = navigator, editing
         self._applying, self._operating, self._themes = applying, operating, themes
-        self._message, self._go_to_time, self._ask = editing.message, go_to_time, ask_secret
+        self._message, self._go_to_time = editing.message, go_to_time
         self._left_out: list[str] = []
 
     async def run(self, statements: Sequence[language_statements.Statement]) -> LanguageError | None:
@@ -223,10 +217,7 @@ class Executor:
         return edits
 
     async def _ask_hidden(self, slot: language_statements.SecretSlot) -> Secret:
-        answer_ = await self._ask(slot.prompt)
-        if answer_ is None:
-            raise Cancelled
-        return answer_
+        return await self._editing.ask_secret(slot.prompt)
 
     async def _view(self, name: str, text: str) -> None:
         if name == keymap.FIND:

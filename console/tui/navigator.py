@@ -7,11 +7,9 @@ from functools import partial
 
 from textual.containers import Container
 
-from console.model import changes
+from console.model import changes, codes
 from console.model.acl import Acl
-from console.model.codes import TOPIC
 from console.model.config import ConfigResource, topic_resource
-from console.model.connect import ConnectorOffsetsTarget, ConnectorTarget, connector_resource, split_name
 from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.tui import keymap, places
@@ -102,7 +100,8 @@ class Navigator:
 
     def open_resource(self, resource: ConfigResource) -> None:
         """Show an entity inside the current pane: its configs, or the last section shown of a topic."""
-        section = self._section if resource.type == TOPIC and self.stack.place.view == keymap.TOPICS else keymap.CONFIGS
+        keeps = resource.type == codes.TOPIC and self.stack.place.view == keymap.TOPICS
+        section = self._section if keeps else keymap.CONFIGS
         self._start(places.Place(section, self.stack.place.pane, resource))
 
     def open_target(self, target: changes.Target | None) -> None:
@@ -120,8 +119,7 @@ class Navigator:
                 self._start(places.view_place(keymap.TOPIC)._replace(about=topic_resource(topic)))
             case changes.BrokerTarget():
                 self._start(places.pane_named(keymap.BROKERS))
-            case ConnectorTarget(name=name) | ConnectorOffsetsTarget(name=name):
-                about = connector_resource(*split_name(name))
+            case changes.OwnTarget(resource=ConfigResource(type=codes.CONNECTOR) as about):
                 self._start(places.view_place(keymap.CONNECTOR)._replace(about=about))
             case changes.OwnTarget(part=Part() as part):
                 self._start(places.view_place(keymap.view_of(part)))
@@ -151,7 +149,7 @@ class Navigator:
         """Show the open transactions of the topic under the cursor; without one, of all topics."""
         target = self.view.target() if self.stack.place.view != keymap.TRANSACTIONS else None
         await self.show_transactions(
-            target.name if isinstance(target, ConfigResource) and target.type == TOPIC else None
+            target.name if isinstance(target, ConfigResource) and target.type == codes.TOPIC else None
         )
 
     async def do_past(self) -> None:

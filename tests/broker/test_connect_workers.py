@@ -5,17 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings, ConnectSettings, HttpSettings
+from console.contexts.console_settings import ConsoleSettings
+from console.contexts.context import Context
 from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
+from console.session.session import Session
+from console.tui.app import Console
 from tests.support.connect_cluster import ConnectCluster, ask, throw_away_connector, until
 from tests.support.kafka_jars import KAFKA_4_3
 from tests.support.real_clusters import or_skip
+from tests.tui.console_app import Driven
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 STOP_MS = 1500
+OTHER = "c0rrect-horse-4"
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +62,62 @@ def test_its_task_fails_with_a_mode_of_its_own(workers: ConnectCluster) -> None:
     ask(workers.urls[1], "POST", "/connectors", {"name": "broken", "config": config(mode="broken")})
     until(lambda: {state for state, _ in status(workers.urls[0], "broken").values()} == {"FAILED"}, "both tasks fail")
     ask(workers.urls[0], "DELETE", "/connectors/broken")
+
+
+async def test_the_pane_shows_steers_and_edits_a_connector(workers: ConnectCluster) -> None:
+    first = workers.urls[0]
+    ask(first, "POST", "/connectors", {"name": "pane", "config": config(mode="broken")})
+    until(lambda: {state for state, _ in status(first, "pane").values()} == {"FAILED"}, "both tasks fail")
+    with AdminClient(connect_settings(workers)) as client:
+        app = Console(Session(client, Context("real", "tests", client.settings)), ConsoleSettings(refresh=0.2))
+        async with app.run_test(size=(140, 40)) as pilot:
+            it = Driven(app, pilot, client)
+            await it.press("ctrl+n", shows="main/pane")
+            await it.shows("0/2 running, 2 failed")
+            await it.press("enter", shows="itself")
+            await it.press("down", "enter", shows="ConnectException")
+            await it.press("escape", shows="itself")
+            await it.press("escape", shows="main/pane")
+            await it.press("t")
+            assert it.app.bar.line.text == "restart connector main/pane failed"
+            await it.press("enter", shows="staged")
+            await applied(it)
+            await it.press("ctrl+n", shows="main/pane")
+            await it.press("e")
+            await it.type("mode=idle")
+            await it.press("enter", shows="staged")
+            await applied(it)
+            await it.command("set connector main/pane password=?", shows="connector main/pane password")
+            await it.type(OTHER)
+            await it.press("enter", shows="staged")
+            await applied(it)
+            await it.press("ctrl+n", shows="main/pane")
+            await it.shows("2/2 running")
+            await it.press("z")
+            await it.press("enter", shows="staged")
+            await applied(it)
+            await it.press("ctrl+n", shows="main/pane")
+            await it.shows("2 paused")
+            now = ask(first, "GET", "/connectors/pane/config").body
+            assert (now["mode"], now["password"]) == ("idle", OTHER)
+            await it.press("enter", "tab", shows="password")
+            assert OTHER not in it.text
+            assert "hunter2" not in it.text
+    ask(first, "DELETE", "/connectors/pane")
+
+
+def connect_settings(workers: ConnectCluster) -> ConnectionSettings:
+    """The brokers, and the workers as the Connect cluster ``main``."""
+    host, _, port = workers.bootstrap.rpartition(":")
+    urls = (urlsplit(each) for each in workers.urls)
+    each_worker = tuple(HttpSettings(each.hostname or "", each.port or 0) for each in urls)
+    return ConnectionSettings(((host, int(port)),), connect=(ConnectSettings("main", each_worker),))
+
+
+async def applied(it: Driven) -> None:
+    """Apply the plan of a console."""
+    await it.command("apply")
+    await it.press("y", shows="applied")
 
 
 def test_tasks_spread_over_both_workers_and_stop_slowly(workers: ConnectCluster) -> None:

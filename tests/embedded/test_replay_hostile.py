@@ -14,10 +14,11 @@ from console.cli import main as cli
 from console.embedded.brokers import run_in_thread
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
-from console.flight.anonymous import Anonymous, Pseudonyms
+from console.flight.anonymous import Anonymous
 from console.flight.answer import HANDSHAKE, Answer, Header
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
+from console.flight.pseudonyms import Pseudonyms
 from console.session.replay import Replay
 from console.session.replay_diagnosis import ReplayDiagnosis
 from tests.support.recorded_polls import watched

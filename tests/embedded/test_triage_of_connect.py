@@ -20,11 +20,12 @@ from console.contexts.context import parse_bootstrap
 from console.contexts.own_file import CONFIG
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.spec import ClusterSpec, ConnectSpec
-from console.flight.anonymous import Anonymous, Pseudonyms
+from console.flight.anonymous import Anonymous
 from console.flight.answer import CONNECT, Header
 from console.flight.connect_answer import read
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
+from console.flight.pseudonyms import Pseudonyms
 from console.model.config import ConfigResource, ConfigSet, text_in
 from console.model.connect import connector_resource
 from console.model.parts import Part

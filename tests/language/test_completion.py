@@ -50,7 +50,7 @@ def put(text, chosen, snapshot=SNAPSHOT):
         ("describe topic ORD|", ["orders", "orders-dlq"]),
         ("describe group b|", ["billing"]),
         ("describe broker |", ["<default>", "1", "2", "3"]),
-        ("describe logger |", ["1", "2", "3"]),
+        ("describe logger |", ["connect", "1", "2", "3"]),
         ("describe user a|", ["alice", "<default>"]),
         ("describe user alice co|", ["consumer_byte_rate", "controller_mutation_rate"]),
         ("describe user alice client |", ["<default>", "'<default>'", "'check out'"]),

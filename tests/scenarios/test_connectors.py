@@ -24,6 +24,7 @@ from console.cli.mcp.queries import Queries
 from console.contexts.configured import Given
 from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.connect.definitions import RELEASES_OF_CONNECT
 from console.embedded.spec import ClusterSpec, ConnectSpec
 from console.session.session import Session
 from console.shell.line import Line
@@ -400,6 +401,25 @@ async def test_the_shell_asks_for_a_secret_and_keeps_none(world: World) -> None:
     assert world.server.configs["orders"]["batch.size"] == "9"
 
 
+async def test_a_revert_of_a_secret_asks_for_the_former_one(world: World) -> None:
+    context = world.context
+    with AdminClient(context.settings) as client, create_pipe_input() as keys:
+        shell = Shell(
+            context,
+            lambda chosen: Session(client, chosen, "shell"),
+            Given([context]),
+            lambda completer, toolbar: Line(completer, toolbar, input=keys, output=DummyOutput()),
+        )
+        change = ("set connector main/orders door=?", OTHER, "apply --yes")
+        for line in (*change, "revert 1", "", "revert 1", SECRET, "apply --yes", "q"):
+            keys.send_text(f"{line}\r")
+        await shell.run()
+    said = "".join(world.capsys.readouterr())
+    world.heard.append(said)
+    assert "the former value is sensitive and nowhere kept" in said
+    assert world.server.configs["orders"] == {**SINK, "name": "orders"}
+
+
 async def test_a_revert_asks_for_what_no_one_keeps(world: World) -> None:
     context = world.context
     with AdminClient(context.settings) as client, create_pipe_input() as keys:
@@ -430,6 +450,99 @@ def test_a_worker_that_masks_is_sent_no_mask(world: World) -> None:
         assert world.server.changes() == []
 
 
+# -- loggers -----------------------------------------------------------------------------------------------------------
+
+LOGGERS = """
+set logger connect main org.apache.kafka.connect=WARN
+apply --yes
+set logger connect main org.apache.kafka.connect.runtime.WorkerSinkTask=DEBUG
+apply --yes
+revert 2
+apply --yes
+show logger connect main
+"""
+CLASS_LOGGER, PACKAGE_LOGGER = "org.apache.kafka.connect.runtime.WorkerSinkTask", "org.apache.kafka.connect"
+
+
+def _context_with(home: Path, bootstrap: str, *urls: str) -> None:
+    folder = home / ".config" / "kac"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.toml").write_text(
+        f'[contexts.w]\n"bootstrap.servers" = "{bootstrap}"\n\n[contexts.w.connect.main]\nurl = {json.dumps(urls)}\n'
+    )
+
+
+def _levels(url: str) -> dict[str, str]:
+    return {name: each["level"] for name, each in ask(url, "GET", "/admin/loggers").body.items()}
+
+
+def _walked_loggers(bootstrap: str, urls: tuple[str, ...], home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Set loggers at all workers, and take the second change back: to the level of the logger above it."""
+    _context_with(home, bootstrap, *urls)
+    code, told = cli.run(["run", "--context", "w", "-e", LOGGERS]), capsys.readouterr()
+    assert code == 0, told
+    assert any("set     WARN (logger connect)  DEBUG" in line for line in told.out.splitlines()), told.out
+    for url in urls:
+        levels = _levels(url)
+        assert (levels[PACKAGE_LOGGER], levels[CLASS_LOGGER]) == ("WARN", "WARN")
+    script = f"set logger connect main {PACKAGE_LOGGER}=INFO; plan; apply --yes"
+    code, told = cli.run(["run", "--context", "w", "-e", script]), capsys.readouterr()
+    assert code == 0, told
+    lost = f"it also sets the loggers below it, and a revert does not give these back: {PACKAGE_LOGGER}."
+    assert lost in told.out, f"{told.out}\n{told.err}"
+    assert {_levels(url)[CLASS_LOGGER] for url in urls} == {"INFO"}
+
+
+@pytest.mark.parametrize("release", ["4.3", "3.7", "each worker by itself"])
+def test_loggers_on_embedded_workers(
+    release: str, own_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if release not in RELEASES_OF_CONNECT:  # as with workers before Kafka 3.7, which are not embedded
+        monkeypatch.setattr("console.admin.connect.CLUSTER_LOGGERS_SINCE", (99, 0))
+        release = "3.7"
+    with run_in_thread(ClusterSpec(brokers=1, connect=ConnectSpec(workers=2, release=release))) as running:
+        _walked_loggers(running.bootstrap, tuple(running.connect_urls), own_home, capsys)
+
+
+def test_loggers_that_can_not_be_set(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with run_in_thread(ClusterSpec(brokers=1, connect=ConnectSpec(workers=2))) as running:
+        first, second = running.connect_urls
+        _context_with(own_home, running.bootstrap, first, second)
+        for script, why in (
+            ("set logger connect other a.b=DEBUG", "the context has no Connect cluster other: it has main"),
+            ("set logger connect main a.b=LOUD", "unknown log level 'LOUD'"),
+            ("unset logger connect main root", "Connect takes no logger's level away"),
+            ("append logger connect main root=DEBUG", "needs a list, not a log level"),
+        ):
+            cli.run(["run", "--context", "w", "-e", script])
+            told = capsys.readouterr()
+            assert why in told.out + told.err, (script, told)
+        # Another client sets it at one worker alone: that is shown, and not guessed to be the former level of both.
+        ask(first, "PUT", "/admin/loggers/a.b", {"level": "TRACE"})
+        script = "set logger connect main a.b=DEBUG; apply --yes; revert 1"
+        assert cli.run(["run", "--context", "w", "-e", script]) == 1
+        told = capsys.readouterr()
+        reason = (told.out + told.err).partition("the workers had different levels: ")[2]
+        at_first, at_second = (url.rpartition("/")[2] for url in (first, second))
+        assert f"TRACE at {at_first}" in reason
+        assert f"inherited at {at_second}" in reason
+        assert {_levels(url)["a.b"] for url in (first, second)} == {"DEBUG"}
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+@pytest.mark.takes(60)
+@pytest.mark.parametrize(
+    "version", [pytest.param(each, marks=pytest.mark.long) for each in ("4.3.0", "3.9.1", "3.6.2")]
+)
+def test_loggers_on_real_workers(version: str, own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with run_in_thread(ClusterSpec(brokers=1)) as brokers:
+        with or_skip():
+            made = ConnectCluster(version, brokers.bootstrap, workers=2)
+        with made as workers:
+            _walked_loggers(workers.bootstrap, tuple(workers.urls), own_home, capsys)
+
+
 # -- on embedded and on real workers -----------------------------------------------------------------------------------
 
 WALK = """
@@ -456,11 +569,7 @@ apply --yes
 
 def _walked(bootstrap: str, url: str, home: Path, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Change a connector in all ways, and leave it as it was."""
-    folder = home / ".config" / "kac"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.toml").write_text(
-        f'[contexts.w]\n"bootstrap.servers" = "{bootstrap}"\n\n[contexts.w.connect.main]\nurl = ["{url}"]\n'
-    )
+    _context_with(home, bootstrap, url)
     offsets = json.dumps([{"partition": {"kafka_topic": "t", "kafka_partition": 0}, "offset": {"kafka_offset": 0}}])
     script = WALK.format(more=f"file={file}", offsets=offsets)
     topic = "create topic t partitions=1 replication=1; apply --yes"

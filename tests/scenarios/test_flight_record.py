@@ -24,11 +24,12 @@ from console.contexts import Context
 from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
-from console.flight.anonymous import Anonymous, Pseudonyms
+from console.flight.anonymous import Anonymous
 from console.flight.answer import CONNECTED, HANDSHAKE, Answer, Header, RecordError
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
 from console.flight.kafka_words import VALUES
+from console.flight.pseudonyms import Pseudonyms
 from console.flight.tap import RECORDED, Tap
 from console.model import changes
 from console.model.codes import DELETE, SET, ScramMechanism

@@ -15,9 +15,10 @@ from console.cli import main as cli
 from console.embedded.brokers import run_in_thread
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
-from console.flight.anonymous import Anonymous, Pseudonyms
+from console.flight.anonymous import Anonymous
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
+from console.flight.pseudonyms import Pseudonyms
 from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, NewTopic
 from console.model.codes import SET
 from console.model.config import topic_resource

@@ -27,10 +27,11 @@ from console.embedded.record_batch import read_batch
 from console.embedded.replicas import new_topic, striped
 from console.embedded.scenarios.seed import batch_of
 from console.embedded.spec import ClusterSpec
-from console.flight.anonymous import Anonymous, Pseudonyms
+from console.flight.anonymous import Anonymous
 from console.flight.answer import HANDSHAKE
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
+from console.flight.pseudonyms import Pseudonyms
 from console.model import changes, codes
 from console.model.config import ConfigResource
 from console.model.parts import Part

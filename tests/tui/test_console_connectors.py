@@ -16,9 +16,11 @@ from console.model.connect import ConnectorTarget
 from console.session.session import Session
 from console.tui.app import Console
 from tests.support import worlds
+from tests.support.connect_cluster import ask
 from tests.support.running_connectors import FAILED, SECRET, SPEC, connect_settings, with_connectors
 from tests.tui.console_app import Driven
 
+OTHER = "another-sesame-0815"
 SIZES = [(80, 24), (140, 40)]
 running = worlds.cluster(SPEC, after=with_connectors, scope="module")
 
@@ -153,6 +155,46 @@ async def test_an_edit_of_a_connector_leads_to_its_tasks(running: ThreadedCluste
         await it.press("ctrl+n", shows="main/archive")
         it.app.navigator.open_target(ConnectorTarget("main/broken"))
         await it.shows("itself")
+
+
+async def test_a_revert_asks_for_the_secret_that_no_one_keeps() -> None:
+    from console.embedded.brokers import run_in_thread
+
+    with run_in_thread(SPEC) as cluster:
+        with_connectors(cluster)
+        url = cluster.connect_urls[0]
+        async with opened(with_connect(cluster)) as it:
+            await it.press("ctrl+n", shows="main/archive")
+            await it.command("delete connector main/archive; apply")
+            await it.shows("Type main/archive")
+            await it.type("main/archive")
+            await it.press("enter", shows="applied")
+            await it.press("escape")
+            await it.command("revert 1", shows="connector main/archive db.password")
+            await it.press("escape", shows="nothing was staged")
+            assert not it.app.session.plan
+            await it.command("revert 1", shows="connector main/archive db.password")
+            await it.type(OTHER)
+            assert OTHER not in it.text
+            await it.press("enter", shows="staged")
+            assert OTHER not in it.text
+            await it.command("apply")
+            await it.press("y", shows="applied")
+            assert ask(url, "GET", "/connectors/archive/config").body["db.password"] == OTHER
+            # Of an edit whose former value is secret also.
+            await it.command("set connector main/archive db.password=?", shows="db.password")
+            await it.type(SECRET)
+            await it.press("enter", shows="staged")
+            await it.command("apply")
+            await it.press("y", shows="applied")
+            await it.command("revert 3", shows="connector main/archive db.password")
+            await it.type(OTHER)
+            await it.press("enter", shows="staged")
+            await it.command("apply")
+            await it.press("y", shows="applied")
+            assert ask(url, "GET", "/connectors/archive/config").body["db.password"] == OTHER
+            assert OTHER not in it.text
+            assert SECRET not in it.text
 
 
 async def test_a_read_only_context_begins_no_command(running: ThreadedCluster) -> None:

@@ -35,6 +35,12 @@ def test_parts_of_the_snapshot_have_their_names_in_the_table_alone(product: list
     assert house.part_literals(product, {*Part}) == []
 
 
+@pytest.mark.parametrize("noun", house.NOUNS)
+def test_few_files_know_a_noun_beside_its_own(product: list[house.Module], noun: str) -> None:
+    _, others = house.naming(product, *house.NOUNS[noun])
+    assert len(others) <= house.MOST_NAMING, "\n".join(others)
+
+
 METHODS = "".join(f"    def m{number}(self) -> None: ...\n" for number in range(house.MANY_METHODS))
 
 

@@ -72,7 +72,7 @@ def test_every_module_with_expressions_is_measured() -> None:
     assert len(_of_modules()) > 40
     unknown = {each.place.partition(":")[0] for each in expressions.expressions()[1]}
     assert set(_of_modules()) | unknown == set(_MODULES)
-    for name in ("console.sensitive", "console.model.certificates", "console.flight.anonymous"):
+    for name in ("console.sensitive", "console.model.certificates", "console.flight.pseudonyms"):
         assert name in _of_modules()
 
 

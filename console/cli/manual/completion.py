@@ -176,8 +176,8 @@ async def _in_time(read: Awaitable[Iterable[str]]) -> Iterable[str]:
 async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterable[str]:
     from console.model.codes import GROUP
     from console.model.config import topic_resource
-    from console.model.connect import full_name
     from console.model.quota import CLIENT_ID, IP, USER
+    from console.present.connectors import connector_resources
 
     match kind:
         case EntityType(number=int(number)):
@@ -203,8 +203,7 @@ async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterab
             return [name for name in found if name]
         case Kind.CONNECTOR:
             await session.read_whole(Part.CONNECT)
-            clusters = session.snapshot.connect.values()
-            return [full_name(each.name, connector) for each in clusters for connector in each.connectors]
+            return [each.name for each in connector_resources(session.snapshot)]
         case Kind.PRINCIPAL:
             await session.read_acls()
             return [acl.principal for acl in session.snapshot.acls]

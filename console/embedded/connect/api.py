@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from console.embedded.connect import groups, offsets, validation
 from console.embedded.connect import state as states
 from console.embedded.connect.http_server import Asked, Reply, plain_error
-from console.embedded.connect.refusals import Refused
-from console.embedded.connect.state import Connector, ConnectState
+from console.embedded.connect.state import Connector, ConnectState, Refused
 from console.embedded.connect.workers import ROOT_LOGGER, Level, Workers
 
 _PATCHES = (3, 8)

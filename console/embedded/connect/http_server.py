@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from console.embedded.connect.refusals import Refused
+from console.embedded.connect.state import Refused
+from console.embedded.sockets import Sockets
 from console.embedded.spec import LOOPBACK
 from console.model.foreign_json import json_of
 from console.model.numbers import is_natural, json_text
@@ -62,8 +63,11 @@ def plain_error(status: int) -> Refused:
     return Refused(status, f"HTTP {status} {_REASONS[status]}")
 
 
-class HttpServer:
+class HttpServer(Sockets):
     """A listening socket on loopback. port: 0 for a free one, until it has started."""
+
+    most = MOST_CONNECTIONS
+    longest_line = LONGEST_HEAD
 
     def __init__(self, answer: Callable[[Asked], Reply], port: int) -> None:
         """Create a server that does not listen yet.
@@ -71,36 +75,10 @@ class HttpServer:
         Args:
             answer: returns the response to a request, or raises Refused.
         """
-        self.port = port
+        super().__init__(LOOPBACK, port)
         self._answer = answer
-        self._server: asyncio.Server | None = None
-        self._open: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
-    async def start(self) -> None:
-        """Listen. Later starts use the same port again. Raises OSError if the port is in use."""
-        self._server = await asyncio.start_server(self._accepted, LOOPBACK, self.port, limit=LONGEST_HEAD)
-        self.port = self._server.sockets[0].getsockname()[1]
-
-    async def stop(self) -> None:
-        """Stop listening, and close every connection."""
-        if self._server is not None:
-            self._server.close()
-            self._server = None
-        tasks = list(self._open)
-        for task in tasks:
-            self._open[task].transport.abort()
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._open) >= MOST_CONNECTIONS:
-            writer.transport.abort()
-            return
-        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
-        self._open[task] = writer
-        task.add_done_callback(lambda ended: self._open.pop(ended, None))
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of a connection, one at a time, until it ends."""
         try:
             while True:

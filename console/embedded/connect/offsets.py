@@ -8,8 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from console.embedded.connect.groups import group_of
-from console.embedded.connect.refusals import Refused
-from console.embedded.connect.state import STOPPED, Connector
+from console.embedded.connect.state import STOPPED, Connector, Refused
 from console.embedded.context import Cluster
 from console.embedded.groups import Committed, Group
 

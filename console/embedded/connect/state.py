@@ -8,11 +8,18 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from console.embedded.connect.refusals import Refused
-
 STARTED, PAUSED, STOPPED = "STARTED", "PAUSED", "STOPPED"
 """Target states. A connector that is started runs."""
 RUNNING, FAILED, UNASSIGNED, RESTARTING = "RUNNING", "FAILED", "UNASSIGNED", "RESTARTING"
+
+
+class Refused(Exception):
+    """A request that a worker refuses. status: of HTTP, which is also the error code. text: the message."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
 
 
 class Task(Struct, frozen=True):

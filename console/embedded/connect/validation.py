@@ -15,7 +15,7 @@ import msgspec
 from console.embedded import config_definitions
 from console.embedded.config_definitions import CLASS, LIST, PASSWORD, ConfigDefinition, ConfigValue
 from console.embedded.connect.definitions import ConnectRelease, Key, Plugin
-from console.embedded.connect.refusals import Refused
+from console.embedded.connect.state import Refused
 from console.embedded.java import hash_order
 from console.model.codes import ConfigType
 

@@ -1,4 +1,4 @@
-"""Strimzi's KafkaTopic and KafkaUser, read and written; its KafkaConnector, read.
+"""Strimzi's KafkaTopic, KafkaUser and KafkaConnector, read and written.
 
 Sources for fields and the operators' treatment of them: Strimzi's CustomResourceDefinitions (043-Crd-kafkatopic.yaml,
 044-Crd-kafkauser.yaml, 047-Crd-kafkaconnector.yaml, v1beta2 and v1), its topic operator's BatchingTopicController, and
@@ -21,11 +21,11 @@ from console.files import foreign_form
 from console.files.read import DescribedCluster, Read
 from console.files.wanted import Value, Wanted, WantedConnector, WantedTopic, owned_lines
 from console.files.writing import key_text, number_text, quoted
+from console.model import connect
 from console.model.acl import CLUSTER_NAME, LITERAL, PREFIXED, Acl
 from console.model.changes import Target
-from console.model.config import topic_resource
-from console.model.connect import CLASS, PAUSED, RUNNING, STOPPED, connector_resource
-from console.model.numbers import has_number_form
+from console.model.config import ConfigResource, topic_resource
+from console.model.numbers import has_number_form, is_natural
 from console.model.quota import USER, QuotaEntity
 from console.model.yaml_places import Document, FileProblem, Node
 from console.plan.values import parse_quota
@@ -146,7 +146,7 @@ def _resource(node: Node, of: Mapping[str, Node], read: Read, problems: list[Fil
         read.notes.append(node.problem(f"{kind} {name} is left out", why))
         if kind == _CONNECTOR_KIND:
             runs_in = foreign_form.shown(labels[CLUSTER_LABEL]) if CLUSTER_LABEL in labels else ""
-            part.alone.add(connector_resource(runs_in, name))
+            part.alone.add(connect.connector_resource(runs_in, name))
         else:
             part.alone.update(_of_topic(name, spec) if kind == _TOPIC else _of_user(name))
         return
@@ -245,7 +245,7 @@ def _user(name: str, node: Node, spec: Node | None, part: Read, read: Read, prob
         _limits(found["quotas"], user, part, problems)
 
 
-_STATES = {"running": RUNNING, "paused": PAUSED, "stopped": STOPPED}
+_STATES = {"running": connect.RUNNING, "paused": connect.PAUSED, "stopped": connect.STOPPED}
 
 
 def _connector(name: str, node: Node, spec: Node | None, _part: Read, read: Read, problems: list[FileProblem]) -> None:
@@ -260,11 +260,11 @@ def _connector(name: str, node: Node, spec: Node | None, _part: Read, read: Read
     if "class" not in found:
         spec.fail("class is missing", "add it")
     source = node.document.source
-    resource = connector_resource(foreign_form.shown(labels[CLUSTER_LABEL]), name)
+    resource = connect.connector_resource(foreign_form.shown(labels[CLUSTER_LABEL]), name)
     problems += read.begin(resource, f"connector {resource.name}", source, node.document.line(node.path))
-    values = {CLASS: found["class"], **({_MAX_TASKS: found["tasksMax"]} if "tasksMax" in found else {})}
+    values = {connect.CLASS: found["class"], **({_MAX_TASKS: found["tasksMax"]} if "tasksMax" in found else {})}
     for key, each in (foreign_form.tried(problems, foreign_form.given, found.get("config")) or {}).items():
-        if key in (CLASS, _MAX_TASKS):
+        if key in (connect.CLASS, _MAX_TASKS):
             problems.append(each.problem(f"Strimzi takes no {key} in config", "write class and tasksMax next to it"))
         values[key] = each
     texts = {key: foreign_form.tried(problems, foreign_form.config_value, each) for key, each in values.items()}
@@ -277,7 +277,7 @@ def _wanted_state(spec: Mapping[str, Node]) -> str | None:
     if "state" in spec:
         return _STATES[spec["state"].choice(_STATES)]
     if "pause" in spec:  # before Strimzi 0.38
-        return PAUSED if spec["pause"].boolean() else RUNNING
+        return connect.PAUSED if spec["pause"].boolean() else connect.RUNNING
     return None
 
 
@@ -369,8 +369,8 @@ _NOTHING = ["---", "apiVersion: v1", "kind: List", "items: []"]
 class Written(Struct, frozen=True):
     """Strimzi's resources, as written.
 
-    text: the YAML, a document for each topic and user. left_out: parts that Strimzi's resources can't represent, a line
-    each. to_do: tasks before the user operator may get them, a line each.
+    text: the YAML, a document for each topic, user and connector. left_out: parts that Strimzi's resources can't
+    represent, a line each. to_do: tasks before the user operator may get them, a line each.
     """
 
     text: str
@@ -391,7 +391,8 @@ def strimzi_text(
 
     Args:
         title: a comment on the first line.
-        label: the value of the label `CLUSTER_LABEL`; None for no label.
+        label: the value of the label `CLUSTER_LABEL` of topics and users; None for no label. That of a connector is its
+            Connect cluster.
         unread: parts that were not read completely; comments name them.
         by_password: users with a SCRAM-SHA-512 credential; None if unknown.
     """
@@ -401,12 +402,10 @@ def strimzi_text(
     users = list(_users(wanted, label, by_password or (), left_out, to_do))
     if users and by_password is None:
         to_do.append("who has a password is not known: one without authentication in its KafkaUser loses it")
-    documents = topics + users or [_NOTHING]
+    documents = topics + users + list(_connectors(wanted.connectors, left_out)) or [_NOTHING]
     if wanted.configs:
         kinds = sorted({resource.type.entity.spoken for resource in wanted.configs})
         left_out.append(f"configs of {', '.join(kinds)}: Strimzi has no resource for them")
-    if wanted.connectors:
-        left_out.append("connectors: kac writes no KafkaConnector")
     unknown = (f"unknown {part}: they could not be read" for part in unread)
     said = (title, *unknown, *(f"left out: {each}" for each in left_out), *to_do)
     lines = [f"# {clean(line)}" for line in said]
@@ -483,6 +482,43 @@ def _users(
         elif name in by_password:
             to_do.append(f"user {name} loses its password: {user} logs in by a certificate")
         yield _user_document(name, login, rules.get(user, []), limits.get(user, {}), label)
+
+
+def _connectors(connectors: Mapping[ConfigResource, WantedConnector], left_out: list[str]) -> Iterator[list[str]]:
+    taken: set[str] = set()
+    for resource in sorted(connectors):
+        wanted, (cluster, name) = connectors[resource], connect.split_name(resource.name)
+        if why := _why_no_connector(cluster, name, wanted, taken):
+            left_out.append(f"connector {clean(resource.name)}: {why}")
+            continue
+        taken.add(name)
+        spec = [f"  class: {quoted(str(wanted.config[connect.CLASS]))}"]
+        if _MAX_TASKS in wanted.config:
+            spec.append(f"  tasksMax: {wanted.config[_MAX_TASKS]}")
+        if wanted.state is not None:
+            spec.append(f"  state: {wanted.state.lower()}")
+        rest = sorted(
+            (key, str(value)) for key, value in wanted.config.items() if key not in (connect.CLASS, _MAX_TASKS)
+        )
+        spec += ["  config:", *(f"    {key_text(key)}: {quoted(value)}" for key, value in rest)] if rest else []
+        yield _document(_CONNECTOR_KIND, name, cluster, spec)
+
+
+def _why_no_connector(cluster: str, name: str, wanted: WantedConnector, taken: Collection[str]) -> str:
+    """Return the reason why a connector can't be written; ``""`` if it can. taken: names of those that were written."""
+    if not _is_name(name):
+        return "Kubernetes does not accept its name, and Strimzi's connectors have no other"
+    if name in taken:
+        return "another Connect cluster has one of its name: a namespace has a name once"
+    if not is_label(cluster):
+        return f"the label {CLUSTER_LABEL} can't have the name of its Connect cluster"
+    # The operator gives a connector what its resource lists: it would lose each value that is left out.
+    if odd := next((key for key, value in sorted(wanted.config.items()) if not _shows(key, value)), ""):
+        return f"{clean(odd)} is secret, or does not show itself; a reference to a config provider can be written"
+    if connect.CLASS not in wanted.config:
+        return f"it has no {connect.CLASS}"
+    tasks = str(wanted.config.get(_MAX_TASKS, 1))
+    return "" if is_natural(tasks) and 0 < int(tasks) <= _MOST_INTEGER else f"{_MAX_TASKS} is no number of tasks"
 
 
 def _certified(user: str) -> str:

@@ -164,6 +164,7 @@ VERBS = (
             "set broker 2 listener.name.external.ssl.keystore.password=@/run/secrets/keystore",
             "set user alice client <default> producer_byte_rate=10MB/s",
             "set logger 1 kafka.controller=DEBUG",
+            "set logger connect main org.apache.kafka.connect.runtime=DEBUG for 1h",
             "set topic orders retention.ms=1h for 2h",
         ),
         parse=_parse,

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from console.model import config
 from console.model.broker_keys import UpdateMode, broker_key_of, broker_synonyms, update_mode
 from console.model.changes import Target
-from console.model.codes import BROKER, CONNECTOR, DEFAULT_CONFIG, GROUP, ConfigType
-from console.model.connect import split_name
+from console.model.codes import BROKER, DEFAULT_CONFIG, GROUP, ConfigType
 from console.model.inheritance import Inheritance
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
@@ -23,12 +22,12 @@ from console.model.unordered import as_it_counts
 from console.plan import config_rules, kafka_tools, limit_risks, record_risks, risk_rules, topic_risks
 from console.plan import edits as plan_edits
 from console.plan.config_requests import config_steps
-from console.plan.connector_forecast import config_effects
 from console.plan.edit_kind import Batch, EditKind, Reversal
 from console.plan.effective_values import DiffLine, EffectiveValue, inherited_value
 from console.plan.kinds import features
 from console.plan.kinds.schemas import turns_off_checks
 from console.plan.predict_configs import predict_configs
+from console.plan.service_configs import BY_TYPE, entry_before
 from console.plan.staged import UNREAD, Described, Draft, Verdict, Was
 from console.plan.stale_throttles import unthrottled, unthrottled_needs
 from console.plan.values import appended, as_compared, canonical, own_text, parts_of, result_of, same_value, subtracted
@@ -86,9 +85,11 @@ def _reversal(edit: plan_edits.ConfigEdit, was: config.ConfigEntry | None, left:
         return Reversal((plan_edits.UnsetConfig(resource, key),), left)
     own = own_text(was, resource)
     if own is None:
-        return Reversal((), left, "the former value is sensitive and nowhere kept")
+        return Reversal((), left, "the former value is sensitive and nowhere kept", (key,))
     loss = ""
     if resource.type.entity.has_levels:
+        if own not in config_rules.LOG_LEVELS:
+            return Reversal((), left, f"the workers had different levels: {own}")
         loss = "whether the level was the logger's own is unknown: it is set"
     return Reversal((plan_edits.SetConfig(resource, key, own),), left, loss)
 
@@ -169,11 +170,11 @@ def _predict(snapshot: Snapshot, edits: Sequence[plan_edits.ConfigEdit]) -> Snap
 def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[kafka_tools.Command]:
     """Yield kafka-configs commands: one with the values that fit a command line, one with a file, one for secrets."""
     assert isinstance(target, config.ConfigResource)
-    if target.type == CONNECTOR:
-        cluster, own = split_name(target.name)
+    if (service := BY_TYPE.get(target.type)) is not None and service.by_hand:
+        cluster, _, own = target.name.partition("/")
         keys = ", ".join(line.key for line in lines)
-        why = f"no tool of Kafka sets {keys}: PATCH /connectors/{own}/config, at a worker of Connect {cluster}"
-        yield kafka_tools.Command((), note=why)
+        by_hand = service.by_hand.format(cluster=cluster, name=own)
+        yield kafka_tools.Command((), note=f"no tool of Kafka sets {keys}: {by_hand}")
         return
     words = kafka_tools.entity_words(target.type.entity.kafka_type, target.name or None)
     beyond = [line.key for line in lines if not kafka_tools.can_name_key(line.key, added=line.verb != "unset")]
@@ -256,7 +257,7 @@ class _ConfigKind(EditKind):
 
     def current(self, edit: plan_edits.ConfigEdit, seen: Described) -> Was:
         configs = seen.snapshot.configs.get(edit.resource)
-        return UNREAD if configs is None else configs.get(edit.key)
+        return UNREAD if configs is None else entry_before(configs, edit.resource, edit.key)
 
     def moved(
         self, edit: plan_edits.ConfigEdit, was: config.ConfigEntry | None, now: config.ConfigEntry | None
@@ -295,8 +296,12 @@ class _ConfigKind(EditKind):
         inheriting = (
             topic_risks.inheriting(edit.resource, edit.key, seen.snapshot) if edit.resource.type == BROKER else ()
         )
-        of_connector = config_effects(edit, seen) if edit.resource.type == CONNECTOR else ()
-        return (*_kept_for_ever(edit, seen), *inheriting, *of_connector)
+        service = BY_TYPE.get(edit.resource.type)
+        of_service = service.effects(edit, seen) if service is not None else ()
+        return (*_kept_for_ever(edit, seen), *inheriting, *of_service)
+
+    def with_secrets(self, edit: plan_edits.ConfigEdit, secrets: Mapping[str, Secret]) -> tuple[plan_edits.Edit, str]:
+        return plan_edits.SetConfig(edit.resource, edit.key, secrets[edit.key]), ""
 
     def takes_away(self, edit: plan_edits.ConfigEdit) -> bool:
         """Return whether an edit without a reversal loses a value: a logger's level can be set back."""

@@ -53,10 +53,6 @@ class StandingOffsets(Struct, frozen=True):
     offsets: tuple[connect.ConnectorOffset, ...]
 
 
-def _wanted_state(found: connect.Connector) -> str:
-    return found.state if found.state in (connect.PAUSED, connect.STOPPED) else connect.RUNNING
-
-
 def _own_config(configs: ConfigSet | None, resource: ConfigResource) -> dict[str, str | None]:
     entries = configs.overrides(resource) if configs is not None else ()
     return {entry.name: entry.value for entry in entries if entry.name != rules.NAME}
@@ -70,7 +66,7 @@ def _standing(name: str, seen: plan_staged.Described) -> plan_staged.Was:
     if found is None:
         return None
     resource = connect.connector_resource(*connect.split_name(name))
-    return Standing(_wanted_state(found), _own_config(seen.snapshot.configs.get(resource), resource))
+    return Standing(found.wanted_state, _own_config(seen.snapshot.configs.get(resource), resource))
 
 
 def _class_of(config: Mapping[str, MaybeSecret]) -> str:
@@ -241,7 +237,7 @@ class _CreateConnectorKind(_ConnectorKind):
     def judge(self, edit: plan_edits.CreateConnector, draft: plan_staged.Draft) -> plan_staged.Verdict:
         name = edit.name
         rules.check_cluster(name, draft)
-        if isinstance(draft.connector_edit(name), plan_edits.DeleteConnector):
+        if isinstance(rules.planned(name, draft), plan_edits.DeleteConnector):
             raise plan_staged.Refused(f"the plan deletes connector {name}", "Apply the deletion first, then create it.")
         if connect.connector_in(draft.snapshot.connect, name) is not None:
             raise plan_staged.Refused(f"connector {name} exists already", "Set its keys, or choose another name.")
@@ -296,8 +292,10 @@ class _CreateConnectorKind(_ConnectorKind):
         left = Standing(edit.state or connect.RUNNING, config)
         return Reversal((plan_edits.DeleteConnector(edit.name),), left, loss)
 
-    def with_secrets(self, edit: plan_edits.CreateConnector, secrets: Mapping[str, Secret]) -> plan_edits.Edit:
-        return replace(edit, config={**edit.config, **secrets})
+    def with_secrets(
+        self, edit: plan_edits.CreateConnector, secrets: Mapping[str, Secret]
+    ) -> tuple[plan_edits.Edit, str]:
+        return replace(edit, config={**edit.config, **secrets}), "it comes back stopped"
 
     def takes_away(self, _edit: plan_edits.CreateConnector) -> bool:
         return False
@@ -323,7 +321,7 @@ class _DeleteConnectorKind(Removal, _ConnectorKind):
 
     def judge(self, edit: plan_edits.DeleteConnector, draft: plan_staged.Draft) -> plan_staged.Verdict:
         rules.check_cluster(edit.name, draft)
-        if isinstance(draft.connector_edit(edit.name), plan_edits.CreateConnector):
+        if isinstance(rules.planned(edit.name, draft), plan_edits.CreateConnector):
             raise plan_staged.Refused(f"the plan creates connector {edit.name}", "Discard the creation instead.")
         keys = draft.config_keys(connect.connector_resource(*connect.split_name(edit.name)))
         # An edit of a connector and its deletion in the same plan are probably a mix-up of two names.
@@ -374,7 +372,7 @@ class _SteeringKind(_ConnectorKind):
 
     def judge(self, edit: plan_edits.Steering, draft: plan_staged.Draft) -> plan_staged.Verdict:
         found = rules.standing(edit.name, draft)
-        if found is not None and _wanted_state(found) == _STATES[type(edit)]:
+        if found is not None and found.wanted_state == _STATES[type(edit)]:
             more = "; restart connector starts what has failed" if found.failed else ""
             return plan_staged.Dropped(edit, f"connector {edit.name} is {self.already} already{more}")
         return plan_staged.Staged(edit, self.current(edit, draft))
@@ -434,7 +432,7 @@ class _RestartKind(_ConnectorKind):
 
     def judge(self, edit: plan_edits.RestartConnector, draft: plan_staged.Draft) -> plan_staged.Verdict:
         found = rules.standing(edit.name, draft)
-        if found is not None and _wanted_state(found) != connect.RUNNING:
+        if found is not None and found.wanted_state != connect.RUNNING:
             raise plan_staged.Refused(
                 f"connector {edit.name} is {found.state.lower()}", f"Start it: resume connector {edit.name}."
             )
@@ -484,7 +482,7 @@ class _OffsetsKind(EditKind):
 
     def judge(self, edit: plan_edits.ChangeConnectorOffsets, draft: plan_staged.Draft) -> plan_staged.Verdict:
         found = rules.standing(edit.name, draft)
-        stops = isinstance(draft.connector_edit(edit.name), plan_edits.StopConnector)
+        stops = isinstance(rules.planned(edit.name, draft), plan_edits.StopConnector)
         if found is not None and found.state != connect.STOPPED and not stops:
             raise plan_staged.Refused(
                 f"connector {edit.name} is {found.state.lower()}: its offsets change only while it is stopped",
@@ -504,7 +502,7 @@ class _OffsetsKind(EditKind):
         if found is None:
             return None
         known = seen.snapshot.connector_offsets.get(edit.name)
-        return plan_staged.UNREAD if known is None else StandingOffsets(_wanted_state(found), known)
+        return plan_staged.UNREAD if known is None else StandingOffsets(found.wanted_state, known)
 
     def moved(
         self, _edit: plan_edits.ChangeConnectorOffsets, was: StandingOffsets | None, now: StandingOffsets | None

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from console.model import changes, codes
 from console.model.config import ConfigResource, topic_resource
-from console.model.connect import cause_line
 from console.model.coordinators import OFFSETS
 from console.model.inheritance import AUTO_CREATE, is_made_on_request, values_of_brokers
 from console.model.numbers import commas, first_few, long_number, plural, time_of_day
@@ -24,7 +23,7 @@ from console.triage import cause, dependencies
 from console.triage import symptoms as triage_symptoms
 from console.triage.changed_places import changed_place
 from console.triage.config_changes import HIDDEN
-from console.triage.connectors import groups_of, misses_schema, trace_of
+from console.triage.connectors import groups_of, misses_schema, reason_of, trace_of
 from console.triage.events import ADDRESS, ID, PARTITIONS, Kind, Place
 from console.triage.facts import Author, ChangeKey
 from console.triage.judged_changes import KEPT, JudgedChange, Versions
@@ -599,7 +598,7 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
     for subject in made.suffers.failed:
         name = subject.connector or ""
         which = f" task {subject.task}" if subject.task is not None else ""
-        reason = cause_line(trace_of(snapshot.connect, name, subject.task)) or "its worker gives no reason"
+        reason = reason_of(snapshot.connect, name, subject.task) or "its worker gives no reason"
         yield cause.Evidence(f"connector {name}{which} is FAILED: {reason}", "GET /connectors?expand=status")
     if (schema := _schema_of(made.parts[0])) is not None:
         yield from _why_of_schema(schema.name, snapshot)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Hashable
 
 from console.model.codes import BROKER_LOGGER, IN_RESOURCE_LISTS
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
-from console.model.connect import connector_resource
 from console.model.derived import Derived
 from console.model.name_order import in_order
 from console.model.parts import Part
 from console.present import configs
+from console.present.connectors import connector_resources
 from console.present.names import DEFAULT, resource, resource_word
 from console.present.text import Line
 from console.tui import keymap
@@ -79,7 +79,7 @@ class EntitiesView(BesideView[ConfigResource]):
             *(broker_resource(broker) for broker in brokers),
             *(ConfigResource(BROKER_LOGGER, str(broker)) for broker in brokers),
             *self._listed,
-            *(connector_resource(each.name, name) for each in known.connect.values() for name in each.connectors),
+            *connector_resources(known),
             *map(topic_resource, in_order(known.topics)),
         ]
         self._staged = frozenset(

@@ -25,6 +25,7 @@ from console.session.event_reversal import event_lines, way_back
 from console.session.lake_staging import UNKNOWN, NoEdit, Wish, edit_text, undo
 from console.triage.events import Kind
 from console.tui import keymap
+from console.tui.editing import Cancelled
 from console.tui.panes.lake_view import NO_ANSWER, LakeAnswer, LakeView
 from console.tui.reading import start
 from console.tui.tools import Tools
@@ -260,6 +261,8 @@ class HistoryView(LakeView[PastRow]):
             await self._editing.revert(str(number), None)
         except (AdminError, Refused) as error:
             self._message.say(failure_text(error.failure), "failed")
+        except Cancelled:
+            self._message.say("nothing was staged", "muted")
 
     def do_journal(self) -> None:
         """Switch between the lake's timeline and this host's journal."""

@@ -14,10 +14,11 @@ from console.files.foreign.strimzi import is_label, strimzi_text
 from console.files.read import Read, for_cluster
 from console.files.reading import take_text
 from console.files.staging import file_edits
-from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
+from console.files.wanted import HIDDEN, Value, Wanted, WantedConnector, WantedTopic
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-from console.model.config import topic_resource
+from console.model.config import ConfigResource, topic_resource
+from console.model.connect import connector_resource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from tests.files.foreign.wishes import notes, problems, wanted
@@ -339,6 +340,54 @@ def test_what_is_written_is_read_back(state: Wanted, title: str, by_password: se
     unsaid = [name for name, topic in state.topics.items() if name not in back.topics or back.topics[name] != topic]
     limits = [entity for entity, values in state.quotas.items() if values != back.quotas.get(entity, {})]
     assert bool(written.left_out) == bool(unsaid or limits or back.acls != state.acls or state.configs)
+
+
+NAMES = st.sampled_from(["orders", "jdbc.sink", "Orders", "a b", "x" * 300])
+KEYS = st.sampled_from(["topics", "tasks.max", "connector.class", "a b", "\x00"]) | st.text(min_size=1, max_size=4)
+CONNECTORS = st.dictionaries(
+    st.builds(connector_resource, st.sampled_from(["main", "other", "no label!"]), NAMES),
+    st.builds(
+        WantedConnector,
+        st.dictionaries(KEYS, st.sampled_from(["4", "0", "x.Y", "", "a: b", "${file:/run/p:k}", HIDDEN]), max_size=5),
+        st.sampled_from([None, "RUNNING", "PAUSED", "STOPPED"]),
+    ),
+    max_size=4,
+)
+
+
+@given(CONNECTORS)
+def test_connectors_that_are_written_are_read_back(connectors: Mapping[ConfigResource, WantedConnector]) -> None:
+    """Each is written as a whole, or named with the reason: the operator takes away what a resource does not list."""
+    written = strimzi_text(Wanted(connectors=connectors), "", "west")
+    back = read_back(written.text).wanted.connectors
+    assert {each: connectors[each] for each in back} == back
+    assert len(back) + len(written.left_out) == len(connectors)
+    assert not any(HIDDEN in each.config.values() for each in back.values())
+
+
+def test_a_connector_as_it_is_written() -> None:
+    config: Mapping[str, Value] = {"connector.class": "x.Sink", "tasks.max": "2", "topics": "a", "door": "${file:/r:k}"}
+    state = Wanted(connectors={connector_resource("main", "orders"): WantedConnector(config, "PAUSED")})
+    assert (
+        strimzi_text(state, "t", "west").text
+        == """\
+# t
+---
+apiVersion: kafka.strimzi.io/v1
+kind: KafkaConnector
+metadata:
+  name: orders
+  labels:
+    strimzi.io/cluster: "main"
+spec:
+  class: "x.Sink"
+  tasksMax: 2
+  state: paused
+  config:
+    door: "${file:/r:k}"
+    topics: "a"
+"""
+    )
 
 
 @given(

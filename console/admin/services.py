@@ -1,0 +1,17 @@
+"""The services next to the brokers: how the configs of each are described, and its changes sent."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from console.admin import connect, schemas
+from console.admin.delivery import Senders
+from console.admin.link import Link
+from console.model.config import ConfigListing, ConfigResource
+from console.model.entity_types import Route
+
+DESCRIBERS: Mapping[Route, Callable[[Link, Sequence[ConfigResource]], Awaitable[ConfigListing]]] = {
+    Route.CONNECT: connect.describe_configs,
+    Route.SCHEMAS: schemas.describe_schema_configs,
+}
+SENDERS: Senders = {**connect.SENDERS, **schemas.SENDERS}

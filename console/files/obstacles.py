@@ -1,0 +1,37 @@
+"""What no edit can achieve of a file, and whether a value is as a file has it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from console.language.quoting import quote_beside_equals
+from console.model.changes import Target
+from console.model.config import ConfigEntry, ConfigResource
+from console.plan.values import as_compared
+
+
+class Obstacle(NamedTuple):
+    """A part of a file that no edit can achieve.
+
+    target, key: locate its line. secret: whether it is a value that no file may have; an operator sets it by hand, and
+    the rest can be applied without it.
+    """
+
+    target: Target
+    key: str
+    message: str
+    secret: bool = False
+
+
+def is_that(entry: ConfigEntry | None, value: str) -> bool:
+    """Return whether a described value is the one of a file."""
+    if entry is None or entry.value is None:
+        return False
+    mine = as_compared(entry.name, entry.type, entry.value)
+    return mine == value or mine == as_compared(entry.name, entry.type, value)
+
+
+def secret_not_set(resource: ConfigResource, key: str) -> Obstacle:
+    """Return the obstacle of a secret value that is not set."""
+    why = f"{key} is secret and not set; set it by hand, as {quote_beside_equals(key)}=?"
+    return Obstacle(resource, key, why, secret=True)

@@ -1,0 +1,71 @@
+"""How a plan treats configs that a service next to the brokers has: Connect's workers, the schema registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from console.model import connect
+from console.model.changes import ChangeRequest, ConfigOp
+from console.model.codes import CONNECT_LOGGER, CONNECTOR, SCHEMA, ResourceType
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet
+from console.model.secret import MaybeSecret
+from console.model.subjects import AlterSchemaConfigs
+from console.plan import connector_forecast, connector_rules
+from console.plan.edits import ConfigEdit
+from console.plan.staged import Draft
+
+
+def _no_rule(_edit: ConfigEdit, _draft: Draft) -> None:
+    pass
+
+
+def _no_effects(_edit: ConfigEdit, _draft: Draft) -> tuple[str, ...]:
+    return ()
+
+
+class ServiceConfigs(NamedTuple):
+    """Configs of a type of resource that no broker has."""
+
+    request: Callable[[Mapping[ConfigResource, tuple[ConfigOp, ...]]], ChangeRequest]
+    note: str
+    """The receiver, below the request."""
+    by_hand: str = ""
+    """The request without kac, formatted with the resource's name as ``cluster`` and ``name``; ``""`` for none."""
+    is_apart: bool = False
+    """Whether each key has a request of its own."""
+    check: Callable[[ConfigEdit, Draft], None] = _no_rule
+    """Raises Refused for an edit that can't be staged."""
+    check_value: Callable[[str, MaybeSecret, ConfigEntry | None], None] | None = None
+    """Raises Refused for a value; None if the rules of brokers' keys hold."""
+    effects: Callable[[ConfigEdit, Draft], tuple[str, ...]] = _no_effects
+    entry: Callable[[ConfigSet, str], ConfigEntry | None] = ConfigSet.get
+    """Returns the entry of a key before an edit."""
+
+
+BY_TYPE: Mapping[ResourceType, ServiceConfigs] = {
+    CONNECTOR: ServiceConfigs(
+        connect.AlterConnectors,
+        "workers of Connect take these",
+        "PATCH /connectors/{name}/config, at a worker of Connect {cluster}",
+        check=connector_rules.check_config,
+        check_value=connector_rules.check_value,
+        effects=connector_forecast.config_effects,
+    ),
+    CONNECT_LOGGER: ServiceConfigs(
+        connect.AlterConnectLoggers,
+        "workers of Connect take this",
+        "PUT /admin/loggers/LOGGER?scope=cluster, at a worker of Connect {cluster}",
+        is_apart=True,
+        check=connector_rules.check_logger,
+        effects=connector_forecast.logger_effects,
+        entry=connect.logger_entry,
+    ),
+    SCHEMA: ServiceConfigs(AlterSchemaConfigs, "the schema registry takes these"),
+}
+
+
+def entry_before(configs: ConfigSet, resource: ConfigResource, key: str) -> ConfigEntry | None:
+    """Return the entry of a key before an edit. configs: of the resource."""
+    service = BY_TYPE.get(resource.type)
+    return configs.get(key) if service is None else service.entry(configs, key)
