@@ -8,20 +8,20 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from enum import Enum, auto
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from msgspec import Struct
 
 from console.admin import errors, link_errors
 from console.admin.connections import CONCURRENCY, Connections, first_to_open
-from console.admin.producer import Producing
 from console.admin.settings import Address, ConnectionSettings, show_address
 from console.model.codes import BROKER
 from console.model.identity import Node, same_cluster
 from console.wire.fields import Asked, Fields
 
 if TYPE_CHECKING:
+    from console.admin.producer import Producing
     from console.flight.answer import Shown
     from console.flight.tap import Tap
     from console.wire.aiokafka_request import AiokafkaRequest, Exchange, RawResponse
@@ -439,9 +439,15 @@ class Link:
         own = connections or Connections(settings, record, tap)
         pools = own, connections or own.beside(), connections or own.beside()
         self.turns = Turns()
-        self.producing = Producing()
         self.sender = Sender(settings, tap, pools)
         self.routes = Routes(settings, pools, self.sender, partial(self.call, *names_nodes(settings)))
+
+    @cached_property
+    def producing(self) -> Producing:
+        """Its producer, from the first record on."""
+        from console.admin.producer import Producing
+
+        return Producing()
 
     async def call(
         self,

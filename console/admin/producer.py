@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from console.model.changes import NewRecords
-from console.model.new_records import Contents
+from console.model.secret import Contents
 
 Place = tuple[str, int]
 _SEQUENCES = 2**31

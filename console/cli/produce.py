@@ -9,8 +9,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from console.cli.opening import USAGE, complain, with_session
-from console.model.new_records import MOST_BYTES, Contents, NewRecord, NotARecord, records_of_lines
+from console.model.new_records import MOST_BYTES, NewRecord, NotARecord, records_of_lines
 from console.model.numbers import natural_number, option
+from console.model.secret import Contents
 
 STDIN = "-"
 _EXAMPLES = """\

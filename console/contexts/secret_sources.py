@@ -179,7 +179,7 @@ def _of_kube(target: str, ask: bool, limit: float) -> str:
 
     from console.programs import home_folder
 
-    match = re.fullmatch(r"([a-z0-9.-]+)/([a-z0-9.-]+)/([\w.-]+)", target, re.ASCII)
+    match = re.fullmatch(r"\A([a-z0-9.-]+)/([a-z0-9.-]+)/([\w.-]+)", target, re.ASCII)
     if match is None:
         raise ValueError("a Secret of Kubernetes is ${kube:NAMESPACE/SECRET/KEY}")
     namespace, name, key = match.groups()

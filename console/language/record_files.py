@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from console.language.errors import CommandError
 from console.language.verbs.produce import Produce
-from console.model.new_records import MOST_BYTES, Contents, NotARecord, records_of_lines
+from console.model.new_records import MOST_BYTES, NotARecord, records_of_lines
+from console.model.secret import Contents
 from console.present.text import clean
 
 

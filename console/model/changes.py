@@ -15,11 +15,10 @@ from console.model.cluster import CommittedOffset
 from console.model.codes import AlterOp, ScramMechanism
 from console.model.config import ConfigResource, topic_resource
 from console.model.failure import Failure
-from console.model.new_records import Contents
 from console.model.numbers import Data, plural
 from console.model.parts import Part
 from console.model.quota import QuotaEntity
-from console.model.secret import MaybeSecret, Secret
+from console.model.secret import Contents, MaybeSecret, Secret
 
 ConfigValue = str | Secret | None
 """A value to send: None only with DELETE."""

@@ -72,28 +72,6 @@ class NewRecord(Struct, frozen=True, repr_omit_defaults=True):
         return f"NewRecord({self.size} bytes)"
 
 
-class Contents:
-    """Records whose contents no text form has: no log, journal or plan file. Only the wire calls `reveal`."""
-
-    __slots__ = ("_records",)
-
-    def __init__(self, records: Iterable[NewRecord] = ()) -> None:
-        self._records = tuple(records)
-
-    def reveal(self) -> tuple[NewRecord, ...]:
-        """Return the records."""
-        return self._records
-
-    def __repr__(self) -> str:
-        return f"Contents({len(self._records)} records)"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Contents) and other._records == self._records
-
-    def __hash__(self) -> int:
-        return hash(self._records)
-
-
 # -- JSON lines --------------------------------------------------------------------------------------------------------
 
 

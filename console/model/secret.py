@@ -1,7 +1,8 @@
-"""A value that must never be printed."""
+"""Values that must never be printed: secrets, and the contents of records."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 
@@ -35,7 +36,31 @@ class Secret:
         raise TypeError("a secret is not pickled")
 
 
+class Contents:
+    """Records whose contents no text form has: no log, journal or plan file. Only the wire calls `reveal`."""
+
+    __slots__ = ("_records",)
+
+    def __init__(self, records: Iterable[NewRecord] = ()) -> None:
+        self._records = tuple(records)
+
+    def reveal(self) -> tuple[NewRecord, ...]:
+        """Return the records."""
+        return self._records
+
+    def __repr__(self) -> str:
+        return f"Contents({len(self._records)} records)"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Contents) and other._records == self._records
+
+    def __hash__(self) -> int:
+        return hash(self._records)
+
+
 if TYPE_CHECKING:
+    from console.model.new_records import NewRecord
+
     MaybeSecret = str | Secret
 else:
 

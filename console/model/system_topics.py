@@ -163,7 +163,7 @@ _NAMED = (
     _named(r"__?confluent[-_.].+", _CONFLUENT),
     _named(r"_redpanda\..+|_redpanda_e2e_probe", _REDPANDA),
 )
-_ANY_NAMED = re.compile("|".join(f"(?:{each.pattern.pattern})" for each in _NAMED))
+_ANY_NAMED = re.compile(rf"\A(?:{'|'.join(f'(?:{each.pattern.pattern})' for each in _NAMED)})")
 """What fits one of them: of 100,000 topics few do."""
 
 

@@ -11,9 +11,8 @@ from typing import Any
 from msgspec import convert, to_builtins
 
 from console.model.codes import Code
-from console.model.new_records import Contents
 from console.model.quota import QuotaEntity
-from console.model.secret import MaybeSecret, Secret
+from console.model.secret import Contents, MaybeSecret, Secret
 from console.plan.edits import Edit, Slot
 from console.plan.staged import UNREAD, Was
 

@@ -15,9 +15,8 @@ from console.model import changes, connect
 from console.model.acl import Acl
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
-from console.model.new_records import Contents
 from console.model.quota import QuotaEntity
-from console.model.secret import MaybeSecret, Secret
+from console.model.secret import Contents, MaybeSecret, Secret
 from console.model.subjects import SchemaReference, SubjectTarget
 from console.model.tokens import NewToken, TokenTarget
 

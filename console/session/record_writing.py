@@ -15,10 +15,10 @@ from console.language.errors import CommandError
 from console.language.statements import EditStatement
 from console.language.verbs.produce import CopyRecords, Produce, WriteStatement, typed_record
 from console.model.failure import Failure
-from console.model.new_records import MOST_BYTES, MOST_RECORDS, Contents, NewRecord, of_record
+from console.model.new_records import MOST_BYTES, MOST_RECORDS, NewRecord, of_record
 from console.model.numbers import plural
 from console.model.schemas import NotDecoded, Schema
-from console.model.secret import Secret
+from console.model.secret import Contents, Secret
 from console.session.record_reading import RecordReader, filter_of, refuse_if_never, search_of
 from console.session.snapshot_reader import Refused
 

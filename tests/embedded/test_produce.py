@@ -24,9 +24,10 @@ from console.language.errors import CommandError
 from console.log_file import state_directory
 from console.model.changes import NewRecords, Outcome, ProduceRecords, Status
 from console.model.config import topic_resource
-from console.model.new_records import Contents, NewRecord
+from console.model.new_records import NewRecord
 from console.model.record_masks import mask_path
 from console.model.schemas import SchemaText
+from console.model.secret import Contents
 from console.wire.record_batches import batches, records
 from tests.support import worlds
 from tests.support.changing import applied, outcomes

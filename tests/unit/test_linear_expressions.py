@@ -112,7 +112,7 @@ _MADE: dict[str, tuple[expressions.Expression, ...]] = {
         expressions.Expression("s3", pattern, 0, frozenset({"search"}))
         for pattern in _of_calls("console/lake/s3.py", "_found")
     ),
-    _own("console.triage.connectors", "f'(?<![\\\\w.-]){re.escape(topic)}(?![\\\\w-]|\\\\.\\\\w)'"): tuple(
+    _own("console.triage.connectors", "f'(?<![\\\\w.-]){re.escape(name)}(?![\\\\w-]|\\\\.\\\\w)'"): tuple(
         expressions.Expression("connectors", rf"(?<![\w.-]){re.escape(topic)}(?![\w-]|\.\w)", 0, frozenset({"search"}))
         for topic in ("orders", "a", "a.b-c_d", "a" * 249)
     ),

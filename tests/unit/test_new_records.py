@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from console.answers.record_forms import stream_form
 from console.model import new_records
-from console.model.new_records import Contents, NewRecord, NotARecord
+from console.model.new_records import NewRecord, NotARecord
 from console.model.records import NO_TIMESTAMP, BatchFacts, Record
+from console.model.secret import Contents
 from console.plan.edit_json import edit_json, edit_of
 from console.plan.edits import WriteRecords
 

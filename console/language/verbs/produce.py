@@ -25,7 +25,7 @@ from console.model import new_records
 from console.model.config import topic_resource
 from console.model.parts import Part
 from console.model.records import Encoding, Record
-from console.model.secret import Secret
+from console.model.secret import Contents, Secret
 from console.plan.edits import Edit, WriteRecords
 
 Given = str | statements.SecretSource | None
@@ -38,7 +38,7 @@ class WriteStatement(statements.EditStatement, frozen=True):
 
     topic: statements.Name
     partition: int | None = None
-    records: new_records.Contents | None = None
+    records: Contents | None = None
     schemas: str = ""
 
     @property
@@ -254,7 +254,7 @@ def _edits(statement: WriteStatement, staging: Staging) -> Iterator[Edit]:
                 sum(each.key is None for each in batch),
                 sum(new_records.is_stray(each, count) for each in batch),
                 statement.schemas,
-                new_records.Contents(batch),
+                Contents(batch),
             )
 
 
