@@ -38,11 +38,11 @@ MOST_CODE = 75_000
 OFTEN, MANY_METHODS, LONG = 3, 25, 60
 WIDE = 6
 """Names from which on a module is imported whole: its name at each use says where a name comes from."""
-NOUNS: Mapping[str, tuple[str, frozenset[str]]] = {
-    "connectors": ("connect", frozenset({"console.model.connect", "console.admin.connect"})),
-    "schemas": ("schema", frozenset({"console.model.subjects", "console.admin.schemas"})),
+NOUNS: Mapping[str, tuple[tuple[str, ...], frozenset[str]]] = {
+    "connectors": (("connect", "mirror"), frozenset({"console.model.connect", "console.admin.connect"})),
+    "schemas": (("schema", "subjects", "avro"), frozenset({"console.model.subjects", "console.admin.schemas"})),
 }
-"""A noun -> the word in the names of its own files, and the modules that a file which knows it imports."""
+"""A noun -> words in the names of its own files, and the modules that a file which knows it imports."""
 MOST_NAMING = 10
 """Files that import a noun's modules beside its own."""
 SERIES = (Path("console/tui/panes"), Path("console/plan/kinds"))
@@ -272,11 +272,11 @@ def sections(found: Iterable[Module]) -> Mapping[str, int]:
     return {name: sum(f"{name}:\n" in text for text in texts) for name in ("Args", "Returns", "Raises")}
 
 
-def naming(found: Iterable[Module], word: str, known: frozenset[str]) -> tuple[list[str], list[str]]:
+def naming(found: Iterable[Module], words: Collection[str], known: frozenset[str]) -> tuple[list[str], list[str]]:
     """Return the files of a noun, and the others that import its modules, without those of the embedded cluster.
 
     Args:
-        word: in the names of its own files, or of their folder.
+        words: in the names of its own files, or of their folder.
         known: its modules.
     """
     own: list[str] = []
@@ -285,7 +285,7 @@ def naming(found: Iterable[Module], word: str, known: frozenset[str]) -> tuple[l
         path = module.path.as_posix()
         if path.startswith("console/embedded/"):
             continue
-        if word in path.rpartition("console/")[2]:
+        if any(word in path.rpartition("console/")[2] for word in words):
             own.append(path)
         elif known & _imported(module):
             others.append(path)
@@ -369,8 +369,8 @@ def main() -> int:
         if (each.end_lineno or each.lineno) - each.lineno >= LONG
     ]
     report(f"functions of more than {LONG} lines", count=len(long), names=long)
-    for noun, (word, known) in NOUNS.items():
-        own, naming_it = naming(product, word, known)
+    for noun, (words, known) in NOUNS.items():
+        own, naming_it = naming(product, words, known)
         report(f"files of {noun}", own=len(own), names_of_others=naming_it)
         report_ratio(f"other files that import those of {noun}", len(naming_it), MOST_NAMING)
     report("docstrings of functions with sections", **sections(product))

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from console.admin import settings as admin_settings
 from console.admin.errors import AdminError, AuthenticationFailed
-from console.admin.settings import Address, ConnectionSettings, HttpSettings, Route, Via, show_address, show_via
 from console.answers.checks import Check, Health
 from console.cli.doctor_brokers import answered_by_others, missing_apis, shared_address_checks
 from console.model.parts import Part
@@ -82,10 +82,10 @@ async def cluster_checks(context: Context) -> list[Check]:
     return found
 
 
-async def _way(via: Via) -> Check:
+async def _way(via: admin_settings.Via) -> Check:
     from console.admin.ways import way
 
-    begun, name = time.monotonic(), f"via {show_via(via)}"
+    begun, name = time.monotonic(), f"via {admin_settings.show_via(via)}"
     try:
         await asyncio.to_thread(way(via).start, ask=False)
     except AdminError as error:
@@ -93,13 +93,15 @@ async def _way(via: Via) -> Check:
     return Check(name, Health.OK, f"logged in, in {_ms(time.monotonic() - begun)}; it looks up all names")
 
 
-async def _bootstrap(address: Address, settings: ConnectionSettings, *, ask: bool) -> _Step:
+async def _bootstrap(
+    address: admin_settings.Address, settings: admin_settings.ConnectionSettings, *, ask: bool
+) -> _Step:
     """Check one bootstrap address: its name, each of its IP addresses, TLS, and the response of Kafka.
 
     Args:
         ask: whether to authenticate; False once credentials were refused, since more attempts may lock the account.
     """
-    where = show_address(address)
+    where = admin_settings.show_address(address)
     attempts = await _reach(address, settings.route)
     checks = _reached(f"name {address[0]}", f"TCP {where}", attempts, settings.asked)
     if not any(each.seconds is not None for each in attempts.tried):
@@ -136,7 +138,7 @@ class _Attempts(NamedTuple):
     by_way: bool = False
 
 
-async def _reach(address: Address, route: Route) -> _Attempts:
+async def _reach(address: admin_settings.Address, route: admin_settings.Route) -> _Attempts:
     host, port = place = route.place_of(address)
     if route.via is not None:
         return await _reach_by_way(place, route.via)
@@ -153,7 +155,7 @@ async def _reach(address: Address, route: Route) -> _Attempts:
     return _Attempts(tuple(await asyncio.gather(*(_tcp(ip, port) for ip in ips))))
 
 
-async def _reach_by_way(address: Address, via: Via) -> _Attempts:
+async def _reach_by_way(address: admin_settings.Address, via: admin_settings.Via) -> _Attempts:
     from console.admin.ways import way
 
     begun = time.monotonic()
@@ -165,8 +167,8 @@ async def _reach_by_way(address: Address, via: Via) -> _Attempts:
     except TimeoutError:
         problem = f"no answer within {STEP_SECONDS:g} s"
     except AdminError as error:
-        problem = error.failure.message.removeprefix(f"{show_address(address)}: ")
-    return _Attempts((_Try(f"by {show_via(via)}", seconds, problem),), by_way=True)
+        problem = error.failure.message.removeprefix(f"{admin_settings.show_address(address)}: ")
+    return _Attempts((_Try(f"by {admin_settings.show_via(via)}", seconds, problem),), by_way=True)
 
 
 async def _tcp(ip: str, port: int) -> _Try:
@@ -202,12 +204,12 @@ def _reached(name: str, tcp: str, attempts: _Attempts, asked: str) -> list[Check
     return checks
 
 
-async def _tls(address: Address, settings: ConnectionSettings) -> list[Check]:
+async def _tls(address: admin_settings.Address, settings: admin_settings.ConnectionSettings) -> list[Check]:
     """Check the handshake as made by the client, and the certificate of the broker, trusted or not."""
     from console.admin.link import Link
     from console.admin.tls import ssl_context
 
-    where = show_address(address)
+    where = admin_settings.show_address(address)
     try:
         context = await asyncio.to_thread(ssl_context, settings)
     except AdminError as error:
@@ -237,7 +239,7 @@ async def _tls(address: Address, settings: ConnectionSettings) -> list[Check]:
     return checks
 
 
-async def _certificate(link: Link, address: Address, asked: str) -> list[Check]:
+async def _certificate(link: Link, address: admin_settings.Address, asked: str) -> list[Check]:
     from console.admin.certificates import shown_certificates
     from console.model.certificates import Listener
 
@@ -246,7 +248,7 @@ async def _certificate(link: Link, address: Address, asked: str) -> list[Check]:
     for shown in await shown_certificates(link, [Listener(-1, *address)]):
         left = plural((shown.ends - now).days, "day")
         found = f"{shown.subject}, by {shown.issuer}, until {shown.ends:%Y-%m-%d} ({left})"
-        name = f"certificate {show_address(address)}"
+        name = f"certificate {admin_settings.show_address(address)}"
         if now < shown.begins:
             found = f"{shown.subject}, by {shown.issuer}, not before {shown.begins:%Y-%m-%d %H:%M} UTC"
             checks.append(Check(name, Health.BAD, found, "compare this host's clock, or wait"))
@@ -259,12 +261,12 @@ async def _certificate(link: Link, address: Address, asked: str) -> list[Check]:
     return checks
 
 
-async def _kafka(address: Address, settings: ConnectionSettings) -> _Step:
+async def _kafka(address: admin_settings.Address, settings: admin_settings.ConnectionSettings) -> _Step:
     """Check ApiVersions and SASL over a connection opened as the client does."""
     from console.admin.connections import Connections
     from console.model.releases import proven_release, release_of
 
-    where = show_address(address)
+    where = admin_settings.show_address(address)
     connections = Connections(settings)
     begun = time.monotonic()
     try:
@@ -315,7 +317,7 @@ async def _controllers(link: Link, cluster: ClusterInfo) -> list[Check]:
 
     silent = await link.silence(STEP_SECONDS)
     found = [
-        Check(f"controller {each.id}", Health.OK, f"answers at {show_address((each.host, each.port))}")
+        Check(f"controller {each.id}", Health.OK, f"answers at {admin_settings.show_address((each.host, each.port))}")
         if each.id not in silent
         else _failed(f"controller {each.id}", silent[each.id])
         for each in cluster.controllers
@@ -348,10 +350,10 @@ async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
     """Check whether each broker is reachable at its advertised listener, and measure the round trips."""
     gate = asyncio.Semaphore(AT_ONCE)
     brokers = [each for each in cluster.brokers if not each.fenced][:MOST_BROKERS]
-    missed: dict[Address, bool] = {}  # whether its name is unknown here
+    missed: dict[admin_settings.Address, bool] = {}  # whether its name is unknown here
 
-    async def one(broker_id: int, address: Address) -> tuple[Check | None, float | None]:
-        name = f"broker {broker_id} advertises {show_address(address)}"
+    async def one(broker_id: int, address: admin_settings.Address) -> tuple[Check | None, float | None]:
+        name = f"broker {broker_id} advertises {admin_settings.show_address(address)}"
         async with gate:
             attempts = await _reach(address, link.settings.route)
             if not any(each.seconds is not None for each in attempts.tried):
@@ -388,11 +390,14 @@ async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
     return checks
 
 
-def _map(missed: Sequence[Address], count: int, route: Route) -> Check:
+def _map(missed: Sequence[admin_settings.Address], count: int, route: admin_settings.Route) -> Check:
     """Return the check of a cluster whose first address answers and whose brokers' advertised addresses do not, with
     the lines of a map to fill in.
     """
-    lines = [f'"{show_address(each)}" = "{show_address(route.place_of(each))}"' for each in missed[:MOST_ADDRESSES]]
+    lines = [
+        f'"{admin_settings.show_address(each)}" = "{admin_settings.show_address(route.place_of(each))}"'
+        for each in missed[:MOST_ADDRESSES]
+    ]
     other = (
         "" if route.via is not None else "go by a host that reaches them (--via ssh:…, socks5:…, http:…, kube:…), or "
     )
@@ -470,7 +475,7 @@ async def _topics(link: Link, cluster: ClusterInfo, context: Context) -> Check:
     return Check("topics", Health.NOTE, unseen.message, unseen.remedy)
 
 
-async def _quotas(link: Link, settings: ConnectionSettings) -> Check:
+async def _quotas(link: Link, settings: admin_settings.ConnectionSettings) -> Check:
     """Check which quotas apply to this user and client id."""
     from console.admin.quotas import describe_quotas
     from console.model.quota import CLIENT_KEYS, effective
@@ -492,7 +497,7 @@ async def _quotas(link: Link, settings: ConnectionSettings) -> Check:
     )
 
 
-async def _registry(_link: Link, settings: HttpSettings) -> Check:
+async def _registry(_link: Link, settings: admin_settings.HttpSettings) -> Check:
     """Check whether the schema registry answers over the same way as the brokers."""
     from console.admin.schema_registry import SchemaRegistry
     from console.model.schemas import NotDecoded

@@ -9,20 +9,20 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from console.files.read import Read
-from console.files.staging import Staging, file_edits, listed, staging_of
-from console.files.subjects import WantedSubject, unjudged
+from console.files.staging import Staging, file_edits, staging_of
+from console.files.subjects import WantedSubject, registry_of_files, unjudged, with_levels
 from console.lint.rule import Found, Rule, Seen
-from console.model import subjects
 from console.model.changes import NewTopic
 from console.model.codes import BROKER
-from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym, own_source
+from console.model.config import ConfigResource
 from console.model.inheritance import Inheritance
 from console.model.numbers import long_number
 from console.model.parts import Part
-from console.model.snapshot import Snapshot, with_schemas
+from console.model.snapshot import Snapshot
 from console.plan.compile import predict
 from console.plan.edits import CreateTopic
 from console.plan.plan import EMPTY, stage
+from console.plan.staged import subject
 from console.plan.stale_throttles import owned_by_moves
 
 
@@ -51,7 +51,7 @@ def wished(read: Read, seen: Seen, rules: Iterable[Rule], *, alone: bool = False
     no_registry = Part.SCHEMAS in seen.absent and bool(read.schemas)
     if no_registry:
         seen = _with_registry(seen, read.schemas)
-    seen = _with_levels(seen, read.schemas)
+    seen = replace(seen, snapshot=with_levels(seen.snapshot, read.schemas))
     now = seen.snapshot
     wanted = file_edits(read.wanted, now, (), owned_by_moves(now))
     report = stage(EMPTY, wanted.edits, now)
@@ -61,7 +61,7 @@ def wished(read: Read, seen: Seen, rules: Iterable[Rule], *, alone: bool = False
     def counts(rule: Rule, found: Found) -> bool:
         new = not alone and (rule.name, found.subject, found.key) not in there
         # Of a broker that other tools' files describe, only the keys that stand there count.
-        return listed(found.subject) in in_files or (found.subject, found.key) in read.places or new
+        return subject(found.subject) in in_files or (found.subject, found.key) in read.places or new
 
     made = [each.edit.topic for each in report.plan.staged if isinstance(each.edit, CreateTopic)]
     after = replace(seen, snapshot=_placed(predict(now, report.plan), made), accepted=(*seen.accepted, *read.accepted))
@@ -71,28 +71,8 @@ def wished(read: Read, seen: Seen, rules: Iterable[Rule], *, alone: bool = False
 
 def _with_registry(seen: Seen, wanted: Mapping[ConfigResource, WantedSubject]) -> Seen:
     """Return the state with a registry that has the earlier versions of files alone."""
-    found: dict[str, subjects.Subject] = {}
-    texts: dict[tuple[str, int], subjects.SchemaSource] = {}
-    for resource, each in wanted.items():
-        numbered = [*enumerate(each.earlier, start=1)]
-        if numbered:
-            versions = tuple(subjects.SchemaVersion(number, kind=text.kind) for number, text in numbered)
-            found[resource.name] = subjects.Subject(resource.name, versions)
-            texts |= {(resource.name, number): text for number, text in numbered}
-    key, default = subjects.COMPATIBILITY, subjects.BACKWARD
-    source = own_source(subjects.subject_resource(""))
-    level = ConfigEntry(key, default, source, synonyms=(Synonym(key, default, source),))
-    listing = subjects.SchemaListing(found, {subjects.subject_resource(""): ConfigSet((level,))})
-    snapshot = replace(with_schemas(seen.snapshot, listing, seen.at), schema_texts=texts)
+    snapshot = registry_of_files(seen.snapshot, wanted, seen.at)
     return replace(seen, snapshot=snapshot, absent=seen.absent - {Part.SCHEMAS})
-
-
-def _with_levels(seen: Seen, wanted: Iterable[ConfigResource]) -> Seen:
-    """Return the state with configs of the subjects that do not exist yet: they inherit those of the default."""
-    configs = seen.snapshot.configs
-    default = configs.get(subjects.subject_resource(""), ConfigSet(()))
-    known = {**dict.fromkeys(wanted, default), **configs} if len(default) else configs
-    return replace(seen, snapshot=replace(seen.snapshot, configs=known))
 
 
 def _placed(snapshot: Snapshot, made: Iterable[NewTopic]) -> Snapshot:
@@ -128,5 +108,5 @@ def _default_factor(snapshot: Snapshot) -> int:
 
 def place_of(read: Read, found: Found) -> str:
     """Return the file and line of a finding's key, or of its entity; ``""`` if no file has it."""
-    source, line = read.place(listed(found.subject), found.key)
+    source, line = read.place(subject(found.subject), found.key)
     return f"{source}:{line}" if source else ""

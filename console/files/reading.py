@@ -26,7 +26,6 @@ from console.model.entity_types import in_sections
 from console.model.java_logs import is_error, without_log_lines
 from console.model.numbers import has_number_form
 from console.model.quota import QuotaEntity
-from console.model.subjects import subject_resource
 from console.plan.values import parse_quota
 from console.safe_files import read_stdin, read_text, why_unread
 
@@ -226,7 +225,7 @@ def _subject(
 ) -> Iterator[yaml_places.FileProblem]:
     place: yaml_places.Path = ("schemas", name)
     line = document.line(place)
-    resource = subject_resource("" if name == DEFAULT else name)
+    resource = ConfigResource(codes.SCHEMA, "" if name == DEFAULT else name)
     if not name or (resource.is_default and (part.schema or part.file or part.references or part.type)):
         what = "the default of all subjects has no schema" if name else "a subject has a name"
         yield yaml_places.FileProblem(document.source, line, what, "write the subject's name")

@@ -24,7 +24,6 @@ from console.model.parts import Part
 from console.model.quota import USER, QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot, settled_topics
-from console.model.subjects import MODE, SubjectTarget, subject_resource
 from console.model.system_topics import is_kafkas_own
 from console.model.yaml_places import FileProblem
 from console.plan import edits as plan_edits
@@ -105,7 +104,7 @@ def file_edits(
     for resource, connector in wanted.connectors.items():
         for each in connector_edits(resource, connector, snapshot, wanted.partial):
             (obstacles if isinstance(each, Obstacle) else edits).append(each)  # type: ignore[arg-type]
-    of_schemas, wrong = _schemas(wanted.schemas, snapshot)
+    of_schemas, wrong = files_subjects.subject_edits(wanted.schemas, snapshot, _configs)
     edits += of_schemas
     obstacles += wrong
     pruned: dict[plan_edits.Slot, Pruned] = {}
@@ -191,37 +190,6 @@ def _sent(key: str, value: str, entry: ConfigEntry | None) -> str | Secret:
     the clear.
     """
     return Secret(value) if seems_sensitive(key) or (entry is not None and entry.sensitive) else value
-
-
-def _schemas(
-    wanted: Mapping[ConfigResource, files_subjects.WantedSubject], snapshot: Snapshot
-) -> tuple[list[plan_edits.Edit], list[Obstacle]]:
-    """Return the edits of subjects, levels first, and the obstacles. A registry that failed is among what is unread."""
-    configs: list[plan_edits.Edit] = []
-    versions: list[plan_edits.Edit] = []
-    obstacles: list[Obstacle] = []
-    if Part.SCHEMAS not in snapshot.read_at:
-        failed = any(each.part == Part.SCHEMAS for each in snapshot.failures)
-        why = "the context has no schema registry: add its address, [contexts.NAME.schemas] url"
-        return [], [] if failed else [Obstacle(resource, "", why) for resource in wanted]
-    default = snapshot.configs.get(subject_resource(""))
-    has_modes = default is not None and default.get(MODE) is not None
-    for resource, each in wanted.items():
-        # A registry without modes accepts everything, as this one does.
-        values = {key: of for key, of in each.configs.items() if has_modes or (key, of) != (MODE, "READWRITE")}
-        # The default of all always has values.
-        open_keys = {resource} if resource.is_default else set()
-        for found in _configs(resource, values, snapshot, open_keys):
-            (obstacles if isinstance(found, Obstacle) else configs).append(found)  # type: ignore[arg-type]
-        edit = None if each.schema is None else files_subjects.other_version(resource.name, each.schema, snapshot)
-        if isinstance(edit, str):
-            obstacles.append(Obstacle(resource, "", edit))
-        elif edit is not None:
-            versions.append(edit)
-            if values.get(MODE, "").startswith("READONLY"):
-                why = f"in mode {values[MODE]} no new version is accepted: leave the mode out until it is registered"
-                obstacles.append(Obstacle(resource, MODE, why))
-    return [*configs, *versions], obstacles
 
 
 def _is_limit(there: float | None, value: float) -> bool:
@@ -349,7 +317,7 @@ def staging_of(read: Read, found: FileEdits, report: StageReport, snapshot: Snap
     """
     problems = [_problem(read, each.target, each.key, each.message) for each in found.obstacles if not each.secret]
     problems += [
-        _problem(read, listed(each.edit.target), each.edit.key, each.reason, each.remedy) for each in report.refused
+        _problem(read, subject(each.edit.target), each.edit.key, each.reason, each.remedy) for each in report.refused
     ]
     unread = tuple(
         f"{each.part} {each.entity}: {each.failure}".strip()
@@ -360,11 +328,6 @@ def staging_of(read: Read, found: FileEdits, report: StageReport, snapshot: Snap
     )
     secrets = tuple(_problem(read, each.target, each.key, each.message) for each in found.obstacles if each.secret)
     return Staging(report, tuple(problems), secrets, unread, found.spared, tuple(files_wanted.owned_lines(found.left)))
-
-
-def listed(target: Target) -> Target:
-    """Return the entity that files list for a target."""
-    return target.resource if isinstance(target, SubjectTarget) else subject(target)
 
 
 def _problem(read: Read, target: Target, key: str, message: str, hint: str = "") -> FileProblem:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from datetime import datetime
 from pathlib import Path, PurePath
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from console.files.obstacles import Obstacle
 from console.files.schema import SubjectPart
 from console.model import subjects
+from console.model.changes import Target
 from console.model.codes import SCHEMA
-from console.model.config import ConfigResource
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym, own_source
 from console.model.numbers import first_few
+from console.model.parts import Part
 from console.model.schemas import AVRO, kind_by_ending, kind_of
-from console.model.snapshot import Snapshot
+from console.model.snapshot import Snapshot, with_schemas
 from console.plan import edits as plan_edits
 from console.plan.schema_texts import references_of, same_schema
 from console.safe_files import read_regular, why_unread
@@ -237,3 +243,73 @@ def unjudged(wanted: Mapping[ConfigResource, WantedSubject], snapshot: Snapshot,
             f"schemas of {first_few(lonely)} were compared with no former version: no registry was read, and the "
             "files name none as earlier"
         )
+
+
+# -- edits -------------------------------------------------------------------------------------------------------------
+
+ConfigEdits = Callable[
+    [ConfigResource, Mapping[str, str], Snapshot, AbstractSet[Target]], Iterable[plan_edits.Edit | Obstacle]
+]
+"""The edits and obstacles of a resource's configs, without unsets for resources of the last set."""
+
+
+def subject_edits(
+    wanted: Mapping[ConfigResource, WantedSubject], snapshot: Snapshot, config_edits: ConfigEdits
+) -> tuple[list[plan_edits.Edit], list[Obstacle]]:
+    """Return the edits of subjects, levels first, and the obstacles. A registry that failed is among what is unread."""
+    configs: list[plan_edits.Edit] = []
+    versions: list[plan_edits.Edit] = []
+    obstacles: list[Obstacle] = []
+    if Part.SCHEMAS not in snapshot.read_at:
+        failed = any(each.part == Part.SCHEMAS for each in snapshot.failures)
+        why = "the context has no schema registry: add its address, [contexts.NAME.schemas] url"
+        return [], [] if failed else [Obstacle(resource, "", why) for resource in wanted]
+    default = snapshot.configs.get(subjects.subject_resource(""))
+    has_modes = default is not None and default.get(subjects.MODE) is not None
+    for resource, each in wanted.items():
+        # A registry without modes accepts everything, as this one does.
+        values = {
+            k: value for k, value in each.configs.items() if has_modes or (k, value) != (subjects.MODE, "READWRITE")
+        }
+        # The default of all always has values.
+        open_keys = {resource} if resource.is_default else set()
+        for found in config_edits(resource, values, snapshot, open_keys):
+            (obstacles if isinstance(found, Obstacle) else configs).append(found)  # type: ignore[arg-type]
+        edit = None if each.schema is None else other_version(resource.name, each.schema, snapshot)
+        if isinstance(edit, str):
+            obstacles.append(Obstacle(resource, "", edit))
+        elif edit is not None:
+            versions.append(edit)
+            mode = values.get(subjects.MODE, "")
+            if mode.startswith("READONLY"):
+                why = f"in mode {mode} no new version is accepted: leave the mode out until it is registered"
+                obstacles.append(Obstacle(resource, subjects.MODE, why))
+    return [*configs, *versions], obstacles
+
+
+# -- without a registry ------------------------------------------------------------------------------------------------
+
+
+def registry_of_files(snapshot: Snapshot, wanted: Mapping[ConfigResource, WantedSubject], at: datetime) -> Snapshot:
+    """Return the snapshot with a registry that has the earlier versions of files alone."""
+    found: dict[str, subjects.Subject] = {}
+    texts: dict[tuple[str, int], subjects.SchemaSource] = {}
+    for resource, each in wanted.items():
+        numbered = [*enumerate(each.earlier, start=1)]
+        if numbered:
+            versions = tuple(subjects.SchemaVersion(number, kind=text.kind) for number, text in numbered)
+            found[resource.name] = subjects.Subject(resource.name, versions)
+            texts |= {(resource.name, number): text for number, text in numbered}
+    default = subjects.subject_resource("")
+    source = own_source(default)
+    key, value = subjects.COMPATIBILITY, subjects.BACKWARD
+    level = ConfigEntry(key, value, source, synonyms=(Synonym(key, value, source),))
+    listing = subjects.SchemaListing(found, {default: ConfigSet((level,))})
+    return replace(with_schemas(snapshot, listing, at), schema_texts=texts)
+
+
+def with_levels(snapshot: Snapshot, wanted: Iterable[ConfigResource]) -> Snapshot:
+    """Return the snapshot with configs of the subjects that do not exist yet: they inherit those of the default."""
+    default = snapshot.configs.get(subjects.subject_resource(""), ConfigSet(()))
+    known = {**dict.fromkeys(wanted, default), **snapshot.configs} if len(default) else snapshot.configs
+    return replace(snapshot, configs=known)

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from console.language.statements import Entity, Name, Subject
-from console.model import quota
-from console.model.codes import BROKER, CONNECT_LOGGER, CONNECTOR, SCHEMA, TOPIC, ResourceType
+from console.model import codes, quota
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.feature_levels import CORDONED, MIN_ISR
 from console.model.parts import Part
@@ -45,7 +44,7 @@ class Needs(Struct, frozen=True):
     parts: frozenset[str] = frozenset()
     topics: frozenset[str] = frozenset()
     resources: frozenset[ConfigResource] = frozenset()
-    every: frozenset[ResourceType] = frozenset()
+    every: frozenset[codes.ResourceType] = frozenset()
     groups: frozenset[str] = frozenset()
     lags_of: frozenset[tuple[str | None, ...]] = frozenset()
     replica_logs: frozenset[str] = frozenset()
@@ -77,7 +76,7 @@ class Needs(Struct, frozen=True):
 
 
 NOTHING = Needs()
-EVERY_BROKER = Needs(every=frozenset({BROKER}), resources=frozenset({CLUSTER_DEFAULT}))
+EVERY_BROKER = Needs(every=frozenset({codes.BROKER}), resources=frozenset({CLUSTER_DEFAULT}))
 """The configs of all brokers, with the cluster's default."""
 
 
@@ -109,11 +108,11 @@ def subject_or(entity: Entity | None, selected: Subject | None) -> Subject | Non
 def configs_of(resource: ConfigResource) -> Needs:
     """Return the need for a resource's configs, and for the part that shows whether it exists."""
     need = Needs(resources=frozenset({resource}))
-    if resource.type == TOPIC:
+    if resource.type == codes.TOPIC:
         return need | Needs(topics=frozenset({resource.name}))
-    if resource.type == SCHEMA:
+    if resource.type == codes.SCHEMA:
         return whole_parts(Part.SCHEMAS)
-    if resource.type == CONNECT_LOGGER:
+    if resource.type == codes.CONNECT_LOGGER:
         return need | whole_parts(Part.CONNECT)
     if resource.type.entity.at_broker:
         return need | Needs(parts=frozenset({Part.CLUSTER}), a_broker=resource.is_cluster_default)
@@ -125,10 +124,10 @@ def to_change(subject: Subject | None, keys: Iterable[str]) -> Needs:
     if subject is None:
         return NOTHING
     if isinstance(subject, ConfigResource):
-        if subject.type == CONNECTOR:
+        if subject.type == codes.CONNECTOR:
             return connectors_to_change()
         # The effect of these keys on brokers depends on a feature's level.
-        by_level = any(key in (MIN_ISR, CORDONED) for key in keys) and subject.type == BROKER
+        by_level = any(key in (MIN_ISR, CORDONED) for key in keys) and subject.type == codes.BROKER
         return configs_of(subject) | (whole_parts(Part.FEATURES) if by_level else NOTHING)
     return whole_parts(Part.QUOTAS) | Needs(quotas_of=quotas_around(subject))
 

@@ -343,6 +343,11 @@ def with_mirrors(snapshot: Snapshot, listing: MirrorListing, at: datetime) -> Sn
     return with_failures(known, Part.MIRRORS, listing.failures.items())
 
 
+def with_no_schemas(snapshot: Snapshot, at: datetime) -> Snapshot:
+    """Return the snapshot of a context without a schema registry: it has no subjects."""
+    return with_schemas(snapshot, SchemaListing(), at)
+
+
 def with_schemas(snapshot: Snapshot, listing: SchemaListing, at: datetime) -> Snapshot:
     """Return the snapshot with the subjects of the schema registry and their configs. A subject that was not read keeps
     its known state, with a failure.

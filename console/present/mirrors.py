@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
-from console.model import connect
+from console.model import connect, mirror
 from console.model.cluster import LogRange
-from console.model.mirror import Beat, Checkpoint, Flow, OffsetSync, age, is_silent, newest
 from console.model.numbers import plural
 from console.model.parts import Part
 from console.model.snapshot import Snapshot, TopicPartition
@@ -30,27 +29,27 @@ MOST_NAMED, MOST_LINES = 8, 200
 class MirrorRow(NamedTuple):
     """A flow at the time of its last read, UTC."""
 
-    flow: Flow
+    flow: mirror.Flow
     at: datetime
 
     @property
     def state(self) -> str:
         """What its heartbeats show."""
-        return UNKNOWN if self.flow.beat is None else SILENT if is_silent(self.flow.beat, self.at) else BEATS
+        return UNKNOWN if self.flow.beat is None else SILENT if mirror.is_silent(self.flow.beat, self.at) else BEATS
 
-    def beat_age(self, beat: Beat | None) -> float | None:
+    def beat_age(self, beat: mirror.Beat | None) -> float | None:
         """Return the seconds since a heartbeat; None if it is unknown."""
-        return None if beat is None else age(beat.at_ms, self.at)
+        return None if beat is None else mirror.age(beat.at_ms, self.at)
 
     @property
     def checkpoint_age(self) -> float | None:
         """Seconds since the newest checkpoint; None if none is known."""
-        return age(newest(at for _, at in self.flow.checkpoints), self.at)
+        return mirror.age(mirror.newest(at for _, at in self.flow.checkpoints), self.at)
 
     @property
     def sync_age(self) -> float | None:
         """Seconds since the newest offset sync; None if none is known here."""
-        return age(newest(at for _, at in self.flow.syncs), self.at)
+        return mirror.age(mirror.newest(at for _, at in self.flow.syncs), self.at)
 
 
 def mirror_rows(snapshot: Snapshot) -> Iterator[MirrorRow]:
@@ -152,8 +151,8 @@ the source. checkpoint, sync: age of the newest one."""
 class CheckpointRow(NamedTuple):
     """A translated offset. age: seconds. lag: the records here behind it; None if the end of the copy is unknown."""
 
-    flow: Flow
-    checkpoint: Checkpoint
+    flow: mirror.Flow
+    checkpoint: mirror.Checkpoint
     age: float | None
     lag: int | None
 
@@ -162,9 +161,9 @@ class SyncRow(NamedTuple):
     """A partition of a copy. topic: its name here, ``""`` if it is not here. since: the records that were copied after
     the sync; None if the end of the copy is unknown."""
 
-    flow: Flow
+    flow: mirror.Flow
     topic: str
-    sync: OffsetSync
+    sync: mirror.OffsetSync
     age: float | None
     since: int | None
 
@@ -174,7 +173,7 @@ def checkpoint_rows(snapshot: Snapshot) -> Iterator[CheckpointRow]:
     for row in mirror_rows(snapshot):
         for each, at in row.flow.checkpoints:
             lag = _behind(snapshot.log_ranges, (each.topic, each.partition), each.downstream)
-            yield CheckpointRow(row.flow, each, age(at, row.at), lag)
+            yield CheckpointRow(row.flow, each, mirror.age(at, row.at), lag)
 
 
 def sync_rows(snapshot: Snapshot) -> Iterator[SyncRow]:
@@ -183,7 +182,7 @@ def sync_rows(snapshot: Snapshot) -> Iterator[SyncRow]:
         for each, at in row.flow.syncs:
             copy = row.flow.copy_of(each.topic)
             since = _behind(snapshot.log_ranges, (copy, each.partition), each.downstream)
-            yield SyncRow(row.flow, copy, each, age(at, row.at), since)
+            yield SyncRow(row.flow, copy, each, mirror.age(at, row.at), since)
 
 
 def _behind(ranges: Mapping[TopicPartition, LogRange], place: TopicPartition, offset: int) -> int | None:
@@ -218,7 +217,7 @@ class LagRow(NamedTuple):
     """A partition of a copy next to that of the source. end: of the source's. copied: the offset there up to which all
     is copied; None without an offset sync of it."""
 
-    flow: Flow
+    flow: mirror.Flow
     topic: str
     partition: int
     end: int
@@ -249,7 +248,7 @@ def mirror_lines(row: MirrorRow, snapshot: Snapshot) -> list[Line]:
     flow = row.flow
     told: list[tuple[str, str, str]] = [
         ("heartbeat", _beat_text(row, flow.beat), _MEANINGS[row.state] if row.state == SILENT else ""),
-        ("came through", _beat_text(row, flow.copied), "failed" if is_silent(flow.copied, row.at) else ""),
+        ("came through", _beat_text(row, flow.copied), "failed" if mirror.is_silent(flow.copied, row.at) else ""),
         ("checkpoints", _age_text(row.checkpoint_age, plural(len(flow.groups), "group")), ""),
         ("offset syncs", _age_text(row.sync_age, "") or "not here: by default they are at the source", ""),
         ("topics", f"{len(flow.topics):,}: {some(flow.topics, MOST_NAMED)}" if flow.topics else "none here", ""),
@@ -280,7 +279,7 @@ def _checkpoint_text(row: CheckpointRow) -> str:
     return f"{of.group}  {of.topic}-{of.partition}: {of.upstream:,} is {of.downstream:,} here{behind}{when}"
 
 
-def _beat_text(row: MirrorRow, beat: Beat | None) -> str:
+def _beat_text(row: MirrorRow, beat: mirror.Beat | None) -> str:
     return "" if beat is None else f"{columns.time_text(row.beat_age(beat))} ago, at {utc_time(beat.at_ms)}"
 
 

@@ -22,8 +22,9 @@ from console.model.failure import Failure
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.session.parts import SERVICES
+from console.session.schema_reads import read_schema_texts
 from console.session.slow_polls import tls_listeners
-from console.session.snapshot_reader import Client, Learned, SnapshotReader, read_schema_texts
+from console.session.snapshot_reader import Client, Learned, SnapshotReader
 
 if TYPE_CHECKING:
     from console.contexts import Context

@@ -13,9 +13,8 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from console.model.nodes import is_broker
 from console.model.parts import Part, part_named
 from console.model.snapshot import Snapshot, TopicPartition
-from console.model.subjects import SchemaListing
 from console.plan.stale_throttles import LOG_DIRS_RATE
-from console.session import connector_reads, snapshot_reader
+from console.session import connector_reads, schema_reads, snapshot_reader
 from console.session.group_reads import held_offsets
 
 if TYPE_CHECKING:
@@ -71,15 +70,13 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         if held.places:
             await session.keep(snapshot_reader.read_transactions(session.client, held.places))
     if need.schema_texts:
-        await session.keep(snapshot_reader.read_schema_texts(session.client, session.snapshot, need.schema_texts))
+        await session.keep(schema_reads.read_schema_texts(session.client, session.snapshot, need.schema_texts))
     if need.schemas_in or need.schema_users:
         from console.model.schema_use import candidates
 
         users = {topic for subject in need.schema_users for topic in candidates(session.snapshot, subject)}
         await session.keep(
-            snapshot_reader.read_schema_samples(
-                session.client, session.context, session.snapshot, need.schemas_in | users
-            )
+            schema_reads.read_schema_samples(session.client, session.context, session.snapshot, need.schemas_in | users)
         )
     for topic in sorted(need.tiered):
         await session.read_tiered(topic)
@@ -110,7 +107,7 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
         # Then a connector that a statement names does not exist, whatever its name.
         session.learn(lambda known, at: refresh.with_no_connect(known, at))
     if need.schema_texts and not session.context.settings.schemas:
-        session.learn(lambda known, at: refresh.with_schemas(known, SchemaListing(), at))
+        session.learn(lambda known, at: refresh.with_no_schemas(known, at))
     first = [session.read_whole(part_named(part)) for part in sorted(parts)]
     if need.quotas_of and Part.QUOTAS not in need.parts:
         first.append(session.keep(snapshot_reader.read_quotas_of(session.client, sorted(need.quotas_of, key=repr))))
@@ -229,8 +226,8 @@ async def read_everything(
     }:
         await session.keep(connector_reads.read_connector_classes(session.client, wanted))
     names = session.snapshot.schemas if subjects is None else subjects
-    versions = 1 if subjects is None else snapshot_reader.MOST_VERSIONS
-    reads = snapshot_reader.read_schema_texts(session.client, session.snapshot, names, versions, whole=True)
+    versions = 1 if subjects is None else schema_reads.MOST_VERSIONS
+    reads = schema_reads.read_schema_texts(session.client, session.snapshot, names, versions, whole=True)
     await session.keep(reads)
     named = await session.list_resources(IN_RESOURCE_LISTS)
     snapshot = session.snapshot

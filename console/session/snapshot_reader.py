@@ -34,7 +34,6 @@ from console.model.parts import Part
 from console.model.quorum import known_voters, voters_text
 from console.model.rates import with_dirs
 from console.model.snapshot import Snapshot, TopicPartition
-from console.model.subjects import DEEPEST_REFERENCE, SchemaSource, SchemaTexts
 from console.session.parts import LISTED, SERVICES, is_had
 
 if TYPE_CHECKING:
@@ -55,10 +54,6 @@ MANY = 5_000
 
 
 MOST_NAMED = 1_000
-MOST_KEYS = 20
-"""Most schemas that are looked up to name their subjects."""
-MOST_VERSIONS = 10
-"""Most versions of a subject whose texts are read, the newest ones."""
 """Topics missing from a listing that are described by name. If more are missing, as after a plan that deletes many, all
 count as deleted."""
 
@@ -748,63 +743,6 @@ async def read_mirrors(client: Client, context: Context, snapshot: Snapshot) -> 
 
         listing = await client.run(mirror.describe_mirrors, asked)
     return lambda known, at: refresh.with_mirrors(known, listing, at)
-
-
-async def read_schema_texts(
-    client: Client, snapshot: Snapshot, names: Iterable[str], versions: int = MOST_VERSIONS, *, whole: bool = False
-) -> Learned:
-    """Read the texts of the newest versions of subjects, and those that they refer to, with the references of these.
-
-    Args:
-        versions: most for each subject.
-        whole: whether all stay in the snapshot, however many they are: for a command that compares them and ends.
-    """
-    from console.admin.schemas import read_texts
-
-    wanted = {
-        (name, each.number): None
-        for name in names
-        if name in snapshot.schemas
-        for each in [each for each in snapshot.schemas[name].versions if each.id][-versions:]
-    }
-    found = dict(snapshot.schema_texts)
-    read: dict[tuple[str, int], SchemaSource] = {}
-    for _ in range(DEEPEST_REFERENCE):
-        if missing := [each for each in wanted if each not in found]:
-            texts = (await client.run(read_texts, missing)).texts
-            read |= texts
-            found |= texts
-        references = (each for place in wanted if place in found for each in found[place].references)
-        wanted = {(each.subject, each.version): None for each in references}
-        if not wanted:
-            break
-    if whole:
-        return lambda known, _at: replace(known, schema_texts={**known.schema_texts, **read})
-    return lambda known, _at: refresh.with_schema_texts(known, SchemaTexts(read))
-
-
-async def read_schema_samples(client: Client, context: Context, snapshot: Snapshot, topics: Iterable[str]) -> Learned:
-    """Read the schemas that the newest records of some topics name; nothing if the context forbids reading records, or
-    has no registry.
-    """
-    from console.admin.newest_batches import schema_samples
-    from console.contexts.context import NEVER
-    from console.model.schemas import APICURIOS, Schema
-
-    known = [snapshot.topics[name] for name in sorted(topics) if name in snapshot.topics]
-    if not known or context.records == NEVER or context.schemas is None:
-        return lambda known, _at: known
-    found = await client.run(schema_samples, known)
-    keys = {key for each in found.values() for _, key in each.named if key.of in APICURIOS}
-    if keys:
-        from console.admin.schema_registry import SchemaRegistry, look_up
-
-        # In Confluent's API an id of Apicurio's may belong to another schema.
-        registry = SchemaRegistry(context.schemas)
-        await client.run(look_up, registry, sorted(keys)[:MOST_KEYS])
-        of_keys = {key: each.subjects for key in keys if isinstance(each := registry.known(key), Schema)}
-        found = {name: each._replace(subjects=of_keys) for name, each in found.items()}
-    return lambda known, _at: replace(known, schema_samples={**known.schema_samples, **found})
 
 
 async def read_listed(client: Client, part: Part) -> Learned:

@@ -8,7 +8,6 @@ from console.model import changes
 from console.model.codes import BROKER, CONNECTOR, GROUP, SCHEMA, TOPIC
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
-from console.model.subjects import SubjectTarget
 from console.plan.edits import SetConfig, UnsetConfig
 from console.triage.past import ConfigChange
 from console.triage.symptoms import CLUSTER, Subject
@@ -35,8 +34,6 @@ def changed_place(about: changes.Target, key: str) -> ChangedPlace:
         case ConfigResource(type=type_, name=name) if type_ == SCHEMA:
             subject = f"schema {name or '<default>'}"
             return ChangedPlace(Subject(entity=subject, key=key), subject)
-        case SubjectTarget(name=name):  # all versions of a subject are one owner
-            return ChangedPlace(Subject(entity=f"schema {name}"), f"schema {name}")
         case ConfigResource():
             return ChangedPlace(Subject(entity="broker default", key=key), "broker default")
         case QuotaEntity():
@@ -52,6 +49,8 @@ def changed_place(about: changes.Target, key: str) -> ChangedPlace:
             return ChangedPlace(Subject(broker=about.id, key=key), f"broker {about.id}")
         case changes.FeatureTarget() | changes.VoterTarget():
             return ChangedPlace(Subject(entity=about.title), about.title)
+        case changes.OwnTarget(resource=ConfigResource(type=type_) as own) if type_ == SCHEMA:
+            return changed_place(own, "")._replace(subject=Subject(entity=f"schema {own.name}"))  # of all versions
     return ChangedPlace(CLUSTER, "the cluster")
 
 

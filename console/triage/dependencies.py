@@ -20,15 +20,7 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from console.model.coordinators import OFFSETS, partition_of
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.model.snapshot import Snapshot
-from console.triage.connectors import (
-    AUTHENTICATION,
-    decoded_topics,
-    is_of_records,
-    names,
-    sinks,
-    topics_in_trace,
-    trace_of,
-)
+from console.triage import connectors as triage_connectors
 from console.triage.remembered import remembered
 from console.triage.symptoms import Symptom
 
@@ -134,7 +126,7 @@ def _near_group(snapshot: Snapshot, name: str, topic: str | None, changed: Chang
     if (found := changed.get(GROUPS, {}).get(name)) is not None:
         yield ITSELF, found
     if (connectors := changed.get(CONNECTORS)) is not None:
-        sink = sinks(snapshot.connect, snapshot.configs).get(name)
+        sink = triage_connectors.sinks(snapshot.connect, snapshot.configs).get(name)
         if sink is not None and (found := connectors.get(sink.name)) is not None:
             yield ITSELF, found
     group = snapshot.groups.get(name)
@@ -169,19 +161,19 @@ def _near_connector(snapshot: Snapshot, name: str, task: int | None, changed: Ch
     topics, users, schemas, levels = (changed.get(each, {}) for each in (TOPICS, USERS, SCHEMAS, SCHEMA_CONFIGS))
     if not (topics or users or schemas or levels):
         return
-    trace = trace_of(snapshot.connect, name, task)
+    trace = triage_connectors.trace_of(snapshot.connect, name, task)
     if topics:
-        named = topics_in_trace(snapshot.connect, snapshot.configs, name, task)
+        named = triage_connectors.topics_in_trace(snapshot.connect, snapshot.configs, name, task)
         yield from ((READS, topics[each]) for each in named if each in topics)
-    if users and AUTHENTICATION in trace:
+    if users and triage_connectors.AUTHENTICATION in trace:
         yield from ((MAY_BE, each) for each in users.values())
-    if schemas and is_of_records(trace):
-        decoded = decoded_topics(snapshot.connect, snapshot.configs, name)
+    if schemas and triage_connectors.is_of_records(trace):
+        decoded = triage_connectors.decoded_topics(snapshot.connect, snapshot.configs, name)
         for subject, found in schemas.items():
-            if names(trace, subject) or not decoded.isdisjoint(topics_with(subject, snapshot)):
+            if triage_connectors.names(trace, subject) or not decoded.isdisjoint(topics_with(subject, snapshot)):
                 yield READS, found
     if _REFUSED in trace:
-        yield from ((READS, found) for subject, found in levels.items() if names(trace, subject))
+        yield from ((READS, found) for subject, found in levels.items() if triage_connectors.names(trace, subject))
 
 
 def topics_with(subject: str, snapshot: Snapshot) -> Sequence[str]:

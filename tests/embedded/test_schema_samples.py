@@ -25,8 +25,8 @@ from console.model.snapshot import Snapshot
 from console.model.subjects import SchemaVersion, Subject
 from console.plan.risks import risks
 from console.session.lint_reading import seen_by
+from console.session.schema_reads import read_schema_samples
 from console.session.session import Session
-from console.session.snapshot_reader import read_schema_samples
 from tests.support import worlds
 from tests.support.record_apicurio_payloads import RECORDED
 from tests.support.registry_server import Bad, RegistryServer, registry

@@ -14,7 +14,7 @@ from console.present.columns import clock
 from console.present.failures import wrapped
 from console.present.names import plural
 from console.present.text import Cell, Line, clean
-from console.session.snapshot_reader import read_schema_samples, read_schema_texts
+from console.session.schema_reads import read_schema_samples, read_schema_texts
 from console.tui import keymap
 from console.tui.panes.details import BesideView
 from console.tui.text_lines import wrap_all
