@@ -188,8 +188,11 @@ def test_the_page_shows_a_file_that_is_read(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "files.md").read_text()
     file = tmp_path / "a.yaml"
     file.write_text(page.partition("```yaml\n")[2].partition("```")[0])
+    (tmp_path / "schemas").mkdir()
+    (tmp_path / "schemas" / "order.avsc").write_text('{"type": "record", "name": "Order", "fields": []}')
     read = read_files([str(file)])
     assert set(read.topics) == {"orders"}
     assert len(read.configs) == 3
     assert len(read.quotas) == 1
     assert len(read.acls) == 2
+    assert len(read.schemas) == 1
