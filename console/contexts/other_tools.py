@@ -128,8 +128,12 @@ def _kafkactl_current(surroundings: Surroundings, config: Path, table: tool_file
 
 def _kafkactl_settings(part: tool_file.Part) -> admin_settings.ConnectionSettings:
     kubernetes = part.part("kubernetes")
+    via = None
     if kubernetes is not None and kubernetes.flag("enabled"):
-        raise part.error("kafkactl reaches it through kubectl, which kac does not support; forward a port and use -b")
+        # kafkactl runs in a pod of the namespace, so its brokers' names are those of pods and services.
+        via = admin_settings.KubeNamespace(
+            kubernetes.text("namespace") or "default", kubernetes.text("kubeContext") or None
+        )
     tls_part, sasl_part = part.part("tls"), part.part("sasl")
     tls = sasl = None
     if tls_part is not None and tls_part.flag("enabled"):
@@ -146,6 +150,7 @@ def _kafkactl_settings(part: tool_file.Part) -> admin_settings.ConnectionSetting
         part.connection("brokers", tls, sasl),
         client_id=part.text("clientID") or admin_settings.CLIENT_ID,
         request_timeout=part.seconds("requestTimeout", admin_settings.REQUEST_TIMEOUT),
+        via=via,
     )
 
 

@@ -254,16 +254,16 @@ KEYS: tuple[Key, ...] = (
     _row_key("records", "v", "records", "The records of what is under the cursor", TOPICS, TOPIC, GROUP, rank=31),
     _row_key("whose", "a", "whose", "Who reads and writes the topic, and how sure that is", TOPICS, TOPIC, rank=34),
     _row_key("readers", "c", "consumers", "The groups that read the topic", TOPICS, TOPIC, rank=33),
-    _key(
+    _row_key(
         "analyze",
         "z",
         "analyze",
         "What is in the topic: keys, sizes, partitions, schemas, times; without an analysis, in the command bar",
         TOPICS,
         TOPIC,
-        ANALYSIS,
         rank=39,
     ),
+    _key("analyze-anew", "z", "analyze", "Analyze the topic in another way, in the command bar", ANALYSIS, rank=39),
     _key("newest", "n", "newest", "The newest records", RECORDS, rank=20),
     _key("oldest", "o", "oldest", "The oldest records", RECORDS, rank=21),
     _key("start-at", "f", "from…", "Records from an offset or a time on, in the command bar", RECORDS, rank=22),

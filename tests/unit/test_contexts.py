@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
+from console.admin.settings import ConnectionSettings, KubeNamespace, SaslSettings, Store, TlsSettings
 from console.cli import main as cli
 from console.contexts import Context, ContextError, Contexts, load, resolve
 from console.contexts.context import COMMAND_LINE
@@ -218,8 +218,8 @@ contexts:
     tls: {enabled: false, ca: x}
     sasl: {enabled: false, username: x}
   pod:
-    brokers: b
-    kubernetes: {enabled: true}
+    brokers: kafka-0.kafka:9092
+    kubernetes: {enabled: true, kubeContext: k8s, namespace: mq}
   ring:
     brokers: b
     sasl: {enabled: true, username: alice}
@@ -237,7 +237,8 @@ def test_kafkactl(configure: Configure, tmp_path: Path) -> None:
     }
     contexts = configure(files)
     found = {context.name: context for context in contexts.contexts}
-    assert list(found) == ["default", "prod", "lax", "off"]
+    assert list(found) == ["default", "prod", "lax", "off", "pod"]
+    assert found["pod"].settings.via == KubeNamespace("mq", "k8s")
     assert found["prod"].settings == ConnectionSettings(
         (("b1", 9093), ("b2", 9093)),
         "SASL_SSL",
@@ -259,8 +260,7 @@ def test_kafkactl(configure: Configure, tmp_path: Path) -> None:
     assert (lax.verify_chain, lax.verify_host) == (False, False)
     assert "any server is accepted as the broker" in found["lax"].warnings[0]
     problems = {broken.name: broken.problem for broken in contexts.broken}
-    assert list(problems) == ["pod", "ring", "azure"]
-    assert "kubectl" in problems["pod"]
+    assert list(problems) == ["ring", "azure"]
     assert "password is not in the file" in problems["ring"]
     assert "az account get-access-token --resource https://" in problems["azure"]
     assert contexts.current == "prod"

@@ -286,8 +286,9 @@ def test_no_verb_of_an_incident_and_no_tool_of_kafkas_about_a_cluster_is_left_ou
     assert {*named.split()} <= verbs
     assert "kac records " in OPERATIONS
     tools = (
-        "acls broker-api-versions client-metrics cluster configs console-consumer consumer-groups delegation-tokens"
-        " delete-records features get-offsets groups leader-election log-dirs metadata-quorum reassign-partitions"
-        " replica-verification share-groups streams-application-reset streams-groups topics transactions"
+        "acls broker-api-versions client-metrics cluster configs console-consumer console-producer consumer-groups"
+        " delegation-tokens delete-records features get-offsets groups leader-election log-dirs metadata-quorum"
+        " reassign-partitions replica-verification share-groups streams-application-reset streams-groups topics"
+        " transactions"
     )
     assert {text.split()[0] for row in ROWS for text in re.findall(r"`kafka-([^`]+)`", row[0])} == {*tools.split()}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -18,7 +19,11 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from kio.schema.errors import ErrorCode
 
 from console.admin.link import Link, decode
+from console.admin.producer import Numbers, Sending
+from console.admin.producing import batch_bytes
 from console.admin.settings import ConnectionSettings
+from console.model.new_records import NewRecord
+from console.model.secret import Contents
 from console.wire.aiokafka_request import Exchange
 from tests.support.acl_filters import EVERY_ACL
 from tests.support.kafka_cluster import KafkaCluster
@@ -76,6 +81,7 @@ async def record(cluster: KafkaCluster) -> Recording:
             await _group_of_the_new_protocol(ask, cluster)
         await _transactions(ask, cluster, orders)
         await _records_deleted(ask, orders)
+        await _records_written(ask, orders)
         await _features(ask)
         await _registrations(ask, cluster)
         await _moves_and_deletions(ask)
@@ -299,6 +305,30 @@ async def _records_deleted(ask: Ask, orders: UUID) -> None:
     before = [("orders", [(0, 3), (1, -1), (2, 99), (9, 0)]), ("missing", [(0, 0)])]
     await ask("records deleted", "delete_records", topics=before, timeout=LIMIT)
     await ask("records left", "fetch", **_fetched(orders, {0: 3, 1: 0}))
+
+
+async def _records_written(ask: Ask, orders: UUID) -> None:
+    """A batch in partition 2, the same once more, one behind a gap, and one that no partition has."""
+    given = await ask(
+        "producer id", "init_producer_id", transactional_id=None, transaction_timeout=timedelta(seconds=60)
+    )
+
+    async def write(step: str, partition: int, sequence: int) -> None:
+        numbers = Numbers(given.producer_id, given.producer_epoch, sequence)
+        batch = batch_bytes(Sending(Contents((NewRecord(b"k", b"v"),)), numbers, timestamp=1_700_000_000_000))
+        parts = [{"index": partition, "records": batch}]
+        of_topic = {"name": "orders", "topic_id": orders, "partition_data": parts}
+        await ask(
+            step, "produce", transactional_id=None, acks=-1, timeout=timedelta(seconds=LIMIT), topic_data=[of_topic]
+        )
+
+    for step, partition, sequence in (
+        ("written", 2, 0),
+        ("written again", 2, 0),
+        ("written behind a gap", 2, 9),
+        ("written nowhere", 9, 0),
+    ):
+        await write(step, partition, sequence)
 
 
 async def _features(ask: Ask) -> None:
