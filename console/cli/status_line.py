@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
@@ -47,7 +48,12 @@ def status_line() -> Iterator[StatusLine]:
 
 @contextmanager
 def signals_end(stopping: asyncio.Event) -> Iterator[None]:
-    """Set the event on Ctrl-C and SIGTERM, instead of ending the process, while the block lasts."""
+    """Set the event on Ctrl-C and SIGTERM, instead of ending the process, while the block lasts. Signals reach the main
+    thread alone: another one leaves them as they are.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     loop = asyncio.get_running_loop()
     for each in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(each, stopping.set)
