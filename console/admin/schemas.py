@@ -229,10 +229,19 @@ class _Registry:
             return None
         return found.compatibility[:60] or None
 
-    async def own_mode(self, subject: str) -> str | None:
-        """Return the mode that a subject sets itself, or the default has; None if there is none, or no modes."""
+    async def own_mode(self, subject: str, default: str | None = None) -> str | None:
+        """Return the mode that a subject sets itself, or the default has; None if there is none, or no modes.
+
+        Args:
+            default: the mode of the default, if it is known.
+        """
         found = await self.find(f"/mode{_below(subject)}", _Mode)
-        return None if found is None else found.mode[:60] or None
+        mode = None if found is None else found.mode[:60] or None
+        if subject and mode is not None and self.is_apicurio:
+            # Apicurio (3.3) returns the mode of the default for a subject without its own.
+            default = default or await self.own_mode("")
+            return None if mode == default else mode
+        return mode
 
 
 def _subject(name: str, below: str = "") -> str:
@@ -416,7 +425,7 @@ def _entry(subject: str, key: str, own: str | None, inherited: str | None) -> co
 
 async def _configs_of(registry: _Registry, subject: str, default: _Defaults) -> config.ConfigSet:
     level = await registry.own_level(subject)
-    mode = None if default.mode is None else await registry.own_mode(subject)
+    mode = None if default.mode is None else await registry.own_mode(subject, default.mode)
     return default.set_of(subject, level, mode)
 
 

