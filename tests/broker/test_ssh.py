@@ -169,7 +169,7 @@ def test_the_doctor_goes_the_way_by_ssh(far: Reached, tmp_path: Path) -> None:
     seen = {each["name"]: each for each in json.loads(out)["checks"]}
     assert "logged in" in seen["via ssh:edge"]["found"]
     first = far.bootstrap.split(",")[0]
-    assert seen[f"TCP {first}"]["found"].startswith("by edge: ")
+    assert seen[f"TCP {first}"]["found"].startswith("by ssh:edge: ")
     assert "trusted" in seen[f"TLS {first}"]["found"]
     assert "nothing listens there (connection refused from edge" in seen["TCP broker1.inside:9"]["found"]
     assert "not reached from edge, by ssh: " in seen["TCP nosuch.inside:9092"]["found"]
