@@ -360,6 +360,11 @@ class _DropSchemaKind(_SchemaKind):
     def takes_away(self, edit: plan_edits.DropSchema) -> bool:
         return edit.version is None
 
+    def phrase(self, line: DiffLine, old: str, new: str) -> str:
+        edit = line.edit
+        assert isinstance(edit, plan_edits.DropSchema)
+        return super().phrase(line, old, new) if edit.version is None else f"delete version {edit.version}"
+
 
 class _RestoreSchemaKind(_SchemaKind):
     edit = plan_edits.RestoreSchema
