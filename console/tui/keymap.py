@@ -263,7 +263,7 @@ KEYS: tuple[Key, ...] = (
         TOPIC,
         rank=39,
     ),
-    _key("analyze-anew", "z", "analyze", "Analyze the topic in another way, in the command bar", ANALYSIS, rank=39),
+    _key("analyze-again", "z", "analyze", "Analyze the topic in another way, in the command bar", ANALYSIS, rank=39),
     _key("newest", "n", "newest", "The newest records", RECORDS, rank=20),
     _key("oldest", "o", "oldest", "The oldest records", RECORDS, rank=21),
     _key("start-at", "f", "from…", "Records from an offset or a time on, in the command bar", RECORDS, rank=22),

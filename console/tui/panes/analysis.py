@@ -127,7 +127,7 @@ class AnalysisView(View):
         self.cluster.analyses().begin(run.statement if run is not None else Analyze(self.topic))
         self.redraw()
 
-    def do_analyze_anew(self) -> None:
+    def do_analyze_again(self) -> None:
         """Change the statement in the command bar."""
         run = self.run
         self._editing.begin(f"{unparse(run.statement if run is not None else Analyze(self.topic))} ")
