@@ -83,18 +83,17 @@ class TransactionalClient:
         place = topic, partition
         sequence = self._sequences.get(place, 0)
         data = batch(*values, times=times, producer=(self.producer_id, self.epoch, sequence), transactional=True)
-        leader = self._leader(topic, partition)
-        answer = self._clients[leader].ask(
-            "produce",
-            _PRODUCE,
-            with_fields(
-                transactional_id=self.transactional_id,
-                acks=-1,
-                timeout=_SECONDS,
-                topic_data=[{"name": topic, "partition_data": [{"index": partition, "records": data}]}],
-            ),
+        asked = with_fields(
+            transactional_id=self.transactional_id,
+            acks=-1,
+            timeout=_SECONDS,
+            topic_data=[{"name": topic, "partition_data": [{"index": partition, "records": data}]}],
         )
-        part = answer.responses[0].partition_responses[0]
+        while True:  # a leader of a new topic may not know yet that it is one
+            answer = self._clients[self._leader(topic, partition)].ask("produce", _PRODUCE, asked)
+            part = answer.responses[0].partition_responses[0]
+            if part.error_code != _NOT_LEADER:
+                break
         _expect(part.error_code, "produce")
         self._sequences[place] = sequence + len(values)
         return int(part.base_offset)
@@ -156,6 +155,7 @@ class TransactionalClient:
                     return int(part.leader_id)
 
 
+_NOT_LEADER = 6
 _AGAIN = frozenset({14, 15, 16, 51})
 """COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, CONCURRENT_TRANSACTIONS."""
 
