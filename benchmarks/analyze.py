@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import figures
-from benchmarks.records import PARTITIONS, broker, order
+from benchmarks.records import PARTITIONS, broker, order, send
 
 TOPIC = "analyzed"
 HOT = 0.3
@@ -46,19 +46,14 @@ def fill(bootstrap: str, count: int) -> None:
         value = None if number % 50 == 0 else order(number)
         headers: list[tuple[str, str | bytes | None]] = [("trace", b"1234")] if number % 3 else []
         at = began + number - (5_000 if number % 1_000 == 0 else 0)
-        while True:
-            try:
-                producer.produce(TOPIC, value, None if number % 40 == 1 else key, timestamp=at, headers=headers)
-                break
-            except BufferError:
-                producer.poll(0.1)
+        send(producer, TOPIC, value, None if number % 40 == 1 else key, timestamp=at, headers=headers)
         if number % 1_000 == 0:
             producer.poll(0)
     producer.flush()
 
 
 def ran(bootstrap: str, *words: str) -> tuple[str, float]:
-    """What a command of kac prints, and its seconds as a whole process."""
+    """Return the output of a command of kac, and its seconds as a whole process."""
     began = time.perf_counter()
     command = [sys.executable, "-m", "console", words[0], "-b", bootstrap, *words[1:]]
     done = subprocess.run(command, check=True, capture_output=True, text=True)

@@ -16,11 +16,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmarks import figures
 from benchmarks.cluster import JVM
 from tests.support.kafka_cluster import KafkaCluster
+
+if TYPE_CHECKING:
+    from confluent_kafka import Producer
 
 PARTITIONS = 4
 WANTED = 1_234_567
@@ -58,15 +61,21 @@ def fill(bootstrap: str, topic: str, codec: str, count: int) -> None:
     settings = {"compression.type": codec, "linger.ms": 50, "batch.size": 1_000_000, "acks": "all"}
     producer = Producer({"bootstrap.servers": bootstrap, "queue.buffering.max.messages": 500_000, **settings})
     for number in range(count):
-        while True:
-            try:
-                producer.produce(topic, order(number), b"order-%d" % number)
-                break
-            except BufferError:
-                producer.poll(0.1)
+        send(producer, topic, order(number), b"order-%d" % number)
         if number % 1_000 == 0:
             producer.poll(0)
     producer.flush()
+
+
+def send(producer: Producer, topic: str, value: bytes | None, key: bytes | None, **more: Any) -> None:
+    """Send a record as soon as the producer has room. more: as of `Producer.produce`."""
+    while True:
+        try:
+            producer.produce(topic, value, key, **more)
+        except BufferError:
+            producer.poll(0.1)
+        else:
+            return
 
 
 # -- what runs, and what it takes --------------------------------------------------------------------------------------

@@ -623,3 +623,15 @@ def part_bytes(name: str, data: bytes) -> dict[str, Data]:
 def _as_json(row: RecordRow, encoding: Encoding) -> RecordRow:
     """Return the row in the form of its data: JSON for decoded contents, unless a form is chosen."""
     return row._replace(form=JSON) if encoding.form and row.form == AUTO else row
+
+
+def masking_note(*, masked: bool, has_mask: bool) -> Line:
+    """Return a note for the status line on what is not shown of contents; empty if all is shown.
+
+    Args:
+        masked: whether contents are hidden.
+        has_mask: whether the context masks fields.
+    """
+    if masked:
+        return [("  hidden: s shows", "pending")]
+    return [("  fields masked", "pending")] if has_mask else []

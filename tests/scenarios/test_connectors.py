@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from console.admin.client import AdminClient
@@ -384,15 +384,20 @@ def _wanted(config: dict[str, str], name: str = "main/orders", state: str = "run
     return "\n".join(["version: 1", "connectors:", f"  {name}:", f"    state: {state}", "    config:", *lines, ""])
 
 
+def shell_of(context: Context, client: AdminClient, keys: PipeInput) -> Shell:
+    """A shell that reads these keys."""
+    return Shell(
+        context,
+        lambda chosen: Session(client, chosen, "shell"),
+        Given([context]),
+        lambda completer, toolbar: Line(completer, toolbar, input=keys, output=DummyOutput()),
+    )
+
+
 async def test_the_shell_asks_for_a_secret_and_keeps_none(world: World) -> None:
     context = world.context
     with AdminClient(context.settings) as client, create_pipe_input() as keys:
-        shell = Shell(
-            context,
-            lambda chosen: Session(client, chosen, "shell"),
-            Given([context]),
-            lambda completer, toolbar: Line(completer, toolbar, input=keys, output=DummyOutput()),
-        )
+        shell = shell_of(context, client, keys)
         for line in ("set connector main/orders batch.size=9 door=?", OTHER, "apply --yes", "q"):
             keys.send_text(f"{line}\r")
         await shell.run()
@@ -404,12 +409,7 @@ async def test_the_shell_asks_for_a_secret_and_keeps_none(world: World) -> None:
 async def test_a_revert_of_a_secret_asks_for_the_former_one(world: World) -> None:
     context = world.context
     with AdminClient(context.settings) as client, create_pipe_input() as keys:
-        shell = Shell(
-            context,
-            lambda chosen: Session(client, chosen, "shell"),
-            Given([context]),
-            lambda completer, toolbar: Line(completer, toolbar, input=keys, output=DummyOutput()),
-        )
+        shell = shell_of(context, client, keys)
         change = ("set connector main/orders door=?", OTHER, "apply --yes")
         for line in (*change, "revert 1", "", "revert 1", SECRET, "apply --yes", "q"):
             keys.send_text(f"{line}\r")
@@ -423,12 +423,7 @@ async def test_a_revert_of_a_secret_asks_for_the_former_one(world: World) -> Non
 async def test_a_revert_asks_for_what_no_one_keeps(world: World) -> None:
     context = world.context
     with AdminClient(context.settings) as client, create_pipe_input() as keys:
-        shell = Shell(
-            context,
-            lambda chosen: Session(client, chosen, "shell"),
-            Given([context]),
-            lambda completer, toolbar: Line(completer, toolbar, input=keys, output=DummyOutput()),
-        )
+        shell = shell_of(context, client, keys)
         world.server.put("x", {"connector.class": SOURCE_CLASS, "door": SECRET, "store.password": SECRET})
         delete = ("delete connector main/x", "apply --yes --accept connector-deleted=main/x")
         for line in (*delete, "revert 1", OTHER, "", "apply --yes", "q"):

@@ -11,7 +11,7 @@ from console.language.unparse import unparse
 from console.language.verbs.analyze import Analyze
 from console.model.config import ConfigResource, topic_resource
 from console.present.failures import failure_text, wrapped
-from console.present.records import progress_text
+from console.present.records import masking_note, progress_text
 from console.present.text import Line, clean
 from console.present.topic_analysis import analysis_lines, stopped_line
 from console.session.record_reading import is_masked
@@ -91,11 +91,7 @@ class AnalysisView(View):
         if run is None or run.found is None:
             return []
         line: Line = [(f"at {run.found.facts.at:%H:%M:%S} UTC", "muted")]
-        if self.masked:
-            line.append(("  hidden: s shows", "pending"))
-        elif self.session.context.mask:
-            line.append(("  fields masked", "pending"))
-        return line
+        return [*line, *masking_note(masked=self.masked, has_mask=bool(self.session.context.mask))]
 
     def note(self) -> Line:
         """Return the progress while it runs."""

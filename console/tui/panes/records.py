@@ -245,11 +245,7 @@ class RecordsView(BesideView[records.RecordRow]):
             line.append((f"  {self.form}", "pending"))
         if not self._asked.wanted.committed:
             line.append(("  uncommitted", "pending"))
-        if self.masked:
-            line.append(("  hidden: s shows", "pending"))
-        elif self.session.context.mask:
-            line.append(("  fields masked", "pending"))
-        return line
+        return [*line, *records.masking_note(masked=self.masked, has_mask=bool(self.session.context.mask))]
 
     def note(self) -> Line:
         """Return the progress of the search, its failure, the row's anomaly, or why the search ended."""
