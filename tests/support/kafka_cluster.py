@@ -286,12 +286,14 @@ class KafkaCluster:
         for node in (each for each in self.running if each in self.broker_ids):
             seen: frozenset[int] | OSError = frozenset()
             while seen != wanted:
-                if self._processes[node].poll() is not None:
-                    raise ClusterStartError(f"broker {node} ended:\n{self._last_words(node)}")
+                # Not of this one alone: another one that ended, for its port was taken, is what this one waits for.
+                for each, process in self._processes.items():
+                    if process.poll() is not None:
+                        raise ClusterStartError(f"node {each} ended:\n{self._last_words(each)}")
                 if time.monotonic() > deadline:
+                    words = "\n".join(f"node {each}:\n{self._last_words(each)}" for each in self.running)
                     raise ClusterStartError(
-                        f"broker {node} sees {seen!r}, not {sorted(wanted)}, after {timeout:g} s:\n"
-                        f"{self._last_words(node)}"
+                        f"broker {node} sees {seen!r}, not {sorted(wanted)}, after {timeout:g} s:\n{words}"
                     )
                 time.sleep(_POLL_SECONDS)
                 seen = self._sees(node)
