@@ -9,9 +9,9 @@ import time
 import tomllib
 from pathlib import Path
 
-from bundle.debian import package
 from bundle.inputs import GO_NAMES, ROOT, Missing
 from bundle.make import make
+from bundle.packages import packages
 
 PACKED = 19
 """zstd's level: higher ones take minutes for a few thousandths."""
@@ -46,13 +46,14 @@ def main() -> int:
                 level=options.level,
                 version=version,
             )
-            deb = package(made.tree, arch, version, options.out, with_lake=options.with_lake)
+            packed = list(packages(made.tree, arch, version, options.out, with_lake=options.with_lake))
         except (Missing, RuntimeError, OSError) as error:
             print(f"bundle: {error}", file=sys.stderr)
             return 1
         took = time.monotonic() - begun
         print(f"{made.file}  {made.size / 1e6:.1f} MB, unpacked {made.unpacked / 1e6:.1f} MB, in {took:.0f} s")
-        print(f"{deb}  {deb.stat().st_size / 1e6:.1f} MB" if deb else "no Debian package: dpkg-deb is not installed")
+        for each in packed:
+            print(f"{each}  {each.stat().st_size / 1e6:.1f} MB")
     return 0
 
 

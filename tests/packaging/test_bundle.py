@@ -8,13 +8,14 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from bundle.inputs import GLIBC, ROOT, Missing
 from bundle.make import LIMITS, Bundle, make
+from bundle.packages import packages
 from console.cli.manual.completion_scripts import script
 from tests.support.children import Child
 from tests.support.patience import PATIENCE
@@ -125,7 +126,7 @@ def test_the_list_of_parts_and_the_licences_name_every_package(bundle: Bundle) -
     parts = json.loads((bundle.tree / "share/kac/sbom.cdx.json").read_text())
     names = {part["name"].lower().replace("_", "-") for part in parts["components"]}
     locked = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements" / "run.txt").read_text(), re.MULTILINE))
-    elsewhere = {"colorama", "win32-setctime", "pyreadline3", "tzdata"}
+    elsewhere = {"backports-zstd", "colorama", "win32-setctime", "pyreadline3", "tzdata"}
     assert locked - elsewhere <= names
     assert {"cpython", "libunwind", "openssl"} <= names
     licences = (bundle.tree / "share/kac/licenses.txt").read_text()
@@ -209,21 +210,51 @@ def test_a_cluster_in_an_empty_root_answers_the_same_file(root: Path) -> None:
         cluster.wait(PATIENCE)
 
 
-@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg-deb is not installed")
-def test_the_debian_package_runs_from_where_it_lies(bundle: Bundle, root: Path, tmp_path: Path) -> None:
-    from bundle.debian import package
-
+@pytest.fixture(scope="module")
+def packed(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The packages by their suffix, made with a umask that hides everything from others."""
     umask = os.umask(0o077)
     try:
-        deb = package(bundle.tree, MACHINE, "0.0.test", tmp_path, with_lake=False)
+        made = list(packages(bundle.tree, MACHINE, "0.0.test", tmp_path_factory.mktemp("packages"), with_lake=False))
     finally:
         os.umask(umask)
-    assert deb is not None
-    modes = {
-        line.split()[0]: line for line in run(["dpkg-deb", "-c", str(deb)], PATH=os.environ["PATH"]).stdout.splitlines()
-    }
-    assert modes.keys() == {"drwxr-xr-x", "-rwxr-xr-x", "-rw-r--r--"}, modes
-    subprocess.run(["dpkg-deb", "-x", deb, root], check=True)
+    return {path.suffix.removeprefix("."): path for path in made}
+
+
+def unpack_deb(package: Path, root: Path) -> set[str]:
+    """Unpack a package into a root; return the modes of its entries."""
+    subprocess.run(["dpkg-deb", "-x", package, root], check=True)
+    listed = run(["dpkg-deb", "-c", str(package)], PATH=os.environ["PATH"]).stdout
+    return {line.split()[0] for line in listed.splitlines()}
+
+
+def install_rpm(package: Path, root: Path) -> set[str]:
+    """Install a package into a root, which has no package of glibc; return the modes of its entries."""
+    rpm(root, "--install", "--nodeps", str(package))
+    assert rpm(root, "--verify", "--nodeps", "kac") == ""
+    return {line.split()[0] for line in rpm(root, "--query", "--list", "--verbose", "kac").splitlines()}
+
+
+def rpm(root: Path, *words: str) -> str:
+    done = run(["rpm", "--root", str(root), "--nosignature", *words], PATH=os.environ["PATH"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("kind", "tool", "put", "zsh"),
+    [
+        ("deb", "dpkg-deb", unpack_deb, "vendor-completions"),
+        ("rpm", "rpm", install_rpm, "site-functions"),
+    ],
+)
+def test_a_package_runs_from_where_it_lies(
+    packed: dict[str, Path], root: Path, kind: str, tool: str, put: Callable[[Path, Path], set[str]], zsh: str
+) -> None:
+    if shutil.which(tool) is None:
+        pytest.skip(f"{tool} is not installed")
+    shutil.rmtree(root / "usr", ignore_errors=True)
+    assert put(packed[kind], root) == {"drwxr-xr-x", "-rwxr-xr-x", "-rw-r--r--"}
     (root / "bin").mkdir(exist_ok=True)
     shutil.copy("/bin/dash", root / "bin" / "sh")
     done = run(inside(root, "/usr/bin/kac", "--version"))
@@ -232,7 +263,17 @@ def test_the_debian_package_runs_from_where_it_lies(bundle: Bundle, root: Path, 
     share = root / "usr" / "share"
     assert gzip.decompress((share / "man/man1/kac.1.gz").read_bytes()) == (ROOT / "docs/kac.1").read_bytes()
     assert (share / "bash-completion/completions/kac").read_text() == script("bash")
-    assert (share / "zsh/vendor-completions/_kac").read_text() == script("zsh")
+    assert (share / "zsh" / zsh / "_kac").read_text() == script("zsh")
+    if kind == "rpm":
+        rpm(root, "--erase", "kac")
+        assert not (root / "usr" / "lib" / "kac").exists()
+
+
+def test_a_package_of_the_same_commit_has_the_same_bytes(
+    bundle: Bundle, packed: dict[str, Path], tmp_path: Path
+) -> None:
+    for path in packages(bundle.tree, MACHINE, "0.0.test", tmp_path, with_lake=False):
+        assert path.read_bytes() == packed[path.suffix.removeprefix(".")].read_bytes(), path.name
 
 
 DUCKDB = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -14,7 +15,7 @@ import pytest
 
 from console.cli.manual.completion_scripts import script
 from tests.support import installed
-from tests.support.patience import PATIENCE
+from tests.support.patience import LONG_PATIENCE, PATIENCE
 from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.slow
@@ -195,3 +196,22 @@ def test_uv_installs_it_as_a_tool(wheel: Path, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert run([str(tmp_path / "bin" / "kac"), "--version"], tmp_path).startswith("kac ")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(LONG_PATIENCE)
+@pytest.mark.skipif(shutil.which("pipx") is None, reason="pipx is not installed")
+def test_pipx_runs_it_without_installing_it(wheel: Path, tmp_path: Path) -> None:
+    index = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(installed.locked_wheels())}
+    place = {"HOME": str(tmp_path), "PIPX_HOME": str(tmp_path / "pipx"), "PATH": os.environ["PATH"]}
+    done = subprocess.run(
+        ["pipx", "run", "--python", sys.executable, "--spec", str(wheel), "kac", "--version"],
+        env=index | place,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LONG_PATIENCE,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("kac ")
