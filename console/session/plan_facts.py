@@ -14,7 +14,7 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from console.contexts.context import Context
+from console.contexts.context import NEVER, Context
 from console.model.cluster import Group
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.parts import Part
@@ -61,7 +61,7 @@ async def read_for_risks(session: Session, staged: Iterable[Staged]) -> risk_rul
         sizes=sizes,
         readers=await _readers(client, needs.readers_of),
         ages=await _ages(client, session.snapshot, needs.newest_of, session.clock.now()),
-        batches=await _batches(client, session.snapshot, needs.batches_of),
+        batches=await _batches(client, session.context, session.snapshot, needs.batches_of),
         groups=await _groups(client) if needs.groups and not at_controllers else {},
     )
     session.risk_reading = RiskReading(edits, facts, time.monotonic())
@@ -144,12 +144,15 @@ async def _ages(client: Client, snapshot: Snapshot, topics: Iterable[str], now: 
     return {name: now.timestamp() - at / 1000 for name, at in newest.items()}
 
 
-async def _batches(client: Client, snapshot: Snapshot, topics: Iterable[str]) -> Mapping[str, NewestBatches]:
-    """Return the newest batches of these topics, at most `READ_BATCHES`."""
+async def _batches(
+    client: Client, context: Context, snapshot: Snapshot, topics: Iterable[str]
+) -> Mapping[str, NewestBatches]:
+    """Return the newest batches of these topics, at most `READ_BATCHES`; none if the context forbids reading
+    records."""
     from console.admin.newest_batches import newest_batches
 
     known = [snapshot.topics[name] for name in sorted(topics) if name in snapshot.topics][: risk_rules.READ_BATCHES]
-    return await client.run(newest_batches, known) if known else {}
+    return await client.run(newest_batches, known) if known and context.records != NEVER else {}
 
 
 async def _groups(client: Client) -> Mapping[str, Group]:

@@ -9,7 +9,7 @@ import pytest
 from console.admin.link import Link
 from console.admin.newest_batches import counted, newest_batches
 from console.admin.topics import describe_topics
-from console.contexts import Context
+from console.contexts.context import NEVER, Context
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.faults import Fail, Fault
 from console.model.config import topic_resource
@@ -60,6 +60,13 @@ async def test_a_warning_has_what_was_read(link: Link) -> None:
     facts = await read_for_risks(session, [staged])
     assert facts.batches[TOPIC].keyless
     assert [each.name for each in risks([staged], session.snapshot, facts)] == [risk_rules.KEYLESS_RECORDS]
+
+
+async def test_a_context_that_forbids_records_reads_none_for_a_warning(link: Link) -> None:
+    context = Context("test", "test", link.settings, journal=False, records=NEVER)
+    session = Session(OnLink(link), context)  # type: ignore[arg-type]
+    (staged,) = session.stage([SetConfig(topic_resource(TOPIC), "cleanup.policy", "compact")]).plan.staged
+    assert (await read_for_risks(session, [staged])).batches == {}
 
 
 def test_records_before_the_offset_are_not_counted() -> None:
