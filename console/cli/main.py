@@ -139,8 +139,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Help as wide as the terminal, without colours.
 
     argparse's own code for both takes a third of the time of a help: it loads the archives that shutil supports, and
-    (3.14)
-    the themes of Python's shell.
+    (3.14) the themes of Python's shell.
     """
 
     def __init__(

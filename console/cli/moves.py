@@ -1,6 +1,5 @@
 """``kac moves``: plans moves of replicas for a goal, with their cost; runs the operation for them, from its start to
-its
-last throttle; and lists all operations and moves.
+its last throttle; and lists all operations and moves.
 """
 
 from __future__ import annotations

@@ -24,8 +24,7 @@ OWN_DEFAULTS = "own_defaults"
 
 class Change(NamedTuple):
     """Statements of the command language that become one plan: the command reads their needs, stages, checks and
-    applies
-    them, and prints the report.
+    applies them, and prints the report.
     """
 
     texts: Statements

@@ -102,8 +102,7 @@ def _is_pattern(name: str) -> bool:
 
 def _refuse_regex(text: str) -> None:
     """Raise OptionsError for an apparent regular expression, which kafka-topics accepts: as a pattern it would match
-    other
-    topics, or none.
+    other topics, or none.
     """
     if not looks_like_regex(text) and "," not in text:  # for kafka-topics a comma means "or"
         return

@@ -29,8 +29,7 @@ class DocumentForm(NamedTuple):
     """A form of YAML or JSON.
 
     name: for messages. owns: returns whether a document's data is in this form. take: adds the document's wanted state,
-    and
-    yields its problems.
+    and yields its problems.
     """
 
     name: str

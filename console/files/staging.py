@@ -184,8 +184,7 @@ def _configs(
 
 def _sent(key: str, value: str, entry: ConfigEntry | None) -> str | Secret:
     """Return a value for an edit: a Secret if its key is sensitive, so that it is not shown, although the file has it
-    in
-    the clear.
+    in the clear.
     """
     return Secret(value) if seems_sensitive(key) or (entry is not None and entry.sensitive) else value
 
@@ -276,11 +275,9 @@ class Staging(Struct, frozen=True):
     """The outcome of staging files.
 
     report: the staged edits. problems: parts that can't be achieved, each with its file and line; secrets: wanted
-    secrets
-    that are not set and that no file has, each with its file and line; unread: parts of the cluster that could not be
-    read, a line each. spared: entities that a requested prune keeps, a line each. left: configs of running moves, a
-    line
-    each.
+    secrets that are not set and that no file has, each with its file and line; unread: parts of the cluster that could
+    not be read, a line each. spared: entities that a requested prune keeps, a line each. left: configs of running
+    moves, a line each.
     """
 
     report: StageReport
