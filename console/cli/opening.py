@@ -202,7 +202,7 @@ def add_duration(
 
     Args:
         what: its help.
-        default: in seconds.
+        default: seconds without the option.
         read: the text -> seconds; raises ValueError.
     """
     parser.add_argument("--for", dest="seconds", metavar="DURATION", type=option(read), default=default, help=what)

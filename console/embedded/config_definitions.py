@@ -23,8 +23,8 @@ NO_RULE: Mapping[str, Any] = {}
 class ConfigDefinition(Struct, frozen=True):
     """The definition of one key (ConfigDef.ConfigKey).
 
-    default: as Kafka writes it; None for null, and for a required key. rule: name and bounds of the check in addition
-    to the type's; empty without one. internal: described only if it is set.
+    default: its default in Kafka's spelling; None for null, and for a required key. rule: name and bounds of the check
+    in addition to the type's; empty without one. internal: described only if it is set.
     """
 
     name: str

@@ -90,7 +90,7 @@ class Read:
 
         Args:
             name: the entity, for messages.
-            line: from 1.
+            line: its number, counted from 1.
         """
         before = self.places.get((target, ""))
         if before is not None:

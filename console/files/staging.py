@@ -48,9 +48,9 @@ class Prune(NamedTuple):
 class FileEdits(Struct, frozen=True):
     """The requirements of a wanted state.
 
-    edits: to stage. obstacles: parts that no edit can achieve. pruned: edits that remove unlisted entities -> their
-    group.
-    spared: entities that a requested prune keeps, with the reason. left: differences that belong to running moves.
+    edits: the edits to stage. obstacles: parts that no edit can achieve. pruned: edits that remove unlisted entities ->
+    their group. spared: entities that a requested prune keeps, with the reason. left: differences that belong to
+    running moves.
     """
 
     edits: tuple[plan_edits.Edit, ...]

@@ -66,13 +66,13 @@ on_screen = partial(ScreenColumn, "")
 class Column(NamedTuple, Generic[R]):
     """One column of rows of a type.
 
-    name: by which `list` filters. views: those that show it. get: returns the value of a row, of type `type`, in
-    `unit`, None is null; default: the row's field of this name. key: in JSON; default: the name. title: header in
-    `list`; default: that of the screen, else the name; numbers are aligned right. cell: on the screen, cleaned; text:
-    in `list`; each falls back to the other, then to the value. layout: the place on the screen. order: sort key on the
-    screen, smallest first; default: the value, the largest number or the first text first. part: whether the number is
-    only a part of the whole; the data report it in a second key. unknown: whether None means unknown rather than
-    absent. left: whether `list` aligns its numbers left.
+    name: the key by which `list` filters. views: those that show it. get: returns the value of a row, of type `type`,
+    in `unit`, None is null; default: the row's field of this name. key: its key in JSON; default: the name. title:
+    header in `list`; default: that of the screen, else the name; numbers are aligned right. cell: on the screen,
+    cleaned; text: in `list`; each falls back to the other, then to the value. layout: the place on the screen. order:
+    sort key on the screen, smallest first; default: the value, the largest number or the first text first. part:
+    whether the number is only a part of the whole; the data report it in a second key. unknown: whether None means
+    unknown rather than absent. left: whether `list` aligns its numbers left.
     """
 
     name: str

@@ -100,7 +100,7 @@ def side(event: triage_events.Event, value: str | None, *, exact: bool = False) 
 
     Args:
         value: `event.was` or `event.became`.
-        exact: with the exact digits of a config next to its human form.
+        exact: whether the exact digits of a config stand next to its human form.
     """
     place = event.place
     if value == UNTOLD:

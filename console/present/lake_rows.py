@@ -50,7 +50,7 @@ def change_texts(change: Change, first_poll: datetime | None, at: Callable[[date
 
 
 class Dated(NamedTuple):
-    """A change of a lake in its timeline. zone: of its times; None: this host's."""
+    """A change of a lake in its timeline. zone: the time zone of its times; None: this host's."""
 
     change: Change
     words: ChangeTexts
@@ -62,7 +62,7 @@ def dated(change: Change, first_poll: datetime | None, zone: tzinfo | None = Non
 
     Args:
         first_poll: of its cluster, as for `of_change`.
-        zone: of the times; None: this host's.
+        zone: the time zone of the times; None: this host's.
     """
     return Dated(change, change_texts(change, first_poll, lambda at: _full(at, zone)), zone)
 
@@ -250,7 +250,7 @@ def drifted_columns(zone: tzinfo | None) -> columns.Columns[Drifted]:
     """Return the columns of the command line, with a row for each entity that differs.
 
     Args:
-        zone: of the times; None: this host's.
+        zone: the time zone of the times; None: this host's.
     """
     return columns.Columns(
         columns.Column("severity", columns.TOLD),

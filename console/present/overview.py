@@ -168,7 +168,7 @@ def drawn(rows: Sequence[OverviewRow], width: int) -> list[Line]:
     """Return the lines for a place next to other contents, without a cursor.
 
     Args:
-        rows: with graphs of as many columns as `columns_beside` returns for the width.
+        rows: the rows, whose graphs have as many columns as `columns_beside` returns for the width.
         width: in cells.
     """
     if not rows:

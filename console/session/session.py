@@ -51,7 +51,7 @@ class NoJournal(snapshot_reader.Refused):
 
 
 class RiskReading(Struct, frozen=True):
-    """The facts that were read for the warnings of a plan. at: by the monotonic clock."""
+    """The facts that were read for the warnings of a plan. at: time of the monotonic clock."""
 
     staged: tuple[Staged, ...]
     facts: RiskFacts
@@ -59,7 +59,7 @@ class RiskReading(Struct, frozen=True):
 
 
 class RetentionReading(Struct, frozen=True):
-    """The records that each cut and each log trim of a plan deletes. at: by the monotonic clock."""
+    """The records that each cut and each log trim of a plan deletes. at: time of the monotonic clock."""
 
     staged: tuple[Staged, ...]
     found: Mapping[RetentionCut, Deletion]
