@@ -92,8 +92,8 @@ class _Gone(Exception):
 
 
 class EntryRunner(Runner):
-    """Runs an entry's statements, and records requests to the shell. leave: whether to exit; context: name of the context
-    to switch to.
+    """Runs an entry's statements, and records requests to the shell. leave: whether to exit; context: name of
+    the context to switch to.
     """
 
     leave: bool = False
