@@ -32,8 +32,8 @@ CHANGES = 3
 """Exit code: there are pending changes."""
 PRUNE_HELP = (
     "remove what no file has: topics, configs, quotas, acls, connectors or schemas, all or those whose name GLOB "
-    "matches (an ACL goes by its principal). The overrides and limits that a file leaves out of an entity that it lists "
-    "are removed in any case"
+    "matches (an ACL goes by its principal). The overrides and limits that a file leaves out of an entity that it "
+    "lists are removed in any case"
 )
 
 

@@ -143,7 +143,8 @@ VERBS = (
         "may be a glob. KEY>N, KEY>=N, KEY<N and KEY<=N compare numbers, which may have the key's units; no limit "
         "(-1) is greater than all of them. For topics, size is that of all replicas on disk, and a filter on it lists "
         "the largest first; for groups, topic=NAME finds those that read it. For ACLs, ANY is any code, and "
-        "pattern_type=MATCH finds all that affect resource_name=NAME. All filters must match. A row without the column matches no filter.",
+        "pattern_type=MATCH finds all that affect resource_name=NAME. All filters must match. A "
+        "row without the column matches no filter.",
         (
             "list topics svc-*",
             "list topics cleanup.policy=compact*",
