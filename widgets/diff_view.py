@@ -89,16 +89,6 @@ class DiffView(LineView):
         self._put(groups)
         self._restore(held)
 
-    @property
-    def cursor_line(self) -> DiffLine | None:
-        """The change under the cursor, or None on a group's title."""
-        return self._spot(self._cursor).line if self.line_count() else None
-
-    @property
-    def cursor_group(self) -> DiffGroup | None:
-        """The group of the cursor, None without groups."""
-        return self._spot(self._cursor).group if self.line_count() else None
-
     # -- lines ----------------------------------------------------------------------------------------------------
 
     def line_count(self) -> int:

@@ -211,8 +211,8 @@ class Session(snapshot_reader.SnapshotReader):
     def replan(self, plan: Plan) -> None:
         """Replace the plan, and notify listeners if it is a different object."""
         if plan is not self.plan:
-            old, self._plan, self._staging = self.plan, plan, None
-            self.notify(snapshot_reader.PlanChanged(old, plan))
+            self._plan, self._staging = plan, None
+            self.notify(snapshot_reader.PlanChanged())
 
     def refuse_if_read_only(self) -> None:
         """Raise Refused if nothing may be changed.
