@@ -246,13 +246,10 @@ class LazyTree(ColumnView):
         waiting: str = "reading…",
         empty: str = "",
         markable: bool = False,
-        name: str | None = None,
-        id: str | None = None,
-        classes: str | None = None,
     ) -> None:
         """Create a tree; `opened` are pairs of parent (None at the left edge) and child, `waiting` is the text of a
         line whose children are missing."""
-        super().__init__(columns, empty=empty, markable=markable, name=name, id=id, classes=classes)
+        super().__init__(columns, empty=empty, markable=markable)
         self._source: TreeSource = _NoNodes() if source is None else source
         self._opened: dict[Hashable | None, set[Hashable]] = {}
         for parent, child in opened:

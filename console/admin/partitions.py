@@ -525,13 +525,13 @@ debugger's (ListOffsetsRequest.DEBUGGING_REPLICA_ID), which each replica answers
 
 
 async def offsets_at_broker(
-    link: admin_link.Link, broker_id: int, wanted: Mapping[Place, int], asker: int = CONSUMER, *, stable: bool = False
+    link: admin_link.Link, broker_id: int, wanted: Mapping[Place, int], asker: int
 ) -> dict[Place, tuple[int, int]] | Failure:
     """Return (topic, partition) -> (error code, offset) for a timestamp each, or the failure of the request."""
 
     async def ask(some: Sequence[Place]) -> Mapping[Place, tuple[int, int] | Failure]:
         asked = {place: wanted[place] for place in some}
-        answer = await _listed(link, broker_id, asked, _code_and_offset, asker=asker, stable=stable)
+        answer = await _listed(link, broker_id, asked, _code_and_offset, asker=asker)
         # The error of a partition, such as that another broker leads it, is not an error of the batch.
         return {
             place: _failure_of(place, code) if code == ErrorCode.unknown_server_error else (code, offset)

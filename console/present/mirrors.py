@@ -59,13 +59,13 @@ def mirror_rows(snapshot: Snapshot) -> Iterator[MirrorRow]:
 
 
 def _age_column(
-    name: str, title: str, get: Callable[[R], float | None], priority: int, sort_key: str, unknown: str = "?"
+    name: str, title: str, get: Callable[[R], float | None], priority: int, sort_key: str
 ) -> columns.Column[R]:
-    """Return a column of a time that has passed, in seconds in data. unknown: its text if it is not known."""
+    """Return a column of a time that has passed, in seconds in data."""
 
     def text(row: R) -> str:
         seconds = get(row)
-        return unknown if seconds is None else columns.time_text(seconds)
+        return "?" if seconds is None else columns.time_text(seconds)
 
     return columns.Column(
         f"{name}_seconds",

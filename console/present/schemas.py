@@ -225,13 +225,10 @@ class VersionDiff(NamedTuple):
     why: str = ""
 
 
-def version_diff(
-    snapshot: Snapshot, subject: str, old: int | None = None, new: int | None = None, *, whole: bool = False
-) -> VersionDiff | None:
-    """Return the differences of two versions of a subject.
+def version_diff(snapshot: Snapshot, subject: str, *, whole: bool = False) -> VersionDiff | None:
+    """Return the differences of the two newest versions of a subject.
 
     Args:
-        old, new: their numbers; None for the one before the newest, and for the newest.
         whole: whether to return also the places that do not differ.
 
     Returns:
@@ -239,11 +236,9 @@ def version_diff(
     """
     known = snapshot.schemas.get(subject)
     live = [each.number for each in known.live] if known is not None else []
-    new = new or next(reversed(live), None)
-    before = [each for each in live if new is not None and each < new]
-    old = old or next(reversed(before), None)
-    if old is None or new is None:
+    if len(live) < 2:
         return None
+    old, new = live[-2:]
     texts = [snapshot.schema_texts.get((subject, number)) for number in (old, new)]
     if None in texts:
         return VersionDiff(old, new, why="their texts were not read")
