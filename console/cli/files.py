@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from console.cli.opening import DONE, FAILED, UNAPPLIED, USAGE, with_session
+from console.cli.opening import DONE, FAILED, UNAPPLIED, USAGE, throttle_rate, with_session
 from console.model.numbers import option
 from console.model.parts import Part
 from console.safe_files import PRIVATE, read_text, write_whole
@@ -47,14 +47,8 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-f", "--file", metavar="FILE", action="append", required=True, help=files)
     parser.add_argument("--prune", metavar="KIND[=GLOB]", action="append", default=[], help=PRUNE_HELP)
     throttle = "of a reassignment: bytes per second that each broker copies, and is read, at most; 0 for none"
-    parser.add_argument("--throttle", metavar="RATE", type=option(_rate), help=throttle)
+    parser.add_argument("--throttle", metavar="RATE", type=option(throttle_rate), help=throttle)
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
-
-
-def _rate(text: str) -> int:
-    from console.operations.throttle import rate_of
-
-    return rate_of(text)
 
 
 def prunes(options: argparse.Namespace) -> tuple[Prune, ...] | None:

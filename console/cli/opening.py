@@ -208,6 +208,13 @@ def add_duration(
     parser.add_argument("--for", dest="seconds", metavar="DURATION", type=option(read), default=default, help=what)
 
 
+def throttle_rate(text: str) -> int:
+    """Return the bytes per second of a throttle. Raises ValueError."""
+    from console.operations.throttle import rate_of
+
+    return rate_of(text)
+
+
 def add_theme(parser: argparse.ArgumentParser) -> None:
     """Add ``--theme``, for commands that open the screen."""
     why = "the screen's colours (default: KAC_THEME, the settings, by the terminal's background)"
