@@ -11,11 +11,12 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from console.embedded.java import decimal_number, decimal_text, trimmed, whole_number
+from console.embedded.java import decimal_number, trimmed, whole_number
 from console.embedded.state import View
 from console.model import codes
 from console.model.config import CLUSTER_DEFAULT, Synonym, broker_resource
 from console.model.entity_types import listed_alone
+from console.model.numbers import java_double
 
 NO_RULE: Mapping[str, Any] = {}
 
@@ -219,7 +220,7 @@ def shown_value(value: ConfigValue) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        return decimal_text(value)
+        return java_double(value)
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
