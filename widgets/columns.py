@@ -169,18 +169,9 @@ class ColumnView(LineView):
             """The view that sent this."""
             return self.view
 
-    def __init__(
-        self,
-        columns: Sequence[Column],
-        *,
-        empty: str = "",
-        markable: bool = True,
-        name: str | None = None,
-        id: str | None = None,
-        classes: str | None = None,
-    ) -> None:
+    def __init__(self, columns: Sequence[Column], *, empty: str = "", markable: bool = True) -> None:
         """Create a view with these columns."""
-        super().__init__(empty=empty, markable=markable, name=name, id=id, classes=classes)
+        super().__init__(empty=empty, markable=markable)
         self._columns: tuple[Column, ...] = ()
         self._sort: tuple[str, bool] | None = None
         self._put_columns(columns)

@@ -60,18 +60,9 @@ class _Spot(NamedTuple):
 class DiffView(LineView):
     """A scrolling list of changes, with a cursor over groups and changes."""
 
-    def __init__(
-        self,
-        groups: Sequence[DiffGroup] = (),
-        *,
-        empty: str = "",
-        markable: bool = True,
-        name: str | None = None,
-        id: str | None = None,
-        classes: str | None = None,
-    ) -> None:
+    def __init__(self, groups: Sequence[DiffGroup] = (), *, empty: str = "", markable: bool = True) -> None:
         """Create a view of `groups`."""
-        super().__init__(empty=empty, markable=markable, name=name, id=id, classes=classes)
+        super().__init__(empty=empty, markable=markable)
         self._groups: Sequence[DiffGroup] = ()
         self._places: dict[Hashable, tuple[int, int]] | None = None
         self._put(groups)
@@ -88,16 +79,6 @@ class DiffView(LineView):
         held = self._hold()
         self._put(groups)
         self._restore(held)
-
-    @property
-    def cursor_line(self) -> DiffLine | None:
-        """The change under the cursor, or None on a group's title."""
-        return self._spot(self._cursor).line if self.line_count() else None
-
-    @property
-    def cursor_group(self) -> DiffGroup | None:
-        """The group of the cursor, None without groups."""
-        return self._spot(self._cursor).group if self.line_count() else None
 
     # -- lines ----------------------------------------------------------------------------------------------------
 

@@ -246,13 +246,10 @@ class LazyTree(ColumnView):
         waiting: str = "reading…",
         empty: str = "",
         markable: bool = False,
-        name: str | None = None,
-        id: str | None = None,
-        classes: str | None = None,
     ) -> None:
         """Create a tree; `opened` are pairs of parent (None at the left edge) and child, `waiting` is the text of a
         line whose children are missing."""
-        super().__init__(columns, empty=empty, markable=markable, name=name, id=id, classes=classes)
+        super().__init__(columns, empty=empty, markable=markable)
         self._source: TreeSource = _NoNodes() if source is None else source
         self._opened: dict[Hashable | None, set[Hashable]] = {}
         for parent, child in opened:
@@ -280,12 +277,6 @@ class LazyTree(ColumnView):
         """Return whether a node is open; False if it has no line."""
         index = self._flat.index_of(key)
         return index is not None and self._flat[index].open
-
-    def close_node(self, key: Hashable) -> None:
-        """Close a node; its open descendants appear again when it is opened."""
-        index = self._flat.index_of(key)
-        if index is not None and (place := self._flat[index]).open:
-            self._toggle(place)
 
     # -- lines ----------------------------------------------------------------------------------------------------
 
@@ -324,8 +315,6 @@ class LazyTree(ColumnView):
         self._sample()
 
     def _toggle(self, place: Place) -> None:
-        if place.open and self._is_inside(place.key):
-            self._wanted_key = place.key
         held = self._hold()
         branch = self._opened.setdefault(place.parent, set())
         branch ^= {place.key}
@@ -337,16 +326,6 @@ class LazyTree(ColumnView):
         self.post_message(self.Opened(self, place.key))
         if self._source.children(place.key) is None:
             self.post_message(self.ChildrenWanted(self, place.key))
-
-    def _is_inside(self, key: Hashable) -> bool:
-        """Return whether the cursor is on a node below `key`."""
-        here = self._place
-        while here is not None and here.parent is not None:
-            if here.parent == key:
-                return True
-            index = self._flat.index_of(here.parent)
-            here = None if index is None else self._flat[index]
-        return False
 
     @property
     def _place(self) -> Place | None:

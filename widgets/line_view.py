@@ -156,17 +156,9 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     Selected: TypeAlias = Selected
     MarksChanged: TypeAlias = MarksChanged
 
-    def __init__(
-        self,
-        *,
-        empty: str = "",
-        markable: bool = True,
-        name: str | None = None,
-        id: str | None = None,
-        classes: str | None = None,
-    ) -> None:
+    def __init__(self, *, empty: str = "", markable: bool = True) -> None:
         """Create a view. empty: the text of a view without lines."""
-        super().__init__(name=name, id=id, classes=classes)
+        super().__init__()
         self._empty = empty
         self._markable = markable
         self._cursor = 0

@@ -134,18 +134,10 @@ class RowTable(ColumnView):
     """A table of rows by key: `set_rows` sets another source; cursor, marks and scroll position stay on their keys."""
 
     def __init__(
-        self,
-        columns: Sequence[Column],
-        rows: RowSource | None = None,
-        *,
-        empty: str = "",
-        markable: bool = True,
-        name: str | None = None,
-        id: str | None = None,
-        classes: str | None = None,
+        self, columns: Sequence[Column], rows: RowSource | None = None, *, empty: str = "", markable: bool = True
     ) -> None:
         """Create a table; see `Column` and `RowSource`."""
-        super().__init__(columns, empty=empty, markable=markable, name=name, id=id, classes=classes)
+        super().__init__(columns, empty=empty, markable=markable)
         self._rows: RowSource = ListRows((), lambda row: row, lambda row: row) if rows is None else rows
         self._sample()
 

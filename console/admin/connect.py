@@ -683,16 +683,12 @@ R = TypeVar("R", bound=Any)
 X = TypeVar("X", bound=Any)
 
 
-class _ConnectSender(delivery.Sender[R, X]):
-    """The base of changes of connectors: each target is a request of its own."""
-
-    takes_seconds = 0.0
-    """Seconds that a worker may take after its answer."""
+class _ConnectSender(delivery.ServiceSender[R, X]):
+    """The base of changes of connectors."""
 
     async def require(self) -> None:
         """Refuse a change by a read-only client, and of a Connect cluster that works with other brokers."""
-        if not self.validate_only and self.link.settings.read_only:
-            raise errors.ReadOnly(self.request.api)
+        await super().require()
         ours = self.link.routes.cluster_id
         for name in {self.place(target)[0].name for target in self.targets()}:
             root = await _clusters_of(self.link)[name].read("/", _Root)
@@ -707,35 +703,10 @@ class _ConnectSender(delivery.Sender[R, X]):
         """Return the Connect cluster of a target, and the target's name there. Raises BrokerError."""
         return _cluster_of(self.link, target.name)
 
-    async def deliver(self, targets: Sequence[X]) -> dict[X, Outcome]:
-        outcomes: dict[X, Outcome] = {}
-        for target in targets:
-            outcomes[target] = await self._one(target)
-        if not self.validate_only:
-            applied = [target for target in targets if outcomes[target].status is Status.APPLIED]
-            within = max(self.link.settings.visible_timeout, self.takes_seconds)
-            await delivery.until_visible(applied, self.describe_again, within)
-        return outcomes
-
-    async def _one(self, target: X) -> Outcome:
+    async def send_one(self, target: X) -> Outcome | Failure | None:
         cluster, name = self.place(target)
-        try:
-            answer = await self.ask(cluster, name, target)
-        except errors.OutcomeUnknown as error:
-            again = await delivery.reconcile(
-                [target], self.describe_again, error.failure, self.link.settings.lost_answer_timeout
-            )
-            return again[target]
-        except errors.AdminError as error:
-            return Outcome(target, Status.FAILED, self._clean(error.failure))
-        if isinstance(answer, Outcome):
-            return answer
-        if not answer.is_ok:
-            return Outcome(target, Status.FAILED, self._clean(_failure(cluster, answer)))
-        return Outcome(target, Status.APPLIED)
-
-    def _clean(self, failure: Failure) -> Failure:
-        return Failure(failure.name, delivery.without_secrets(failure.message, self.secrets), failure.remedy)
+        answer = await self.ask(cluster, name, target)
+        return answer if isinstance(answer, Outcome) else None if answer.is_ok else _failure(cluster, answer)
 
     async def ask(self, cluster: _Cluster, name: str, target: X) -> Answer | Outcome:
         """Send the change, or its check, for a target; or return its outcome."""

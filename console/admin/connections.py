@@ -315,7 +315,7 @@ class Connections:
     def _find_ended_sessions(self, now: float) -> None:
         """Drop connections with a failed session renewal. Only a new login shows whether the credentials are still
         valid, since the credentials of a cloud role's next session can't renew the present one. A peer that proved to
-        be another server gets no further proof. now: on the loop's clock.
+        be another server gets no further proof. now: time on the loop's clock.
         """
         for address, connection in list(self._open.items()):
             failed = connection.not_renewed

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from kio.schema.errors import ErrorCode
 
-from console.admin.errors import AdminError, OutcomeUnknown, failure
+from console.admin.errors import AdminError, OutcomeUnknown, ReadOnly, failure
 from console.admin.link import CONTROLLER, Link, Route, delays
 from console.model.changes import ChangeRequest, ConfigOp, Outcome, Status, Target
 from console.model.codes import APPEND, DELETE, SET, ConfigType
@@ -190,6 +190,53 @@ async def sent(sender: Sender[R, T]) -> tuple[Outcome, ...]:
         outcomes |= await sender.prepare(sound)
         outcomes |= await sender.deliver([target for target in sound if target not in outcomes])
     return tuple(outcomes[target] for target in targets)
+
+
+class ServiceSender(Sender[R, T]):
+    """The base of changes of a service next to the brokers: each target is a request of its own."""
+
+    takes_seconds = 0.0
+    """Seconds that the service may take after its answer."""
+
+    async def require(self) -> None:
+        """Refuse a change by a read-only client."""
+        if not self.validate_only and self.link.settings.read_only:
+            raise ReadOnly(self.request.api)
+
+    async def deliver(self, targets: Sequence[T]) -> dict[T, Outcome]:
+        """Send the change, or its check, for each target, and wait until the service shows it."""
+        outcomes: dict[T, Outcome] = {}
+        for target in targets:
+            outcomes[target] = await self._outcome(target)
+        if not self.validate_only:
+            applied = [target for target in targets if outcomes[target].status is Status.APPLIED]
+            within = max(self.link.settings.visible_timeout, self.takes_seconds)
+            await until_visible(applied, self.describe_again, within)
+        return outcomes
+
+    async def _outcome(self, target: T) -> Outcome:
+        try:
+            found = await self.send_one(target)
+        except OutcomeUnknown as error:
+            within = self.link.settings.lost_answer_timeout
+            return (await reconcile([target], self.describe_again, error.failure, within))[target]
+        except AdminError as error:
+            found = error.failure
+        if isinstance(found, Failure):
+            message = without_secrets(found.message, self.secrets)
+            return Outcome(target, Status.FAILED, Failure(found.name, message, found.remedy))
+        return found or Outcome(target, Status.APPLIED)
+
+    async def send_one(self, target: T) -> Outcome | Failure | None:
+        """Send the change, or its check, for a target.
+
+        Returns:
+            The outcome, or the service's refusal; None if the change is applied.
+
+        Raises:
+            AdminError: the service did not answer, or refused.
+        """
+        raise NotImplementedError
 
 
 def without_secrets(text: str, secrets: Iterable[Secret]) -> str:

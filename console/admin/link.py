@@ -109,7 +109,7 @@ class Nodes(Struct, frozen=True):
 
 
 class _Request(NamedTuple):
-    """A request with its options. deadline: on the loop's clock. The other fields as in `Link.call`."""
+    """A request with its options. deadline: time on the loop's clock. The other fields as in `Link.call`."""
 
     api: str
     asked: Asked

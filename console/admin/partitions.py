@@ -525,13 +525,13 @@ debugger's (ListOffsetsRequest.DEBUGGING_REPLICA_ID), which each replica answers
 
 
 async def offsets_at_broker(
-    link: admin_link.Link, broker_id: int, wanted: Mapping[Place, int], asker: int = CONSUMER, *, stable: bool = False
+    link: admin_link.Link, broker_id: int, wanted: Mapping[Place, int], asker: int
 ) -> dict[Place, tuple[int, int]] | Failure:
     """Return (topic, partition) -> (error code, offset) for a timestamp each, or the failure of the request."""
 
     async def ask(some: Sequence[Place]) -> Mapping[Place, tuple[int, int] | Failure]:
         asked = {place: wanted[place] for place in some}
-        answer = await _listed(link, broker_id, asked, _code_and_offset, asker=asker, stable=stable)
+        answer = await _listed(link, broker_id, asked, _code_and_offset, asker=asker)
         # The error of a partition, such as that another broker leads it, is not an error of the batch.
         return {
             place: _failure_of(place, code) if code == ErrorCode.unknown_server_error else (code, offset)
@@ -570,28 +570,9 @@ async def _listed(
         AdminError: the broker did not answer.
     """
 
-    def build(kio: ModuleType) -> Any:
-        @cache  # most topics have the same numbers of partitions
-        def partitions(asked: tuple[tuple[int, int], ...]) -> tuple[Any, ...]:
-            return tuple(
-                for_version(kio.ListOffsetsPartition, partition_index=number, timestamp=timestamp)
-                for number, timestamp in asked
-            )
-
-        topics: dict[str, list[tuple[int, int]]] = {}
-        for (topic, number), timestamp in wanted.items():
-            topics.setdefault(topic, []).append((number, timestamp))
-        return for_version(
-            kio.ListOffsetsRequest,
-            replica_id=asker,
-            isolation_level=int(stable),
-            topics=[{"name": name, "partitions": partitions(tuple(asked))} for name, asked in topics.items()],
-            timeout=timedelta(seconds=within or WAIT_SECONDS),
-        )
-
     raw = await link.call_raw(
         "list_offsets",
-        build,
+        lambda kio: _list_offsets(kio, wanted, asker, stable, within or WAIT_SECONDS),
         to=admin_link.broker(broker_id),
         timeout=within,
         prepare=admin_link.import_partition_decoders,
@@ -610,6 +591,28 @@ async def _listed(
         for topic in response.topics
         for each in topic.partitions
     }
+
+
+def _list_offsets(kio: ModuleType, wanted: Mapping[Place, int], asker: int, stable: bool, within: float) -> Any:
+    """Return the ListOffsets request of a broker in the classes of `kio`; see `_listed`."""
+
+    @cache  # most topics have the same numbers of partitions
+    def partitions(asked: tuple[tuple[int, int], ...]) -> tuple[Any, ...]:
+        return tuple(
+            for_version(kio.ListOffsetsPartition, partition_index=number, timestamp=timestamp)
+            for number, timestamp in asked
+        )
+
+    topics: dict[str, list[tuple[int, int]]] = {}
+    for (topic, number), timestamp in wanted.items():
+        topics.setdefault(topic, []).append((number, timestamp))
+    return for_version(
+        kio.ListOffsetsRequest,
+        replica_id=asker,
+        isolation_level=int(stable),
+        topics=[{"name": name, "partitions": partitions(tuple(asked))} for name, asked in topics.items()],
+        timeout=timedelta(seconds=within),
+    )
 
 
 async def ends_at_leaders(link: admin_link.Link, leaders: Mapping[int, Sequence[Place]]) -> dict[Place, int]:

@@ -367,7 +367,7 @@ def sample_ranges(first: int, until: int, share: float) -> list[tuple[int, int]]
 
     Args:
         first: the first offset.
-        until: behind the last one.
+        until: the offset behind the last one.
         share: above 0, at most 1.
     """
     size = max(0, until - first)

@@ -88,7 +88,8 @@ class _Problem(Struct, frozen=True):
 class Service(NamedTuple):
     """A service for messages.
 
-    who: the subject of a sentence, as ``the registry``. kind: what its address should lead to. media: what it accepts.
+    who: its name as the subject of a sentence, as ``the registry``. kind: the kind of server that its address should
+    lead to. media: the media types that it accepts.
     """
 
     who: str

@@ -477,41 +477,25 @@ R = TypeVar("R", bound=Any)
 X = TypeVar("X", bound=Any)
 
 
-class _SchemaSender(delivery.Sender[R, X]):
-    """The base of changes of subjects: each target is a request of its own."""
+class _SchemaSender(delivery.ServiceSender[R, X]):
+    """The base of changes of subjects."""
 
     has_check = True
 
     async def require(self) -> None:
         """Refuse a change by a read-only client, and without a registry."""
-        if not self.validate_only and self.link.settings.read_only:
-            raise errors.ReadOnly(self.request.api)
+        await super().require()
         _registry_of(self.link)
 
-    async def deliver(self, targets: Sequence[X]) -> dict[X, Outcome]:
-        outcomes: dict[X, Outcome] = {}
-        for target in targets:
-            outcomes[target] = await self._one(target)
-        if not self.validate_only:
-            applied = [target for target in targets if outcomes[target].status is Status.APPLIED]
-            await delivery.until_visible(applied, self.describe_again, self.link.settings.visible_timeout)
-        return outcomes
-
-    async def _one(self, target: X) -> Outcome:
+    async def send_one(self, target: X) -> Outcome | Failure | None:
         registry = _registry_of(self.link)
-        try:
-            if self.validate_only:
-                return await self.checked(registry, target)
-            for method, path, body in await self.requests(registry, target):
-                answer = await registry.exchange(method, path, body, is_change=True)
-                if not answer.is_ok:
-                    return Outcome(target, Status.FAILED, failure_of(answer))
-        except errors.OutcomeUnknown as error:
-            within = self.link.settings.lost_answer_timeout
-            return (await delivery.reconcile([target], self.describe_again, error.failure, within))[target]
-        except errors.AdminError as error:
-            return Outcome(target, Status.FAILED, error.failure)
-        return Outcome(target, Status.APPLIED)
+        if self.validate_only:
+            return await self.checked(registry, target)
+        for method, path, body in await self.requests(registry, target):
+            answer = await registry.exchange(method, path, body, is_change=True)
+            if not answer.is_ok:
+                return failure_of(answer)
+        return None
 
     async def checked(self, registry: _Registry, target: X) -> Outcome:
         """Return the outcome of a check of the change. Raises AdminError."""

@@ -121,8 +121,8 @@ class Proxy(Struct, frozen=True):
 
 
 class KubeNamespace(Struct, frozen=True):
-    """A namespace of Kubernetes; kubectl forwards a port to each of its brokers. context: of kubectl's configuration,
-    None for its current one. service: the service, or Strimzi's Kafka cluster, to ask first.
+    """A namespace of Kubernetes; kubectl forwards a port to each of its brokers. context: a context of kubectl's
+    configuration, None for its current one. service: the service, or Strimzi's Kafka cluster, to ask first.
     """
 
     namespace: str
@@ -174,8 +174,8 @@ DIRECT = Route()
 
 class HttpSettings(Struct, frozen=True):
     """A service with HTTP: a schema registry with Confluent's API, or a worker of Connect. host, port, path: parts of
-    its URL; tls: None for http. username, password: for Basic authentication; token: for Bearer authentication; oauth:
-    OAUTHBEARER, for a token that is fetched.
+    its URL; tls: None for http. username, password: the login for Basic authentication; token: the token for Bearer
+    authentication; oauth: OAUTHBEARER, for a token that is fetched.
     """
 
     host: str

@@ -88,7 +88,6 @@ async def poll_transactions(link: Link, places: Iterable[transactions.Place]) ->
         {**failures, **before.failures},
         gaps if doubtful else (),
         transactions.DEFAULT_MAX_TIMEOUT_MS if limit is None else limit,
-        limit is not None,
         link.now_ms(),
     )
 

@@ -102,8 +102,7 @@ def key_detail(
     """Return one key in detail.
 
     It has the value, source, type, the time a change takes effect, the value without the override, the chain of
-    synonyms,
-    and the documentation.
+    synonyms, and the documentation.
 
     Args:
         by_broker: the values that topics inherit from each broker if they differ, else empty.

@@ -23,8 +23,7 @@ class AclExplained(NamedTuple):
     """The effects of an ACL.
 
     overridden: the denies that override it, or for a deny the allows that it overrides; in_part: those that override,
-    or
-    are overridden, only in part. same: others with the same effect. gone: the effects of its removal.
+    or are overridden, only in part. same: others with the same effect. gone: the effects of its removal.
     """
 
     acl: Acl

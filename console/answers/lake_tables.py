@@ -23,7 +23,7 @@ def history_table(
     Args:
         clusters: whether to add a column for the cluster.
         first_polls: cluster -> time of its first poll; values in that poll may have changed long before.
-        zone: of the times; None for this host's.
+        zone: the time zone of the times; None for this host's.
     """
     rows = (dated(change, first_polls.get(change.cluster_id), zone) for change in changes)
     return table_of("history", HISTORY if clusters else HISTORY.without(ONE_CLUSTER), rows, empty="nothing changed")

@@ -13,13 +13,12 @@ from console.lint.rule import Rule
 from console.model.changes import Target
 from console.model.severity import Certainty, Severity
 from console.present import triage as present_triage
-from console.present.columns import SHOWN, Column, Columns
+from console.present.columns import SHOWN, Column, Columns, on_screen
 from console.present.names import plural, target
 from console.present.text import Cell, Line, clean
 from console.triage.cause import Claim, Evidence, Next
 from console.triage.diagnosis import Named
 from console.triage.symptoms import CLUSTER
-from widgets.row_source import Column as ScreenColumn
 
 _KAFKA = "kafka.apache.org/documentation/#"
 MOST_BLIND = 3
@@ -77,36 +76,30 @@ def _severity(row: LintRow) -> Cell:
 
 
 LINT: Columns[LintRow] = Columns(
-    Column(
-        "severity",
-        SHOWN,
-        title="",
-        cell=_severity,
-        layout=ScreenColumn("severity", "  Sev", width=6, priority=95),
-    ),
+    Column("severity", SHOWN, title="", cell=_severity, layout=on_screen("  Sev", width=6, priority=95)),
     Column(
         "sure",
         SHOWN,
         cell=lambda row: (row.finding.rule.certainty.value, _colour(row)),
-        layout=ScreenColumn("sure", "Sure", width=8, priority=60),
+        layout=on_screen(width=8, priority=60),
     ),
     Column(
         "subject",
         SHOWN,
         cell=lambda row: (clean(target(row.finding.found.subject), 200), _colour(row, "strong")),
-        layout=ScreenColumn("subject", "Subject", min_width=20, max_width=34, priority=98),
+        layout=on_screen(min_width=20, max_width=34, priority=98),
     ),
     Column(
         "what",
         SHOWN,
         cell=lambda row: (clean(row.finding.found.what, 300), _colour(row)),
-        layout=ScreenColumn("what", "What", flex=3, min_width=24, priority=100),
+        layout=on_screen(flex=3, min_width=24, priority=100),
     ),
     Column(
         "remedy",
         SHOWN,
         cell=lambda row: (clean(_answer(row.finding), 300), _colour(row)),
-        layout=ScreenColumn("remedy", "To mend it", flex=2, min_width=30, priority=50),
+        layout=on_screen("To mend it", flex=2, min_width=30, priority=50),
     ),
 )
 

@@ -176,8 +176,7 @@ def _moment(at: datetime) -> str:
 
 def prometheus_text(verdict: Verdict | None, trends: Mapping[str, LagTrend] = MappingProxyType({})) -> str:
     """Return the verdict for node_exporter's textfile collector: a metric for each cause, the number of symptoms
-    without
-    a cause, and the lag of each group as a time.
+    without a cause, and the lag of each group as a time.
 
     Args:
         verdict: None if no broker responds.

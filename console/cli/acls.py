@@ -178,7 +178,6 @@ def _roles(given: argparse.Namespace, targets: Callable[[str], list[str]]) -> li
 
 ACLS = Noun(
     "acls",
-    "list, explain, add and remove ACLs",
     {
         "list": "the ACLs; with --principal or a resource, theirs",
         "add": "allow or deny",

@@ -112,8 +112,7 @@ class _State(NamedTuple):
     """The state that is reported on standard error.
 
     lost: why no broker responds; problem: why the authors of changes are unknown; both ``""`` if all is well. missing:
-    the
-    parts that are not watched; None before the first report.
+    the parts that are not watched; None before the first report.
     """
 
     lost: str = ""

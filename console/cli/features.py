@@ -75,15 +75,15 @@ def _describe(node_id: int | None) -> Carry:
         from console.admin.features import describe_features
         from console.answers.results import table_of
         from console.model.snapshot import ReadFailure, Snapshot
-        from console.present.features import FEATURES, feature_rows
+        from console.present import features as shown
 
         features = await client.run(describe_features)
         nodes = tuple(node for node in features.nodes if node_id in (None, node.id))
         if not nodes:
             raise OptionsError("no node reports its features" if node_id is None else f"there is no node {node_id}")
-        rows = feature_rows(Snapshot(features=replace(features, nodes=nodes)))
+        rows = shown.feature_rows(Snapshot(features=replace(features, nodes=nodes)))
         silent = tuple(ReadFailure(Part.FEATURES, f"node {node.id}", node.failure) for node in nodes if node.failure)
-        return Found([replace(table_of("features", FEATURES, rows), problems=silent)])
+        return Found([replace(table_of("features", shown.FEATURES, rows), problems=silent)])
 
     return carry
 
@@ -204,9 +204,8 @@ def _dependencies(texts: Iterable[str]) -> Table:
     return _levels_table(rows)
 
 
-NOUN = Noun(
+FEATURES = Noun(
     "features",
-    "show features and their levels, upgrade and downgrade them",
     {},
     _options,
     _meaning,

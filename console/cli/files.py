@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from console.cli.opening import DONE, FAILED, UNAPPLIED, USAGE, with_session
+from console.cli.opening import DONE, FAILED, UNAPPLIED, USAGE, throttle_rate, with_session
 from console.model.numbers import option
 from console.model.parts import Part
 from console.safe_files import PRIVATE, read_text, write_whole
@@ -32,8 +32,8 @@ CHANGES = 3
 """Exit code: there are pending changes."""
 PRUNE_HELP = (
     "remove what no file has: topics, configs, quotas, acls, connectors or schemas, all or those whose name GLOB "
-    "matches (an ACL goes by its principal). Of what a file lists, overrides and limits that it leaves out are removed "
-    "in any case"
+    "matches (an ACL goes by its principal). The overrides and limits that a file leaves out of an entity that it "
+    "lists are removed in any case"
 )
 
 
@@ -47,14 +47,8 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-f", "--file", metavar="FILE", action="append", required=True, help=files)
     parser.add_argument("--prune", metavar="KIND[=GLOB]", action="append", default=[], help=PRUNE_HELP)
     throttle = "of a reassignment: bytes per second that each broker copies, and is read, at most; 0 for none"
-    parser.add_argument("--throttle", metavar="RATE", type=option(_rate), help=throttle)
+    parser.add_argument("--throttle", metavar="RATE", type=option(throttle_rate), help=throttle)
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
-
-
-def _rate(text: str) -> int:
-    from console.operations.throttle import rate_of
-
-    return rate_of(text)
 
 
 def prunes(options: argparse.Namespace) -> tuple[Prune, ...] | None:

@@ -369,7 +369,6 @@ def _noun(kind: Kind, name: str, described: str, deleted: str, examples: str) ->
     what = "groups" if kind is CONSUMERS else f"{kind.name} groups"
     return noun.Noun(
         name,
-        f"list, describe and {'configure' if configs else 'delete'} {what}, reset and delete their offsets",
         {
             LIST: f"the {what} with their states",
             DESCRIBE: described,
@@ -386,7 +385,7 @@ def _noun(kind: Kind, name: str, described: str, deleted: str, examples: str) ->
     )
 
 
-NOUN = _noun(
+GROUPS = _noun(
     CONSUMERS,
     "groups",
     "a group's members and how far it is behind",

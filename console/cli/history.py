@@ -68,8 +68,7 @@ class Opened(NamedTuple):
 
     def fresh(self, table: LakeTable) -> list[str]:
         """Return lines on the freshness of a table: one for each cluster, with its times without a poll; a single one
-        for
-        many clusters.
+        for many clusters.
         """
         from console.lake.reader import fleet_freshness, freshness, gaps
         from console.present.lake import fleet_text, fresh_text, gap_text

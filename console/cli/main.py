@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from console.cli.noun import Noun
+
 USAGE = 2
 FAILED = 1
 INTERRUPTED = 130
@@ -24,7 +26,7 @@ class Command(NamedTuple):
 
     module: imported when the command is given. Its function ``NAME_options`` adds the command's options to the given
     parser; ``run_NAME`` runs the command with the parsed options, and returns the exit code.
-    is_noun: whether it is one of `console.cli.nouns`, which share one pair of functions.
+    is_noun: whether the module has a `console.cli.noun.Noun` by the command's name in its place.
     own_parser: whether the module's function `main` parses the arguments itself, `(arguments, options given before the
     command) -> exit code`.
     connects: whether the command takes the options that name a cluster.
@@ -39,18 +41,26 @@ class Command(NamedTuple):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the command's own options, and the function that runs it. Imports its module."""
-        module = import_module(self.module)
         if self.is_noun:
-            module.noun_options(self.name, parser)
+            from console.cli.noun import add_noun_options
+
+            add_noun_options(parser, self.noun())
             return
-        name = self.name.replace("-", "_")
+        module, name = import_module(self.module), self.name.replace("-", "_")
         parser.set_defaults(run=getattr(module, f"run_{name}"))
         getattr(module, f"{name}_options")(parser)
 
+    def noun(self) -> Noun:
+        """Return the noun of a command that is one. Imports its module."""
+        noun: Noun = getattr(import_module(self.module), self.name.replace("-", "_").upper())
+        return noun
 
-def _noun(name: str, help_: str) -> Command:
-    return Command(name, "console.cli.nouns", help_, is_noun=True)
 
+def _noun(name: str, help_: str, module: str = "console.cli.nouns") -> Command:
+    return Command(name, module, help_, is_noun=True)
+
+
+_GROUPS = "console.cli.groups"
 
 COMMANDS = (
     Command("run", "console.cli.run", "run commands without a screen"),
@@ -64,20 +74,20 @@ COMMANDS = (
     Command("records", "console.cli.records", "find records of topics, follow them, write them to a pipe or a file"),
     Command("produce", "console.cli.produce", "write records from files and pipes, each once"),
     Command("analyze", "console.cli.analyze", "count what is in a topic: keys, sizes, partitions, schemas, times"),
-    _noun("topics", "list, describe, create, delete and alter topics"),
+    _noun("topics", "list, describe, create, delete and alter topics, elect leaders, delete records"),
     _noun("quotas", "list, describe and alter quotas, and show which one applies"),
-    _noun("acls", "list, explain, add and remove ACLs"),
+    _noun("acls", "list, explain, add and remove ACLs", "console.cli.acls"),
     _noun("brokers", "list, describe, configure and unregister brokers"),
-    _noun("groups", "list, describe and delete groups, reset their offsets"),
-    _noun("share-groups", "list and describe share groups, reset their offsets"),
-    _noun("streams-groups", "list and describe streams groups, reset their offsets"),
+    _noun("groups", "list, describe and configure groups, reset and delete their offsets", _GROUPS),
+    _noun("share-groups", "list, describe and delete share groups, reset and delete their offsets", _GROUPS),
+    _noun("streams-groups", "list, describe and delete streams groups, reset and delete their offsets", _GROUPS),
     _noun("scram", "list, set and delete SCRAM credentials"),
     _noun("tokens", "list, make, renew and expire delegation tokens"),
     _noun("connectors", "list, describe, steer, create, alter and delete connectors of Kafka Connect"),
-    _noun("schemas", "list, describe, register and delete schemas, set their compatibility"),
-    _noun("mirrors", "list the flows of MirrorMaker 2 to the cluster"),
-    _noun("transactions", "list transactions, end those that hang"),
-    _noun("features", "show features, upgrade and downgrade them"),
+    _noun("schemas", "list, describe, register and delete schemas, set their compatibility", "console.cli.schemas"),
+    _noun("mirrors", "list the flows of MirrorMaker 2 to the cluster", "console.cli.mirrors"),
+    _noun("transactions", "list and describe transactions, find and end those that hang", "console.cli.transactions"),
+    _noun("features", "show features and their levels, upgrade and downgrade them", "console.cli.features"),
     Command("snapshot", "console.cli.files", "print the whole state as JSON"),
     Command("export", "console.cli.files", "write what is wanted of a cluster as YAML"),
     Command("diff", "console.cli.files", "show what would change for a cluster to be as files want it"),
@@ -112,6 +122,7 @@ COMMANDS = (
     Command("__complete", "console.cli.manual.completion", "", connects=False, own_parser=True),
     Command("contexts", "console.cli.contexts", "list the contexts found, and where; add one"),
 )
+BY_NAME = {command.name: command for command in COMMANDS}
 
 EXAMPLES = """examples:
   kac demo                                           a first look: the console on a cluster in its own process
@@ -128,8 +139,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Help as wide as the terminal, without colours.
 
     argparse's own code for both takes a third of the time of a help: it loads the archives that shutil supports, and
-    (3.14)
-    the themes of Python's shell.
+    (3.14) the themes of Python's shell.
     """
 
     def __init__(
@@ -305,7 +315,7 @@ def run(argv: Sequence[str]) -> int:
             return screen.run(options)
         if name in ("help", "version"):
             return _version() if name == "version" else run([*arguments[:1], "--help"])
-        command = {each.name: each for each in COMMANDS}.get(name)
+        command = BY_NAME.get(name)
         if command is None:
             return _no_such(name, arguments, options)
         if command.own_parser:
@@ -362,7 +372,7 @@ def _meant(name: str, arguments: Sequence[str], options: argparse.Namespace) -> 
     if name == "run":
         # A quoted script without its -e.
         words = words[1].split() if len(words) == 2 else words[1:]
-    if not words or (len(words) == 1 and name in {command.name for command in COMMANDS} - {"run"}):
+    if not words or (len(words) == 1 and name in BY_NAME.keys() - {"run"}):
         return ""
     known = our_line(words)
     if known == "":

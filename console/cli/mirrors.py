@@ -132,9 +132,8 @@ async def _lag_rows(here: Client, there: Client, flow: Flow) -> tuple[list[LagRo
     return rows, [*failures, *lost, *lost_here]
 
 
-NOUN = cli_noun.Noun(
+MIRRORS = cli_noun.Noun(
     "mirrors",
-    "list the flows of MirrorMaker 2 to the cluster",
     {},
     _options,
     _meaning,

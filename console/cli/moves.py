@@ -1,6 +1,5 @@
 """``kac moves``: plans moves of replicas for a goal, with their cost; runs the operation for them, from its start to
-its
-last throttle; and lists all operations and moves.
+its last throttle; and lists all operations and moves.
 """
 
 from __future__ import annotations
@@ -8,7 +7,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, NamedTuple
 
-from console.cli.opening import DONE, FAILED, USAGE, with_session
+from console.cli.opening import DONE, FAILED, USAGE, throttle_rate, with_session
 from console.model.numbers import natural_number, option
 from console.model.parts import Part
 from console.terminal import complain, put
@@ -42,7 +41,7 @@ def moves_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--throttle",
         metavar="RATE",
-        type=option(_rate),
+        type=option(throttle_rate),
         help="bytes per second that each broker copies, and is read, at most, as 50MB/s; 0 for none",
     )
     parser.add_argument(
@@ -77,12 +76,6 @@ def moves_options(parser: argparse.ArgumentParser) -> None:
         default="text",
         help="form of the result; kafka: the file for kafka-reassign-partitions --reassignment-json-file",
     )
-
-
-def _rate(text: str) -> int:
-    from console.operations.throttle import rate_of
-
-    return rate_of(text)
 
 
 def run_moves(options: argparse.Namespace) -> int:

@@ -1,15 +1,11 @@
-"""The table of nouns and their commands: ``kac topics``, ``quotas``, ``acls``, ``brokers``, ``groups`` and others."""
+"""The nouns that need no file of their own: ``kac topics``, ``quotas``, ``brokers``, ``scram`` and others."""
 
 from __future__ import annotations
 
 import argparse
-from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from console.cli import noun as cli_noun
-from console.cli.acls import ACLS
-from console.cli.opening import command_client, context_of, open_log_file
 from console.language.other_words import globs_of, looks_like_regex
 from console.language.quoting import DEFAULT_NAME, quote, quote_pattern, shell_word
 from console.model.numbers import natural_number, option
@@ -106,8 +102,7 @@ def _is_pattern(name: str) -> bool:
 
 def _refuse_regex(text: str) -> None:
     """Raise OptionsError for an apparent regular expression, which kafka-topics accepts: as a pattern it would match
-    other
-    topics, or none.
+    other topics, or none.
     """
     if not looks_like_regex(text) and "," not in text:  # for kafka-topics a comma means "or"
         return
@@ -150,7 +145,6 @@ def _topic_create(given: argparse.Namespace, name: str) -> str:
 
 TOPICS = cli_noun.Noun(
     "topics",
-    "list, describe, create, delete and alter topics, elect leaders, delete records",
     {
         "list": "the topics, one line each",
         "describe": "one topic: partitions and configs",
@@ -215,7 +209,6 @@ def _parts(given: argparse.Namespace, pattern: bool = False) -> list[tuple[str, 
 
 QUOTAS = cli_noun.Noun(
     "quotas",
-    "list, describe and alter quotas, and show which one applies",
     {
         "list": "the quotas that are set",
         "describe": "an entity's quotas",
@@ -276,7 +269,6 @@ async def _cluster_id(client: Client, context: Context) -> cli_noun.Found:
 
 BROKERS = cli_noun.Noun(
     "brokers",
-    "list, describe, configure and unregister brokers",
     {
         "list": "the brokers, with the controller marked",
         "describe": "all configs of a broker, or the brokers' default",
@@ -328,7 +320,6 @@ def _scram_statements(given: argparse.Namespace, action: str) -> cli_noun.Statem
 
 SCRAM = cli_noun.Noun(
     "scram",
-    "list, set and delete SCRAM credentials",
     {
         "list": "who has which",
         "describe": "a user's",
@@ -389,7 +380,6 @@ def _token_statements(given: argparse.Namespace, action: str) -> cli_noun.Statem
 
 TOKENS = cli_noun.Noun(
     "tokens",
-    "list, make, renew and expire delegation tokens",
     {
         "list": "the tokens that you may see",
         "create": "make a token, and show its HMAC once, on a terminal",
@@ -455,7 +445,6 @@ def _connector_statements(given: argparse.Namespace, action: str) -> cli_noun.St
 
 CONNECTORS = cli_noun.Noun(
     "connectors",
-    "list, describe, steer, create, alter and delete connectors of Kafka Connect",
     {},
     _connector_options,
     _connector_statements,
@@ -475,43 +464,3 @@ CONNECTORS = cli_noun.Noun(
         "delete": "delete a connector; its offsets stay",
     },
 )
-
-NOUNS: dict[str, cli_noun.Noun | str] = {
-    **{each.name: each for each in (TOPICS, QUOTAS, ACLS, BROKERS, SCRAM, TOKENS, CONNECTORS)},
-    "groups": "console.cli.groups:NOUN",
-    "share-groups": "console.cli.groups:SHARE_GROUPS",
-    "streams-groups": "console.cli.groups:STREAMS_GROUPS",
-    "transactions": "console.cli.transactions:NOUN",
-    "schemas": "console.cli.schemas:NOUN",
-    "mirrors": "console.cli.mirrors:NOUN",
-    "features": "console.cli.features:NOUN",
-}
-"""A noun, or its module and its name there; the module is imported on first use."""
-NAMES = tuple(NOUNS)
-
-
-def noun(name: str) -> cli_noun.Noun:
-    """Return the noun of this name."""
-    found = NOUNS[name]
-    if isinstance(found, str):
-        module, _, name_there = found.partition(":")
-        made: cli_noun.Noun = getattr(import_module(module), name_there)
-        return made
-    return found
-
-
-# The commands ``kac topics``, ``quotas``, ``acls`` and so on: the same function for each noun.
-
-
-def noun_options(name: str, parser: argparse.ArgumentParser) -> None:
-    """Add the options of a noun's command."""
-    parser.set_defaults(run=partial(run_noun, name))
-    cli_noun.add_noun_options(parser, noun(name))
-
-
-def run_noun(name: str, options: argparse.Namespace) -> int:
-    """Run a noun's command; see `NounCommand.run` for the exit code."""
-    from console.cli.noun_command import NounCommand
-
-    open_log_file()
-    return NounCommand(noun(name), options).run(lambda: context_of(options), command_client)

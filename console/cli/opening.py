@@ -202,10 +202,17 @@ def add_duration(
 
     Args:
         what: its help.
-        default: in seconds.
+        default: seconds without the option.
         read: the text -> seconds; raises ValueError.
     """
     parser.add_argument("--for", dest="seconds", metavar="DURATION", type=option(read), default=default, help=what)
+
+
+def throttle_rate(text: str) -> int:
+    """Return the bytes per second of a throttle. Raises ValueError."""
+    from console.operations.throttle import rate_of
+
+    return rate_of(text)
 
 
 def add_theme(parser: argparse.ArgumentParser) -> None:

@@ -81,9 +81,8 @@ def _alteration(given: argparse.Namespace, subject: str) -> cli_noun.Statements:
     )
 
 
-NOUN = cli_noun.Noun(
+SCHEMAS = cli_noun.Noun(
     "schemas",
-    "list, describe, register and delete schemas, set their compatibility",
     {
         "list": "the subjects of the schema registry",
         "describe": "a subject: versions, configs, the topics that use it, what its newest version changes",

@@ -72,8 +72,7 @@ def plain_window(environ: Mapping[str, str]) -> str:
     """Return the message that this window of GNU screen has no UTF-8, even if the locale has.
 
     Such a window shows each byte of a line as a character. Returns ``""`` for other windows, without an answer from
-    screen,
-    and outside of screen.
+    screen, and outside of screen.
     """
     if not environ.get("STY") or environ.get("TMUX"):
         return ""

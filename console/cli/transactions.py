@@ -123,7 +123,7 @@ def _find_hanging(topic: str | None, partition: int | None, broker_id: int | Non
     async def carry(client: Client, context: Context) -> noun.Found:
         from console.answers.results import table_of
         from console.language.errors import CommandError
-        from console.present.transactions import TRANSACTIONS, transaction_rows
+        from console.present import transactions as shown
         from console.session.snapshot_reader import SnapshotReader, read_transactions
 
         reader = SnapshotReader(client, context)
@@ -137,9 +137,9 @@ def _find_hanging(topic: str | None, partition: int | None, broker_id: int | Non
         if topic is not None and not places:
             raise CommandError(f"there is no topic '{topic}' with such partitions", "kac topics --list has all")
         await reader.keep(read_transactions(client, places))
-        rows = [row for row in transaction_rows(reader.snapshot) if row.place in set(places)]
+        rows = [row for row in shown.transaction_rows(reader.snapshot) if row.place in set(places)]
         poll = next(iter(reader.snapshot.transactions.values()), None)
-        table = table_of("transactions", TRANSACTIONS, rows, empty="no open transactions")
+        table = table_of("transactions", shown.TRANSACTIONS, rows, empty="no open transactions")
         unread = [each for each in reader.snapshot.failures if each.part in (Part.TOPICS, Part.TRANSACTIONS)]
         return _found(table, _named(poll.failures if poll is not None else {}), unread)
 
@@ -178,9 +178,8 @@ def _found(table: Table, failures: Mapping[str, Failure], unread: Iterable[ReadF
     return noun.Found([replace(table, problems=problems)])
 
 
-NOUN = noun.Noun(
+TRANSACTIONS = noun.Noun(
     "transactions",
-    "list and describe transactions, find and end those that hang",
     {},
     _options,
     _meaning,

@@ -352,14 +352,9 @@ def _by_ivy(java: Path, jars: Iterable[Jar], folder: Path) -> str:
     return _fetched(programs.interpreter([java, *retrieve], folder))
 
 
-def pom_of(coordinates: Iterable[str], *, alone: bool, left_out: Collection[str] = ()) -> str:
-    """Return a Maven project that depends on these coordinates. alone: without transitive dependencies; left_out: names
-    of artifacts to exclude from the transitive dependencies.
-    """
-    unwanted = "".join(
-        f"<exclusion><groupId>*</groupId><artifactId>{name}</artifactId></exclusion>"
-        for name in (("*",) if alone else left_out)
-    )
+def pom_of(coordinates: Iterable[str], *, alone: bool) -> str:
+    """Return a Maven project that depends on these coordinates. alone: without transitive dependencies."""
+    unwanted = "<exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion>" if alone else ""
     return (
         "<project><modelVersion>4.0.0</modelVersion><groupId>kac</groupId><artifactId>jars</artifactId>"
         "<version>1</version><dependencies>"

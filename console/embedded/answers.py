@@ -285,7 +285,9 @@ def each_encoded(element: type[Any], items: Iterable[Any]) -> Iterator[bytes]:
 
 
 class WireFormat(Struct, frozen=True):
-    """Encoding of strings, array lengths and structure ends in a version. flexible: with tagged fields (KIP-482)."""
+    """Encoding of strings, array lengths and structure ends in a version. flexible: whether it has tagged fields
+    (KIP-482).
+    """
 
     flexible: bool
 

@@ -42,24 +42,23 @@ _STANDARD_INPUT = 0
 
 def add_options(parser: argparse.ArgumentParser, scenario: str = "quiet") -> None:
     """Add the options of ``kac cluster``. ``kac demo`` has the same, with another default scenario."""
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--port",
         type=option(natural_number),
         default=0,
         metavar="N",
         help="the first broker's port (default: free ports)",
     )
-    parser.add_argument(
-        "--host", default=specs.LOOPBACK, metavar="ADDRESS", help=f"address to listen on (default: {specs.LOOPBACK})"
-    )
-    parser.add_argument(
+    add("--host", default=specs.LOOPBACK, metavar="ADDRESS", help=f"address to listen on (default: {specs.LOOPBACK})")
+    add(
         "--brokers",
         type=option(natural_number),
         default=_DEFAULT_BROKERS,
         metavar="N",
         help="number of brokers (default: 3)",
     )
-    parser.add_argument(
+    add(
         "--controllers",
         type=option(natural_number),
         default=0,
@@ -67,44 +66,36 @@ def add_options(parser: argparse.ArgumentParser, scenario: str = "quiet") -> Non
         help="number of controllers that are nodes of their own, for --bootstrap-controller (default: the brokers are "
         "the controllers, which do not listen)",
     )
-    parser.add_argument(
+    add(
         "--scenario",
         choices=specs.SCENARIO_NAMES,
         default=scenario,
         help=f"what the cluster holds (default: {scenario})",
     )
-    parser.add_argument(
-        "--versions", choices=specs.RELEASE_NAMES, default=specs.RELEASE_NAMES[-1], help="Kafka release to imitate"
-    )
-    parser.add_argument(
-        "--profile", choices=tuple(PROFILES), help="imitate another server than Kafka: its APIs, and its own answers"
-    )
-    parser.add_argument("--state", type=Path, metavar="FILE", help="file that keeps the state over restarts")
-    parser.add_argument(
-        "--fault", action="append", default=[], metavar="FAULT", help="a fault, such as api=create_topics,cut=after"
-    )
-    parser.add_argument(
+    add("--versions", choices=specs.RELEASE_NAMES, default=specs.RELEASE_NAMES[-1], help="Kafka release to imitate")
+    add("--profile", choices=tuple(PROFILES), help="imitate another server than Kafka: its APIs, and its own answers")
+    add("--state", type=Path, metavar="FILE", help="file that keeps the state over restarts")
+    add("--fault", action="append", default=[], metavar="FAULT", help="a fault, such as api=create_topics,cut=after")
+    add(
         "--propagation-delay",
         type=option(decimal_number),
         default=0.0,
         metavar="SECONDS",
         help="delay until brokers apply a change",
     )
-    parser.add_argument(
-        "--no-forwarding", action="store_true", help="brokers do not forward requests to the controller"
-    )
-    parser.add_argument("--no-proposals", action="store_true", help="only the formats of released Kafka")
-    parser.add_argument(
+    add("--no-forwarding", action="store_true", help="brokers do not forward requests to the controller")
+    add("--no-proposals", action="store_true", help="only the formats of released Kafka")
+    add(
         "--connect",
         action="store_true",
         help="run Kafka Connect next to the cluster: two workers with REST APIs on this host",
     )
-    parser.add_argument(
+    add(
         "--schemas",
         action="store_true",
         help="run a schema registry next to the cluster, with schemas of the demo's topics; --state does not keep it",
     )
-    parser.add_argument("--still", action="store_true", help="no changes by other clients")
+    add("--still", action="store_true", help="no changes by other clients")
 
 
 def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) -> int:

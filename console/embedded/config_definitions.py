@@ -11,11 +11,12 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from console.embedded.java import decimal_number, decimal_text, trimmed, whole_number
+from console.embedded.java import decimal_number, trimmed, whole_number
 from console.embedded.state import View
 from console.model import codes
 from console.model.config import CLUSTER_DEFAULT, Synonym, broker_resource
 from console.model.entity_types import listed_alone
+from console.model.numbers import java_double
 
 NO_RULE: Mapping[str, Any] = {}
 
@@ -23,8 +24,8 @@ NO_RULE: Mapping[str, Any] = {}
 class ConfigDefinition(Struct, frozen=True):
     """The definition of one key (ConfigDef.ConfigKey).
 
-    default: as Kafka writes it; None for null, and for a required key. rule: name and bounds of the check in addition
-    to the type's; empty without one. internal: described only if it is set.
+    default: its default in Kafka's spelling; None for null, and for a required key. rule: name and bounds of the check
+    in addition to the type's; empty without one. internal: described only if it is set.
     """
 
     name: str
@@ -219,7 +220,7 @@ def shown_value(value: ConfigValue) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        return decimal_text(value)
+        return java_double(value)
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 

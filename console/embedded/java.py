@@ -44,7 +44,6 @@ _DECIMAL = re.compile(r"[+-]?(?:NaN|Infinity|(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+
 _HEXADECIMAL = re.compile(
     r"[+-]?0[xX](?:[0-9a-fA-F]++(?:\.[0-9a-fA-F]*+)?|\.[0-9a-fA-F]++)[pP][+-]?\d+[fFdD]?", re.ASCII
 )
-_PLAIN_FROM, _PLAIN_BELOW = 1e-3, 1e7
 _SPACE = "".join(map(chr, range(0x21)))
 
 
@@ -70,26 +69,3 @@ def decimal_number(text: str) -> float:
     if _HEXADECIMAL.fullmatch(text):
         return float.fromhex(text.rstrip("fFdD"))  # after the exponent, which is decimal
     raise ValueError(text)
-
-
-def decimal_text(value: float) -> str:
-    """Return a double as Java prints it: ``1.0``, ``1.0E7`` (Double.toString)."""
-    if value != value:
-        return "NaN"
-    if value in (float("inf"), float("-inf")):
-        return "Infinity" if value > 0 else "-Infinity"
-    if value == 0 or _PLAIN_FROM <= abs(value) < _PLAIN_BELOW:
-        text = repr(value)
-        if "e" not in text:
-            return text
-    digits, _, exponent = f"{value!r}".lower().partition("e")
-    if not exponent:
-        digits, _, exponent = f"{value:.{_significant(value) - 1}e}".partition("e")
-    whole, _, rest = digits.partition(".")
-    return f"{whole}.{rest or '0'}E{int(exponent)}"
-
-
-def _significant(value: float) -> int:
-    """Return the number of digits in the shortest text of a number."""
-    digits = repr(abs(value)).replace(".", "").lstrip("0")
-    return max(len(digits.rstrip("0")), 1)

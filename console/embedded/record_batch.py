@@ -15,7 +15,7 @@ from console.wire.record_batches import HEADER as _HEADER
 from console.wire.record_batches import BatchHeader, batches, records
 
 HEADER_SIZE = _HEADER.size
-_LENGTH_AT, _AFTER_LENGTH, _MAGIC_AT, _CRC_AT, _CRC_FROM = 8, 12, 16, 17, 21
+_AFTER_LENGTH, _MAGIC_AT, _CRC_AT, _CRC_FROM = 12, 16, 17, 21
 _EPOCH, _CRC, _ATTRIBUTES, _MAX_TIME = (
     struct.Struct(">i"),
     struct.Struct(">I"),

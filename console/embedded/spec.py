@@ -92,8 +92,9 @@ class Profile(msgspec.Struct, frozen=True):
 
 
 class SaslSpec(msgspec.Struct, frozen=True):
-    """Users and their passwords. plain: for PLAIN. scram: for SCRAM-SHA-256 and -512, stored as credentials that
-    AlterUserScramCredentials can change."""
+    """Users and their passwords. plain: the users of PLAIN. scram: the users of SCRAM-SHA-256 and -512, stored as
+    credentials that AlterUserScramCredentials can change.
+    """
 
     plain: Mapping[str, Secret] = msgspec.field(default_factory=dict)
     scram: Mapping[str, Secret] = msgspec.field(default_factory=dict)
@@ -132,10 +133,10 @@ class ClusterSpec:
     controllers follow; 0 for free ports. authorizer: store and enforce ACLs. super_users: principals that may do
     everything. sasl: None for no authentication; then every client is ANONYMOUS. propagation_delay: seconds until a
     change reaches brokers other than the controller. forwarding: these brokers forward requests to the controller,
-    which brokers without a quorum do not. racks: by broker id. static_configs: configs of each broker's file. scenario:
-    name of the initial content. live: the scenario's other clients are active. state_file: file that keeps the state
-    over restarts. profile: another server than Kafka, or an older one, whose release then replaces `versions`. connect:
-    Kafka Connect next to it; None for none.
+    which brokers without a quorum do not. racks: broker id -> its rack. static_configs: configs of each broker's file.
+    scenario: name of the initial content. live: the scenario's other clients are active. state_file: file that keeps
+    the state over restarts. profile: another server than Kafka, or an older one, whose release then replaces
+    `versions`. connect: Kafka Connect next to it; None for none.
     """
 
     brokers: int = 3

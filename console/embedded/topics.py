@@ -81,7 +81,7 @@ class WantedTopic(Struct, frozen=True):
 
 
 class PlannedTopic(Struct, frozen=True):
-    """A valid topic. replicas: by partition id."""
+    """A valid topic. replicas: those of each partition, by its number."""
 
     name: str
     replicas: tuple[Replicas, ...]

@@ -28,9 +28,8 @@ _OTHER_NUMBER = re.compile(
 class DocumentForm(NamedTuple):
     """A form of YAML or JSON.
 
-    name: for messages. owns: returns whether a document's data is in this form. take: adds the document's wanted state,
-    and
-    yields its problems.
+    name: its name in messages. owns: returns whether a document's data is in this form. take: adds the document's
+    wanted state, and yields its problems.
     """
 
     name: str
@@ -41,9 +40,8 @@ class DocumentForm(NamedTuple):
 class TextForm(NamedTuple):
     """A form of lines.
 
-    name: for messages. owns: returns whether a text that begins like this, without leading space, is in this form.
-    take:
-    adds the wanted state in the text of a file (its name is the second argument), and yields its problems.
+    name: its name in messages. owns: returns whether a text that begins like this, without leading space, is in this
+    form. take: adds the wanted state in the text of a file (its name is the second argument), and yields its problems.
     """
 
     name: str

@@ -60,7 +60,7 @@ def wished(read: Read, seen: Seen, rules: Iterable[Rule], *, alone: bool = False
 
     def counts(rule: Rule, found: Found) -> bool:
         new = not alone and (rule.name, found.subject, found.key) not in there
-        # Of a broker that other tools' files describe, only the keys that stand there count.
+        # If other tools' files describe a broker, only the keys in these files count.
         return subject(found.subject) in in_files or (found.subject, found.key) in read.places or new
 
     made = [each.edit.topic for each in report.plan.staged if isinstance(each.edit, CreateTopic)]

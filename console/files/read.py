@@ -38,12 +38,9 @@ class Read:
 
     partial: entities whose unlisted keys the file leaves open. alone: entities that are neither changed nor removed.
     reassign: the goal of a file of kafka-reassign-partitions, and its place. notes: omitted parts, with the reason;
-    they
-    block nothing. refused: kind (one of `wanted.KINDS`) -> a document about that kind that was not read. clusters: name
-    of
-    a cluster in files -> the wanted state of those files; the rest is for any cluster. cluster: that name, in the
-    result
-    of `for_cluster`.
+    they block nothing. refused: kind (one of `wanted.KINDS`) -> a document about that kind that was not read. clusters:
+    name of a cluster in files -> the wanted state of those files; the rest is for any cluster. cluster: that name, in
+    the result of `for_cluster`.
     """
 
     topics: dict[str, WantedTopic] = field(default_factory=dict)
@@ -93,7 +90,7 @@ class Read:
 
         Args:
             name: the entity, for messages.
-            line: from 1.
+            line: its number, counted from 1.
         """
         before = self.places.get((target, ""))
         if before is not None:

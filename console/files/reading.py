@@ -56,8 +56,7 @@ def read_files(names: Iterable[str], *, described: bool = False) -> Read:
 
     Raises:
         FileProblems: all errors in all files: unreadable files, YAML, schema, and duplicate entities; or no document
-            was
-            read, which must not count as an empty wanted state.
+            was read, which must not count as an empty wanted state.
     """
     read, problems, source = Read(), list[yaml_places.FileProblem](), ""
     for source, text, folder in _texts(names, problems):

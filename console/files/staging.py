@@ -48,9 +48,9 @@ class Prune(NamedTuple):
 class FileEdits(Struct, frozen=True):
     """The requirements of a wanted state.
 
-    edits: to stage. obstacles: parts that no edit can achieve. pruned: edits that remove unlisted entities -> their
-    group.
-    spared: entities that a requested prune keeps, with the reason. left: differences that belong to running moves.
+    edits: the edits to stage. obstacles: parts that no edit can achieve. pruned: edits that remove unlisted entities ->
+    their group. spared: entities that a requested prune keeps, with the reason. left: differences that belong to
+    running moves.
     """
 
     edits: tuple[plan_edits.Edit, ...]
@@ -81,34 +81,9 @@ def file_edits(
         Edits in the order topics, configs, quotas, ACLs, connectors, schemas, pruned ones. Nothing is validated here:
         staging may refuse one.
     """
-    edits: list[plan_edits.Edit] = []
-    obstacles: list[Obstacle] = []
     moves = owned or {}
-    topics = dict(settled_topics(snapshot))
-    for name, topic in wanted.topics.items():
-        for each in _topic(name, topic, topics.get(name), snapshot, wanted.partial):
-            (obstacles if isinstance(each, Obstacle) else edits).append(each)  # type: ignore[arg-type]
-    for resource, values in wanted.configs.items():
-        for each in _configs(resource, values, snapshot, wanted.partial):
-            (obstacles if isinstance(each, Obstacle) else edits).append(each)  # type: ignore[arg-type]
-    for entity, limits in wanted.quotas.items():
-        there = snapshot.quotas.get(entity, {})
-        edits += [
-            plan_edits.SetQuota(entity, key, value)
-            for key, value in limits.items()
-            if not _is_limit(there.get(key), value)
-        ]
-        if entity not in wanted.partial:
-            edits += [plan_edits.UnsetQuota(entity, key) for key in there if key not in limits]
-    edits += [plan_edits.AddAcl(acl) for acl in sorted(wanted.acls.difference(snapshot.acls))]
-    for resource, connector in wanted.connectors.items():
-        for each in connector_edits(resource, connector, snapshot, wanted.partial):
-            (obstacles if isinstance(each, Obstacle) else edits).append(each)  # type: ignore[arg-type]
-    of_schemas, wrong = files_subjects.subject_edits(wanted.schemas, snapshot, _configs)
-    edits += of_schemas
-    obstacles += wrong
-    pruned: dict[plan_edits.Slot, Pruned] = {}
-    spared: list[str] = []
+    found = [*_listed(wanted, snapshot)]
+    edits = [each for each in found if not isinstance(each, Obstacle)]
     left = {
         place: moves[place]
         for edit in edits
@@ -118,6 +93,8 @@ def file_edits(
     added = ((topic_resource(name), ADDED) for name, topic in wanted.topics.items() if topic.replication is not None)
     left |= {place: moves[place] for place in added if place in moves}
     edits = [each for each in edits if (each.target, each.key) not in left]
+    pruned: dict[plan_edits.Slot, Pruned] = {}
+    spared: list[str] = []
     some = tuple(prune)
     now = files_wanted.wanted_of(snapshot, moves) if some else files_wanted.Wanted()
     for one in some:
@@ -128,7 +105,28 @@ def file_edits(
             removals = [edit for each in gone for edit in each.edits]
             edits += removals
             pruned |= dict.fromkeys((edit.slot for edit in removals), Pruned(of, len(_sections(now)[of])))
-    return FileEdits(tuple(edits), tuple(obstacles), pruned, tuple(spared), left)
+    obstacles = tuple(each for each in found if isinstance(each, Obstacle))
+    return FileEdits(tuple(edits), obstacles, pruned, tuple(spared), left)
+
+
+def _listed(wanted: files_wanted.Wanted, snapshot: Snapshot) -> Iterator[plan_edits.Edit | Obstacle]:
+    """Yield the edits and obstacles of everything that the files list."""
+    topics = dict(settled_topics(snapshot))
+    for name, topic in wanted.topics.items():
+        yield from _topic(name, topic, topics.get(name), snapshot, wanted.partial)
+    for resource, values in wanted.configs.items():
+        yield from _configs(resource, values, snapshot, wanted.partial)
+    for entity, limits in wanted.quotas.items():
+        there = snapshot.quotas.get(entity, {})
+        for key, value in limits.items():
+            if not _is_limit(there.get(key), value):
+                yield plan_edits.SetQuota(entity, key, value)
+        if entity not in wanted.partial:
+            yield from (plan_edits.UnsetQuota(entity, key) for key in there if key not in limits)
+    yield from (plan_edits.AddAcl(acl) for acl in sorted(wanted.acls.difference(snapshot.acls)))
+    for resource, connector in wanted.connectors.items():
+        yield from connector_edits(resource, connector, snapshot, wanted.partial)
+    yield from files_subjects.subject_edits(wanted.schemas, snapshot, _configs)
 
 
 def _topic(
@@ -186,8 +184,7 @@ def _configs(
 
 def _sent(key: str, value: str, entry: ConfigEntry | None) -> str | Secret:
     """Return a value for an edit: a Secret if its key is sensitive, so that it is not shown, although the file has it
-    in
-    the clear.
+    in the clear.
     """
     return Secret(value) if seems_sensitive(key) or (entry is not None and entry.sensitive) else value
 
@@ -278,11 +275,9 @@ class Staging(Struct, frozen=True):
     """The outcome of staging files.
 
     report: the staged edits. problems: parts that can't be achieved, each with its file and line; secrets: wanted
-    secrets
-    that are not set and that no file has, each with its file and line; unread: parts of the cluster that could not be
-    read, a line each. spared: entities that a requested prune keeps, a line each. left: configs of running moves, a
-    line
-    each.
+    secrets that are not set and that no file has, each with its file and line; unread: parts of the cluster that could
+    not be read, a line each. spared: entities that a requested prune keeps, a line each. left: configs of running
+    moves, a line each.
     """
 
     report: StageReport

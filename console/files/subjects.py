@@ -255,15 +255,14 @@ ConfigEdits = Callable[
 
 def subject_edits(
     wanted: Mapping[ConfigResource, WantedSubject], snapshot: Snapshot, config_edits: ConfigEdits
-) -> tuple[list[plan_edits.Edit], list[Obstacle]]:
-    """Return the edits of subjects, levels first, and the obstacles. A registry that failed is among what is unread."""
-    configs: list[plan_edits.Edit] = []
+) -> Iterator[plan_edits.Edit | Obstacle]:
+    """Yield the edits of subjects, levels first, and the obstacles. A failed registry is among the unread parts."""
     versions: list[plan_edits.Edit] = []
-    obstacles: list[Obstacle] = []
     if Part.SCHEMAS not in snapshot.read_at:
         failed = any(each.part == Part.SCHEMAS for each in snapshot.failures)
         why = "the context has no schema registry: add its address, [contexts.NAME.schemas] url"
-        return [], [] if failed else [Obstacle(resource, "", why) for resource in wanted]
+        yield from () if failed else (Obstacle(resource, "", why) for resource in wanted)
+        return
     default = snapshot.configs.get(subjects.subject_resource(""))
     has_modes = default is not None and default.get(subjects.MODE) is not None
     for resource, each in wanted.items():
@@ -273,18 +272,17 @@ def subject_edits(
         }
         # The default of all always has values.
         open_keys = {resource} if resource.is_default else set()
-        for found in config_edits(resource, values, snapshot, open_keys):
-            (obstacles if isinstance(found, Obstacle) else configs).append(found)  # type: ignore[arg-type]
+        yield from config_edits(resource, values, snapshot, open_keys)
         edit = None if each.schema is None else other_version(resource.name, each.schema, snapshot)
         if isinstance(edit, str):
-            obstacles.append(Obstacle(resource, "", edit))
+            yield Obstacle(resource, "", edit)
         elif edit is not None:
             versions.append(edit)
             mode = values.get(subjects.MODE, "")
             if mode.startswith("READONLY"):
                 why = f"in mode {mode} no new version is accepted: leave the mode out until it is registered"
-                obstacles.append(Obstacle(resource, subjects.MODE, why))
-    return [*configs, *versions], obstacles
+                yield Obstacle(resource, subjects.MODE, why)
+    yield from versions
 
 
 # -- without a registry ------------------------------------------------------------------------------------------------

@@ -76,15 +76,12 @@ class Wanted(Struct, frozen=True):
     """A wanted state.
 
     configs: brokers, groups and other resources with a section, with all overrides of each listed one; quotas: all
-    limits
-    of each listed entity. partial: entities with only some keys listed: the others are left open. alone: topics and
-    users
-    that stay unchanged, even with a prune. refused: kind (one of `KINDS`) -> a document of that kind that was not read;
-    its wanted state is unknown, so nothing of the kind is pruned. owned: for a cluster's state, configs of running
-    moves,
-    which are not part of it, each with a line that names the move (`plan.stale_throttles.owned_by_moves`). connectors:
-    by their config resources; one without a cluster in its name is of the only Connect cluster. schemas: by their
-    config resources.
+    limits of each listed entity. partial: entities with only some keys listed: the others are left open. alone: topics
+    and users that stay unchanged, even with a prune. refused: kind (one of `KINDS`) -> a document of that kind that was
+    not read; its wanted state is unknown, so nothing of the kind is pruned. owned: for a cluster's state, configs of
+    running moves, which are not part of it, each with a line that names the move
+    (`plan.stale_throttles.owned_by_moves`). connectors: by their config resources; one without a cluster in its name is
+    of the only Connect cluster. schemas: by their config resources.
     """
 
     topics: Mapping[str, WantedTopic] = field(default_factory=dict)

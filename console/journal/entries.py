@@ -52,8 +52,9 @@ class Intent(Struct, frozen=True):
 
 
 class Ended(NamedTuple):
-    """The outcome of an edit. topic_id: id of the topic that it created; None if unknown. offset: of the first record
-    that it wrote; None if unknown."""
+    """The outcome of an edit. topic_id: id of the topic that it created; None if unknown. offset: the offset of the
+    first record that it wrote; None if unknown.
+    """
 
     status: Status
     failure: Failure | None = None

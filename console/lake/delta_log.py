@@ -164,7 +164,9 @@ class DataFile:
 
 @dataclass(frozen=True)
 class TableFiles:
-    """A version of a table; -1 if it does not exist. columns: of its schema. files: by path relative to the table."""
+    """A version of a table; -1 if it does not exist. columns: of its schema. files: path relative to the table -> the
+    file.
+    """
 
     version: int = -1
     columns: tuple[str, ...] = ()

@@ -355,8 +355,8 @@ def settle(found: Iterable[Marker], first_offset: int) -> Settled:
 
 
 def read_splits(splits: Iterable[Split], key: bytes | None, report: Report) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of splits, by one decoder, which caches recurring values. key: for the HMAC of secrets; None: no
-    HMAC. report: called with unreadable data. Raises ChangedWhileReadError, OSError.
+    """Yield the rows of splits, by one decoder, which caches recurring values. key: the key of the HMAC of secrets;
+    None: no HMAC. report: called with unreadable data. Raises ChangedWhileReadError, OSError.
     """
     decoder = Decoder(key, report)
     for split in splits:
@@ -700,10 +700,10 @@ Range = tuple[int, int]
 
 
 class Decoder:
-    """A decoder of batches into rows. key: for the HMAC of secrets; None leaves `value_hmac` empty. report: called for
-    unreadable records; for records of a newer version only for the first in a file. Unreadable records become rows of
-    the type ``UNKNOWN(n)`` with the payload ``{}``; n is -1 if the type itself is unreadable, as for the rest of a
-    damaged batch.
+    """A decoder of batches into rows. key: the key of the HMAC of secrets; None leaves `value_hmac` empty. report:
+    called for unreadable records; for records of a newer version only for the first in a file. Unreadable records
+    become rows of the type ``UNKNOWN(n)`` with the payload ``{}``; n is -1 if the type itself is unreadable, as for the
+    rest of a damaged batch.
     """
 
     def __init__(self, key: bytes | None, report: Report) -> None:

@@ -457,7 +457,7 @@ class Polls(Source):
         return [] if start == end else [(name, self._lent) for name in end["files"]]
 
     def most_rows(self, start: Offset, end: Offset) -> int | None:
-        """Return an upper estimate: the rows if the local files were compressed better than any is."""
+        """Return the most rows that the local files can have, if they were compressed as well as any file is."""
         paths = [Path(self._folder, Path(name).name) for name, lent in self.parts(start, end) if not lent]
         if len(paths) < len(end["files"]):
             return None

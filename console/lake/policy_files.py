@@ -48,10 +48,10 @@ EVERYTHING = Names(("*",))
 class Expected:
     """Conditions of a value; all given ones have to hold.
 
-    at_least, at_most: of numbers; infinite: the number that means no limit (-1 of retention). below: an attribute of
-    the same entity whose number is higher. one_of, none_of: texts. matches, matches_not: regular expressions that are
-    searched in the text. is_set: whether there has to be a value. set_on_one: one of the named entities has to have
-    one.
+    at_least, at_most: the limits of a number; infinite: the number that means no limit (-1 of retention). below: an
+    attribute of the same entity whose number is higher. one_of, none_of: texts. matches, matches_not: regular
+    expressions that are searched in the text. is_set: whether there has to be a value. set_on_one: one of the named
+    entities has to have one.
     """
 
     at_least: float | None = None
@@ -86,11 +86,11 @@ class Expected:
 class Policy:
     """A policy.
 
-    id, severity, what, why: for people. rules: the rules of `kac lint` that judge the same values in a cluster as it is
-    now; for people also, as executors have no rules of lint. entity_type, names, clusters: the entities it applies to.
-    attrs: its attributes. acl: in place of attrs, a regular expression of ACLs. inherits: the broker's config that is
-    in effect without a value. default: Kafka's own default, if that config has no value either. expected_words:
-    replaces the text of `expected`. show_actual: whether the value may be shown.
+    id, severity, what, why: texts for people. rules: the rules of `kac lint` that judge the same values in a cluster as
+    it is now; for people also, as executors have no rules of lint. entity_type, names, clusters: the entities it
+    applies to. attrs: its attributes. acl: in place of attrs, a regular expression of ACLs. inherits: the broker's
+    config that is in effect without a value. default: Kafka's own default, if that config has no value either.
+    expected_words: replaces the text of `expected`. show_actual: whether the value may be shown.
     """
 
     id: str

@@ -25,8 +25,7 @@ class Needs(Struct, frozen=True):
     None, for the same in all partitions of a group, with its members and offsets. transactions: partitions, for their
     open transactions, and whether these hang. documentation: whether to read that of the configs of `resources` also.
     quotas_of, acls_of: the filters of quotas and the principals of ACLs, if not all are needed; if all quotas are
-    needed,
-    the filters of the relevant ones.
+    needed, the filters of the relevant ones.
     tiered: topics whose part in remote storage is shown, if they are tiered.
     replica_logs: topics, for the logs of the replicas of partitions that have no leader, or move.
     held: whether to read the leaders and replicas on brokers; empty over a connection to controllers.

@@ -34,8 +34,7 @@ class Staging(Struct, frozen=True):
     """The context in which a statement is staged.
 
     snapshot: with the parts that the statement needs. selected: the entity of a statement that names no entity. plan:
-    the
-    edits already staged; a topic that it creates exists.
+    the edits already staged; a topic that it creates exists.
     """
 
     snapshot: Snapshot

@@ -36,7 +36,7 @@ NOWHERE = Span(0, 0, 1, 1)
 class Piece(NamedTuple):
     """A part of a word with one kind of quotes.
 
-    text: without quotes and escapes; start, end: with quotes; quote: ``""`` for a bare piece.
+    text: without quotes and escapes; start, end: its range in the text, with quotes; quote: ``""`` for a bare piece.
     """
 
     text: str

@@ -130,7 +130,7 @@ def _login_without_rights(seen: Seen) -> Iterator[Found]:
 
 def _differing(seen: Seen) -> Iterator[Found]:
     sets = seen.of_brokers
-    # Of two brokers either may be the odd one; and brokers of different releases differ in their defaults.
+    # Either of two brokers may be the odd one; and brokers of different releases differ in their defaults.
     if len(sets) < 3 or len(sets) < len(seen.brokers) or len(_releases(seen)) > 1:
         return
     for row in broker_matrix(sets):

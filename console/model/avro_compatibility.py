@@ -61,7 +61,7 @@ class AvroType(Struct, frozen=True):
         name: the full name of a record, an enum, a fixed, or of the type that is meant.
         parts: the items of an array, the values of a map, the branches of a union.
         symbols, default: of an enum; the default is None without one.
-        size: of a fixed.
+        size: the bytes of a fixed.
         logical: the logical type; ``""`` without one.
     """
 

@@ -12,8 +12,9 @@ from console.model.unordered import as_it_counts
 
 
 class BrokerRow(NamedTuple):
-    """A key that differs between brokers. values: by broker, None if a broker does not list it; odd: the brokers
-    without the most frequent value; empty if several values are equally frequent."""
+    """A key that differs between brokers. values: broker -> its value; None if it does not list the key; odd: the
+    brokers without the most frequent value; empty if several values are equally frequent.
+    """
 
     key: str
     values: Mapping[int, ConfigEntry | None]

@@ -374,14 +374,3 @@ def line_of(data: Json) -> Line:
         raise unknown_kind(kind)
     found: Line = convert(data, _FORMS[kind], str_keys=True)
     return found
-
-
-def status_of(text: str) -> str:
-    """Return a status after a check of its spelling.
-
-    Raises:
-        ValueError: it is not one of `STATUSES`.
-    """
-    if text not in STATUSES:
-        raise ValueError(text)
-    return text

@@ -91,6 +91,29 @@ def decimal_number(text: str) -> float:
     return float(text)
 
 
+def java_double(value: float) -> str:
+    """Return a number as Double.toString writes it: plain from 10⁻³ to 10⁷, else ``1.0E10``; always with a fraction."""
+    if value != value:
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return repr(value)
+    mantissa, _, exponent = repr(abs(value)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
+    digits = digits.rstrip("0") or "0"
+    if not 1e-3 <= abs(value) < 1e7:
+        text = f"{digits[0]}.{digits[1:] or '0'}E{point - 1}"
+    elif point <= 0:
+        text = f"0.{'0' * -point}{digits}"
+    else:
+        digits = digits.ljust(point, "0")
+        text = f"{digits[:point]}.{digits[point:] or '0'}"
+    return f"-{text}" if value < 0 else text
+
+
 def option(read: Callable[[str], N], lowest: float = 0, highest: float = math.inf) -> Callable[[str], N]:
     """Return a type for argparse: a function that parses the number of an option and raises ArgumentTypeError with the
     reason.

@@ -56,8 +56,7 @@ class ObservedLog(NamedTuple):
 
 
 class Jump(NamedTuple):
-    """A rise of a log's first offset. after, at: the polls before and after it, Unix seconds. known_at, known_end: an
-    earlier poll and the log's end then: records from that offset on are younger."""
+    """A rise of a log's first offset. after, at: the polls before and after it, Unix seconds."""
 
     topic: str
     partition: int
@@ -65,8 +64,6 @@ class Jump(NamedTuple):
     start: int
     after: float
     at: float
-    known_at: float
-    known_end: int
 
 
 class Fall(NamedTuple):
@@ -128,7 +125,7 @@ def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: 
             logs[place] = same
             continue
         if now.start > was.start:
-            jumps.append(Jump(*place, was.start, now.start, known.at, at, known.first_at, known.first_end))
+            jumps.append(Jump(*place, was.start, now.start, known.at, at))
         if now.end < was.end:
             falls.append(Fall(*place, was.end, now.end, at))
         stands = now.waiting > 0 and known.stable_since is not None and now.stable == was.stable

@@ -11,8 +11,6 @@ from console.model.failure import Failure
 
 DEFAULT_COUNT = 10
 """Default number of records of a statement without a start."""
-MOST_LAST = 1_000_000
-"""Maximum number of newest records of one search: they are kept until all of them are found."""
 
 NO_TIMESTAMP = -1
 

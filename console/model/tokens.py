@@ -106,7 +106,7 @@ class CreateToken(ChangeRequest, frozen=True):
 
 
 class TokenChange(ChangeRequest, frozen=True):
-    """A change of a token's expiry. period_ms: from now on, or -1."""
+    """A change of a token's expiry. period_ms: milliseconds from now on, or -1."""
 
     about: ClassVar[str] = "token {0.id}"
 

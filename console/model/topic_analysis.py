@@ -148,7 +148,6 @@ class Times(NamedTuple):
     by_broker: int = 0
     """Records whose time the broker set (LogAppendTime)."""
     gaps: tuple[Gap, ...] = ()
-    bucket_ms: int = 0
     timeline: tuple[tuple[int, int], ...] = ()
     """Start of a bucket that has records -> their number."""
 
@@ -552,6 +551,5 @@ class _Times:
             self._back,
             self.by_broker,
             tuple(sorted(gaps, key=lambda gap: gap.after - gap.until)[:GAPS]),
-            self._width,
             tuple((number * self._width, bucket.records) for number, bucket in buckets),
         )

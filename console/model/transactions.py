@@ -120,8 +120,7 @@ class Transactions(Struct, frozen=True, dict=True):
     offsets: of the partitions that were read. open: the open transactions in them. transactions: as the coordinators
     describe them. failures: of partitions that could not be read. gaps: why coordinators may have a transaction that is
     not in `transactions`; empty if all are visible. max_timeout_ms: the highest transaction.max.timeout.ms of the
-    brokers; max_timeout_known: whether it was read, else it is Kafka's default. at_ms: end of the poll, Unix
-    milliseconds, 0 before the first.
+    brokers; Kafka's default if it was not read. at_ms: end of the poll, Unix milliseconds, 0 before the first.
     """
 
     offsets: Mapping[Place, StableOffsets] = field(default_factory=dict)
@@ -130,7 +129,6 @@ class Transactions(Struct, frozen=True, dict=True):
     failures: Mapping[Place, Failure] = field(default_factory=dict)
     gaps: tuple[Failure, ...] = ()
     max_timeout_ms: int = DEFAULT_MAX_TIMEOUT_MS
-    max_timeout_known: bool = False
     at_ms: int = 0
 
     @cached_property

@@ -41,7 +41,9 @@ _TRUE = ("true", "yes", "on")
 
 
 class FileProblem(ValueError):
-    """An error in a file, in one line: ``FILE:LINE: message; hint``. line: from 1, None for the whole file."""
+    """An error in a file, in one line: ``FILE:LINE: message; hint``. line: its number, counted from 1, None for the
+    whole file.
+    """
 
     def __init__(self, source: str, line: int | None, message: str, hint: str = "") -> None:
         self.source, self.line, self.message, self.hint = source, line, message, hint
@@ -58,7 +60,7 @@ class FileProblems(Exception):
 
 
 class UnsafeYaml(ValueError):
-    """A file that exceeds a bound, or has unsupported content. line: from 1."""
+    """A file that exceeds a bound, or has unsupported content. line: its number, counted from 1."""
 
     def __init__(self, what: str, line: int) -> None:
         super().__init__(what)

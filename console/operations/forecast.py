@@ -46,10 +46,10 @@ class DirForecast(NamedTuple):
 class Forecast(Struct, frozen=True):
     """The cost and result of a proposal.
 
-    partitions: number of moving ones. replicas: number of moves to another directory of the broker. bytes: to copy.
-    seconds: at the throttle; None without a throttle or if no size is known. fewer_racks: (topic, partition) of those
-    in fewer racks afterwards. brokers: all, sorted by id, including those that left the cluster. dirs: of the brokers
-    that copy between them.
+    partitions: number of moving ones. replicas: number of moves to another directory of the broker. bytes: the bytes to
+    copy. seconds: the time of the copy at the throttle; None without a throttle or if no size is known. fewer_racks:
+    (topic, partition) of those in fewer racks afterwards. brokers: all, sorted by id, including those that left the
+    cluster. dirs: of the brokers that copy between them.
     """
 
     partitions: int

@@ -86,7 +86,10 @@ def _wanted(moves: Iterable[Relocation], dirs: Iterable[DirMove]) -> tuple[Seque
 
 
 class Throttles(Struct, frozen=True):
-    """Throttles that are set. rate: bytes per second. rates: by broker and key. lists: (topic, key, replicas)."""
+    """Throttles that are set.
+
+    rate: bytes per second. rates: the brokers and keys with it. lists: topic, key, replicas.
+    """
 
     rate: int = 0
     rates: tuple[Rated, ...] = ()

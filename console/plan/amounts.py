@@ -169,8 +169,8 @@ def exact_quota(key: str, value: float) -> str:
 class Unit(Enum):
     """The unit of a config key's number.
 
-    plural: as in a sentence. short: behind a number. milliseconds: in one unit, 0 for a unit other than time. examples:
-    amounts for help and refusals.
+    plural: its name in a sentence. short: its sign behind a number. milliseconds: their number in one unit, 0 for a
+    unit other than time. examples: amounts for help and refusals.
     """
 
     NONE = "", "", 0, ""

@@ -225,7 +225,7 @@ def _edited(
         if isinstance(edit, UnsetConfig):
             if old is not None:
                 entries[edit.key] = without_own(old, resource, after)
-                # Of a connector's keys only those that its class defines are described without a value of its own.
+                # Workers describe a connector's key without a value of its own only if its class defines the key.
                 if resource.type.entity.own_keys and not entries[edit.key].synonyms:
                     del entries[edit.key]
             continue

@@ -55,8 +55,8 @@ NONE = Range(0, 0)
 
 
 class Deletion(NamedTuple):
-    """Deleted bytes. least, most: on all replicas; partitions: number of known ones; unknown: number of unknown ones;
-    why: the error for one of these.
+    """Deleted bytes. least, most: bytes on all replicas; partitions: number of known ones; unknown: number of unknown
+    ones; why: the error for one of these.
     """
 
     least: int = 0

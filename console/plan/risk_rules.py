@@ -171,10 +171,10 @@ class RiskFacts(Struct, frozen=True):
     """Facts that are read only for warnings.
 
     sizes: bytes of all replicas by topic; a topic whose size could not be read is missing. principal: the principal
-    that brokers authenticate this client as (``User:admin``); ``""`` if unknown. readers: by topic. ages: seconds since
-    the newest record by topic; a topic without a known record time is missing. batches: the newest ones by topic; a
-    topic whose records were not read is missing. groups: all of them, those that were not described without members.
-    mechanism: the SASL mechanism by which this client logs in, ``""`` for none.
+    that brokers authenticate this client as (``User:admin``); ``""`` if unknown. readers: topic -> its readers. ages:
+    seconds since the newest record by topic; a topic without a known record time is missing. batches: the newest ones
+    by topic; a topic whose records were not read is missing. groups: all of them, those that were not described without
+    members. mechanism: the SASL mechanism by which this client logs in, ``""`` for none.
     """
 
     sizes: Mapping[str, int] = field(default_factory=dict)

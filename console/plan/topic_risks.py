@@ -323,7 +323,7 @@ def config_number(configs: ConfigSet, key: str, otherwise: int) -> int:
 
 
 class _Limit(NamedTuple):
-    """A limit that an edit lowers. value: in ms or bytes."""
+    """A limit that an edit lowers. value: milliseconds or bytes."""
 
     key: str
     value: int

@@ -10,7 +10,7 @@ import math
 from console.model.codes import ConfigType
 from console.model.config import ConfigEntry, ConfigResource, is_override, own_source
 from console.model.inheritance import Inheritance
-from console.model.numbers import has_number_form, is_decimal, is_whole
+from console.model.numbers import has_number_form, is_decimal, is_whole, java_double
 from console.model.quota import BY_KEY, QUOTA_KEYS
 from console.model.unordered import UNORDERED, as_it_counts
 from console.plan.amounts import Unit, has_unit, parse_amount, unit_of
@@ -130,25 +130,6 @@ def same_value(type_: ConfigType, one: str, other: str) -> bool:
     if type_ == LIST:
         return list(dict.fromkeys(items_of(one))) == list(dict.fromkeys(items_of(other)))
     return canonical(type_, one) == canonical(type_, other)
-
-
-def java_double(value: float) -> str:
-    """Return a number as Double.toString writes it: plain from 10⁻³ to 10⁷, else ``1.0E10``; always with a fraction."""
-    if not math.isfinite(value) or value == 0:
-        return repr(value)
-    mantissa, _, exponent = repr(abs(value)).partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = (whole + fraction).lstrip("0")
-    point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
-    digits = digits.rstrip("0") or "0"
-    if not 1e-3 <= abs(value) < 1e7:
-        text = f"{digits[0]}.{digits[1:] or '0'}E{point - 1}"
-    elif point <= 0:
-        text = f"0.{'0' * -point}{digits}"
-    else:
-        digits = digits.ljust(point, "0")
-        text = f"{digits[:point]}.{digits[point:] or '0'}"
-    return f"-{text}" if value < 0 else text
 
 
 def parse_quota(key: str, text: str) -> float:

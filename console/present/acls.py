@@ -13,7 +13,6 @@ from console.model.codes import AclOperation, AclResourceType, PatternType, Perm
 from console.plan.plan import Plan
 from console.present import columns
 from console.present.text import clean
-from widgets.row_source import Column as ScreenColumn
 
 By = Literal["principal", "resource"]
 TOPIC_TYPE = AclResourceType(2)
@@ -115,7 +114,7 @@ _REST: tuple[columns.Column[AclRow], ...] = (
         "word",
         cell=lambda row: row.acl.pattern_type.name.lower(),
         text=lambda row: row.acl.pattern_type.name,
-        layout=ScreenColumn("pattern", "Pattern", width=8, priority=40),
+        layout=columns.on_screen("Pattern", width=8, priority=40),
     ),
     columns.Column(
         "permission",
@@ -125,20 +124,20 @@ _REST: tuple[columns.Column[AclRow], ...] = (
         title="Permission",
         cell=lambda row: ("deny", "danger") if row.acl.permission == DENY else row.acl.permission.name.lower(),
         text=lambda row: row.acl.permission.name,
-        layout=ScreenColumn("permission", "Perm", width=5, priority=90),
+        layout=columns.on_screen("Perm", width=5, priority=90),
     ),
     columns.Column(
         "operation",
         columns.EVERYWHERE,
         lambda row: row.acl.operation.name,
         "word",
-        layout=ScreenColumn("operation", "Operation", min_width=9, max_width=18, priority=85),
+        layout=columns.on_screen(min_width=9, max_width=18, priority=85),
     ),
     columns.Column(
         "host",
         columns.EVERYWHERE,
         lambda row: row.acl.host,
-        layout=ScreenColumn("host", "Host", min_width=4, max_width=18, priority=50),
+        layout=columns.on_screen(min_width=4, max_width=18, priority=50),
     ),
 )
 
@@ -154,13 +153,13 @@ def _columns(by: By) -> columns.Columns[AclRow]:
         columns.EVERYWHERE,
         lambda row: row.acl.principal,
         cell=lambda row: (clean(row.acl.principal), grouped("principal", row)),
-        layout=ScreenColumn("principal", "Principal", flex=1, min_width=14, max_width=44, priority=95),
+        layout=columns.on_screen(flex=1, min_width=14, max_width=44, priority=95),
     )
     resource: columns.Column[AclRow] = columns.Column(
         "resource",
         columns.SCREEN,
         cell=lambda row: (resource_text(row.acl), grouped("resource", row)),
-        layout=ScreenColumn("resource", "Resource", flex=1, min_width=14, max_width=60, priority=95),
+        layout=columns.on_screen(flex=1, min_width=14, max_width=60, priority=95),
     )
     first = (principal, resource) if by == "principal" else (resource, principal)
     return columns.Columns(_STAGED, *first, *_REST, orders={"data": _DATA_ORDER})

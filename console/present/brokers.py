@@ -22,7 +22,6 @@ from console.present import columns
 from console.present.header import controller, no_quorum_text
 from console.present.names import DEFAULT, NOTHING
 from console.present.text import Cell, Line, clean
-from widgets.row_source import Column as ScreenColumn
 
 
 class BrokerLoad(NamedTuple):
@@ -220,10 +219,10 @@ def _by_load(get: Callable[[BrokerLoad], int]) -> Callable[[BrokerRow], Data | c
 
 
 BROKERS: columns.Columns[BrokerRow] = columns.Columns(
-    columns.Column("state", columns.SHOWN, title="", cell=_state, layout=ScreenColumn("state", width=1, gutter=True)),
+    columns.Column("state", columns.SHOWN, title="", cell=_state, layout=columns.on_screen(width=1, gutter=True)),
     columns.letter_column("staged", lambda row: ("*", "pending") if row.edited else ""),
     columns.Column("id", columns.DATA, _by_broker(lambda broker: broker.id), "number"),
-    columns.Column("broker", columns.SHOWN, title="Broker", cell=_id, layout=ScreenColumn("id", "Id", min_width=9)),
+    columns.Column("broker", columns.SHOWN, title="Broker", cell=_id, layout=columns.on_screen("Id", min_width=9)),
     columns.Column("host", columns.DATA | columns.DETAIL, _by_broker(lambda broker: broker.host or None)),
     columns.Column(
         "port", columns.DATA | columns.DETAIL, _by_broker(lambda broker: known_number(broker.port)), "number"
@@ -233,19 +232,19 @@ BROKERS: columns.Columns[BrokerRow] = columns.Columns(
         columns.SHOWN,
         title="Address",
         cell=_where,
-        layout=ScreenColumn("where", "Host", flex=1, min_width=15, max_width=60),
+        layout=columns.on_screen("Host", flex=1, min_width=15, max_width=60),
     ),
     columns.Column(
         "rack",
         columns.EVERYWHERE | columns.DETAIL,
         _by_broker(lambda broker: broker.rack),
-        layout=ScreenColumn("rack", "Rack", min_width=8, max_width=16, priority=55),
+        layout=columns.on_screen(min_width=8, max_width=16, priority=55),
     ),
     columns.Column(
         "release",
         columns.EVERYWHERE | columns.DETAIL,
         lambda row: columns.ABSENT if row.broker is None else row.release or None,
-        layout=ScreenColumn("release", "Kafka", width=5, priority=45),
+        layout=columns.on_screen("Kafka", width=5, priority=45),
     ),
     columns.Column(
         "controller",
@@ -260,7 +259,7 @@ BROKERS: columns.Columns[BrokerRow] = columns.Columns(
         _by_load(lambda load: load.leaders),
         "number",
         title="Leaders",
-        layout=ScreenColumn("leaders", "Leads", width=6, align="right", priority=70, sort_key="L"),
+        layout=columns.on_screen("Leads", width=6, align="right", priority=70, sort_key="L"),
     ),
     columns.Column(
         "preferred",
@@ -269,7 +268,7 @@ BROKERS: columns.Columns[BrokerRow] = columns.Columns(
         "number",
         key="preferred_leaders",
         title="Should lead",
-        layout=ScreenColumn("preferred", "Should", width=6, align="right", priority=48),
+        layout=columns.on_screen("Should", width=6, align="right", priority=48),
     ),
     columns.Column(
         "to_elect",
@@ -278,7 +277,7 @@ BROKERS: columns.Columns[BrokerRow] = columns.Columns(
         "number",
         title="To elect",
         cell=lambda row: (str(row.load.to_elect), "pending") if row.load.to_elect else "",
-        layout=ScreenColumn("elect", "Elect", width=5, align="right", priority=75, sort_key="T"),
+        layout=columns.on_screen("Elect", width=5, align="right", priority=75, sort_key="T"),
     ),
     columns.Column(
         "replicas",
@@ -286,7 +285,7 @@ BROKERS: columns.Columns[BrokerRow] = columns.Columns(
         _by_load(lambda load: load.replicas),
         "number",
         title="Replicas",
-        layout=ScreenColumn("replicas", "Repl", width=5, align="right", priority=60, sort_key="P"),
+        layout=columns.on_screen("Repl", width=5, align="right", priority=60, sort_key="P"),
     ),
     columns.Column(
         "out_of_sync",
@@ -295,7 +294,7 @@ BROKERS: columns.Columns[BrokerRow] = columns.Columns(
         "number",
         title="Out of sync",
         cell=lambda row: (str(row.load.out_of_sync), "failed") if row.load.out_of_sync else "",
-        layout=ScreenColumn("behind", "URP", width=4, align="right", priority=90, sort_key="R"),
+        layout=columns.on_screen("URP", width=4, align="right", priority=90, sort_key="R"),
     ),
     columns.Column(
         "disk",
@@ -305,7 +304,7 @@ BROKERS: columns.Columns[BrokerRow] = columns.Columns(
         Unit.BYTES,
         cell=lambda row: disk(row.dirs),
         order=lambda row: -sum(d.size for d in row.dirs or ()),
-        layout=ScreenColumn("disk", "Disk", min_width=11, max_width=16, priority=65, sort_key="Z"),
+        layout=columns.on_screen(min_width=11, max_width=16, priority=65, sort_key="Z"),
     ),
     *columns.rate_columns(_rate, bytes_priority=49, records_priority=25),
     columns.Column(
@@ -317,14 +316,14 @@ BROKERS: columns.Columns[BrokerRow] = columns.Columns(
         key="disk_full_in_seconds",
         cell=_full_in,
         order=lambda row: inf if row.full_in is None else row.full_in,
-        layout=ScreenColumn("full", "Full in", width=8, align="right", priority=47, sort_key="I"),
+        layout=columns.on_screen(width=8, align="right", priority=47, sort_key="I"),
     ),
     columns.overrides_column(lambda row: row.overrides, 50, order=lambda row: -(row.overrides or 0)),
     columns.Column(
         "quorum",
         columns.SHOWN,
         text=lambda row: row.quorum,
-        layout=ScreenColumn("quorum", "Quorum", min_width=12, max_width=22, priority=35),
+        layout=columns.on_screen(min_width=12, max_width=22, priority=35),
     ),
     lead=lambda row: row.broker is not None,
     tie=lambda row: row.key,

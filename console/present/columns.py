@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
+from functools import partial
 from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
@@ -56,17 +57,22 @@ class Absent(Enum):
 ABSENT = Absent.ABSENT
 R = TypeVar("R")
 
+BLANK = " "
+"""The label of a column on the screen that has none."""
+on_screen = partial(ScreenColumn, "")
+"""The place of a column on the screen: its id is the column's name, and so is its label by default."""
+
 
 class Column(NamedTuple, Generic[R]):
     """One column of rows of a type.
 
-    name: by which `list` filters. views: those that show it. get: returns the value of a row, of type `type`, in
-    `unit`, None is null; default: the row's field of this name. key: in JSON; default: the name. title: header in
-    `list`; default: that of the screen, else the name; numbers are aligned right. cell: on the screen, cleaned; text:
-    in `list`; each falls back to the other, then to the value. layout: the place on the screen. order: sort key on the
-    screen, smallest first; default: the value, the largest number or the first text first. part: whether the number is
-    only a part of the whole; the data report it in a second key. unknown: whether None means unknown rather than
-    absent. left: whether `list` aligns its numbers left.
+    name: the key by which `list` filters. views: those that show it. get: returns the value of a row, of type `type`,
+    in `unit`, None is null; default: the row's field of this name. key: its key in JSON; default: the name. title:
+    header in `list`; default: that of the screen, else the name; numbers are aligned right. cell: on the screen,
+    cleaned; text: in `list`; each falls back to the other, then to the value. layout: the place on the screen. order:
+    sort key on the screen, smallest first; default: the value, the largest number or the first text first. part:
+    whether the number is only a part of the whole; the data report it in a second key. unknown: whether None means
+    unknown rather than absent. left: whether `list` aligns its numbers left.
     """
 
     name: str
@@ -90,11 +96,19 @@ class Column(NamedTuple, Generic[R]):
         return self.get or (lambda row: getattr(row, self.name, ABSENT))
 
     @property
+    def _words(self) -> str:
+        return self.name.replace("_", " ").capitalize()
+
+    @property
     def heading(self) -> str:
         """The header of the column in `list`."""
         if self.title is not None:
             return self.title
-        return (self.layout.label if self.layout is not None else "") or self.name.replace("_", " ").capitalize()
+        return (self.layout.label if self.layout is not None else "") or self._words
+
+    def placed(self, layout: ScreenColumn) -> ScreenColumn:
+        """Return the column's place on the screen, with its id and its label."""
+        return layout._replace(id=self.name, label=layout.label or ("" if layout.gutter else self._words))
 
     def shown(self, row: R) -> str:
         """Return the text of a row in `list`; it is untrusted and not cleaned."""
@@ -135,7 +149,7 @@ class Columns(Generic[R]):
     ) -> None:
         self.all = columns
         self._orders, self._tie, self._lead = orders, tie, lead
-        self.layout = tuple(c.layout for c in columns if "screen" in c.views and c.layout is not None)
+        self.layout = tuple(c.placed(c.layout) for c in columns if "screen" in c.views and c.layout is not None)
         # Once per noun, not for each of 100,000 rows.
         self._data = self._getters("data")
         self._detail = self._getters("detail")
@@ -166,13 +180,9 @@ class Columns(Generic[R]):
         left = (column for column in self.all if column.name not in names)
         return Columns(*left, orders=self._orders, tie=self._tie, lead=self._lead)
 
-    def sort_key(self, place: str) -> Callable[[R], Any]:
-        """Return the sort key of a column.
-
-        Args:
-            place: the column by its id on the screen (`layout`).
-        """
-        column = next(c for c in self.all if c.layout is not None and c.layout.id == place)
+    def sort_key(self, name: str) -> Callable[[R], Any]:
+        """Return the sort key of a column by its name."""
+        column = next(c for c in self.all if c.layout is not None and c.name == name)
         # The lead comes before any column: the cluster default stays above the brokers.
         keys = tuple(key for key in (self._lead, column.order or column.by_value(), self._tie) if key is not None)
         return keys[0] if len(keys) == 1 else lambda row: tuple([key(row) for key in keys])
@@ -214,7 +224,7 @@ def letter_column(name: str, cell: Callable[[R], Cell], width: int = 1) -> Colum
     Args:
         width: in cells.
     """
-    return Column(name, SCREEN, cell=cell, layout=ScreenColumn(name, width=width, gutter=True))
+    return Column(name, SCREEN, cell=cell, layout=on_screen(width=width, gutter=True))
 
 
 def overrides_column(
@@ -233,7 +243,7 @@ def overrides_column(
         count = get(row)
         return "·" if count is None else (str(count), "override") if count else ""
 
-    layout = ScreenColumn("over", "Over", width=5, align="right", priority=priority, sort_key="O")
+    layout = on_screen("Over", width=5, align="right", priority=priority, sort_key="O")
     return Column("overrides", SCREEN, get, "number", cell=cell, order=order, layout=layout)
 
 
@@ -249,7 +259,7 @@ def changed_column(get: Callable[[R], datetime | None]) -> Column[R]:
     def order(row: R) -> float:
         return -at.timestamp() if (at := get(row)) is not None else 0
 
-    layout = ScreenColumn("changed", "Changed", width=8, priority=30, sort_key="C")
+    layout = on_screen(width=8, priority=30, sort_key="C")
     return Column("changed", SCREEN, value, cell=cell, order=order, layout=layout)
 
 
@@ -320,7 +330,7 @@ def rate_columns(
             unknown=True,
             cell=cell(lambda rate: rate.bytes, bytes_cell),
             order=order(lambda rate: rate.bytes),
-            layout=ScreenColumn("bytes", "Bytes/s", width=8, align="right", priority=bytes_priority, sort_key="B"),
+            layout=on_screen("Bytes/s", width=8, align="right", priority=bytes_priority, sort_key="B"),
         ),
         Column(
             "records_per_second",
@@ -330,6 +340,6 @@ def rate_columns(
             unknown=True,
             cell=cell(lambda rate: rate.records, records_cell),
             order=order(lambda rate: rate.records),
-            layout=ScreenColumn("records", "Rec/s", width=7, align="right", priority=records_priority, sort_key="S"),
+            layout=on_screen("Rec/s", width=7, align="right", priority=records_priority, sort_key="S"),
         ),
     )

@@ -23,7 +23,6 @@ from console.present import columns, names
 from console.present.failures import failure_text
 from console.present.text import Cell, Line, clean, in_columns, plain
 from console.present.values import config_text, config_value, entry_spans, side_text, with_unit
-from widgets.row_source import Column as ScreenColumn
 
 
 class ConfigRow(NamedTuple):
@@ -164,7 +163,7 @@ CONFIGS: columns.Columns[ConfigLine] = columns.Columns(
         lambda shown: shown.row.line is not None,
         "boolean",
         cell=lambda shown: flags(shown.row)[1],
-        layout=ScreenColumn("staged", width=1, gutter=True),
+        layout=columns.on_screen(width=1, gutter=True),
     ),
     columns.Column(
         "is_sensitive",
@@ -172,7 +171,7 @@ CONFIGS: columns.Columns[ConfigLine] = columns.Columns(
         _by_entry(lambda entry: entry.sensitive),
         "boolean",
         cell=lambda shown: flags(shown.row)[2],
-        layout=ScreenColumn("sensitive", width=1, gutter=True),
+        layout=columns.on_screen(width=1, gutter=True),
     ),
     columns.Column(
         "read_only",
@@ -180,7 +179,7 @@ CONFIGS: columns.Columns[ConfigLine] = columns.Columns(
         _by_entry(lambda entry: entry.read_only),
         "boolean",
         cell=lambda shown: flags(shown.row)[3],
-        layout=ScreenColumn("read_only", width=2, gutter=True),
+        layout=columns.on_screen(width=2, gutter=True),
     ),
     columns.Column(
         "name",
@@ -190,14 +189,14 @@ CONFIGS: columns.Columns[ConfigLine] = columns.Columns(
             clean(shown.row.key),
             "changed" if shown.changed else "strong" if shown.row.override else "",
         ),
-        layout=ScreenColumn("key", "Key", min_width=28, max_width=60, sort_key="K"),
+        layout=columns.on_screen("Key", min_width=28, max_width=60, sort_key="K"),
     ),
     columns.Column(
         "value",
         columns.EVERYWHERE,
         lambda shown: shown.row.entry.value if shown.row.entry is not None else None,
         cell=_value,
-        layout=ScreenColumn("value", "Value", flex=1, min_width=20, max_width=80, priority=95),
+        layout=columns.on_screen(flex=1, min_width=20, max_width=80, priority=95),
     ),
     columns.Column(
         "source",
@@ -206,7 +205,7 @@ CONFIGS: columns.Columns[ConfigLine] = columns.Columns(
         "word",
         cell=_source,
         order=lambda shown: shown.row.entry.source if shown.row.entry else 0,
-        layout=ScreenColumn("source", "Source", width=17, priority=90, sort_key="S"),
+        layout=columns.on_screen(width=17, priority=90, sort_key="S"),
     ),
     columns.Column("is_default", columns.DATA, _by_entry(lambda entry: entry.is_default), "boolean"),
     columns.Column("synonyms", columns.DATA, _by_entry(_synonyms), "object"),
@@ -215,7 +214,7 @@ CONFIGS: columns.Columns[ConfigLine] = columns.Columns(
         columns.SHOWN,
         title="",
         cell=lambda shown: (flag_words(shown.row), "muted"),
-        layout=ScreenColumn("flags", "Flags", width=18, priority=20),
+        layout=columns.on_screen(width=18, priority=20),
     ),
     orders={"data": ("name", "value", "source", "read_only", "is_default", "is_sensitive", "synonyms", "pending")},
     tie=lambda shown: shown.row.key,
@@ -247,7 +246,7 @@ ENTITIES: columns.Columns[EntityRow] = columns.Columns(
         lambda row: names.resource_word(row.resource.type),
         "word",
         cell=lambda row: (names.resource_word(row.resource.type), "muted"),
-        layout=ScreenColumn("kind", "Kind", width=14),
+        layout=columns.on_screen(width=14),
     ),
     columns.Column(
         "name",
@@ -255,7 +254,7 @@ ENTITIES: columns.Columns[EntityRow] = columns.Columns(
         lambda row: row.resource.name,
         cell=lambda row: names.DEFAULT if row.resource.is_default else clean(row.resource.name),
         order=lambda row: (row.resource.name, row.resource.type),
-        layout=ScreenColumn("name", "Name", flex=1, min_width=20, max_width=90, sort_key="N", priority=95),
+        layout=columns.on_screen(flex=1, min_width=20, max_width=90, sort_key="N", priority=95),
     ),
     columns.overrides_column(
         lambda row: row.facts.overrides(row.resource), 80, order=lambda row: -(row.facts.overrides(row.resource) or 0)

@@ -23,7 +23,6 @@ from console.present import columns
 from console.present.failures import failure_text
 from console.present.groups import behind_column, lag_total
 from console.present.text import Cell, Line, clean
-from widgets.row_source import Column as ScreenColumn
 
 NOT_NAMED = "the context names no Connect cluster: add [contexts.NAME.connect.CLUSTER] with url to its file"
 UNKNOWN = "?"
@@ -215,7 +214,7 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         "name",
         columns.EVERYWHERE,
         lambda row: row.name,
-        layout=ScreenColumn("name", "Connector", flex=1, min_width=18, max_width=60, sort_key="N"),
+        layout=columns.on_screen("Connector", flex=1, min_width=18, max_width=60, sort_key="N"),
     ),
     columns.Column("cluster", columns.DATA, lambda row: row.cluster.name),
     columns.Column(
@@ -223,7 +222,7 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         columns.EVERYWHERE | columns.DETAIL,
         lambda row: row.connector.kind,
         "word",
-        layout=ScreenColumn("kind", "Kind", width=6, priority=60, sort_key="K"),
+        layout=columns.on_screen(width=6, priority=60, sort_key="K"),
     ),
     columns.Column(
         "state",
@@ -231,14 +230,14 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         lambda row: row.state,
         "word",
         cell=lambda row: (clean(row.state, 30), state_meaning(row.state)),
-        layout=ScreenColumn("state", "State", min_width=7, max_width=10, priority=97, sort_key="S"),
+        layout=columns.on_screen(min_width=7, max_width=10, priority=97, sort_key="S"),
     ),
     columns.Column(
         "tasks",
         columns.EVERYWHERE | columns.DETAIL,
         lambda row: tasks_text(row.connector.tasks),
         cell=_tasks_cell,
-        layout=ScreenColumn("tasks", "Tasks", min_width=21, max_width=40, priority=96, sort_key="T"),
+        layout=columns.on_screen(min_width=21, max_width=40, priority=96, sort_key="T"),
         order=lambda row: (-len(row.connector.tasks_in(connect.FAILED)), -len(row.connector.tasks)),
     ),
     columns.Column("tasks_total", columns.DATA, lambda row: len(row.connector.tasks), "number"),
@@ -250,7 +249,7 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         lambda row: None if row.seen is None else row.seen.since.isoformat(),
         cell=since_text,
         order=lambda row: 0.0 if row.seen is None else -row.seen.since.timestamp(),
-        layout=ScreenColumn("since", "Since", min_width=8, max_width=10, priority=45, sort_key="I"),
+        layout=columns.on_screen(min_width=8, max_width=10, priority=45, sort_key="I"),
     ),
     columns.Column(
         "lag",
@@ -261,7 +260,7 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         unknown=True,
         cell=lambda row: "" if row.group is None else "·" if row.lag is None else lag_total(row.lag),
         text=lambda row: "" if row.group is None else lag_total(row.lag),
-        layout=ScreenColumn("lag", "Lag", min_width=6, max_width=14, align="right", priority=85, sort_key="L"),
+        layout=columns.on_screen(min_width=6, max_width=14, align="right", priority=85, sort_key="L"),
     ),
     _BEHIND._replace(
         get=lambda row: columns.ABSENT if row.group is None else _BEHIND.value(row),
@@ -271,7 +270,7 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         "worker",
         columns.EVERYWHERE | columns.DETAIL,
         lambda row: row.connector.worker,
-        layout=ScreenColumn("worker", "Worker", min_width=14, max_width=32, priority=50, sort_key="W"),
+        layout=columns.on_screen(min_width=14, max_width=32, priority=50, sort_key="W"),
     ),
     columns.Column("class", columns.DATA | columns.DETAIL, lambda row: row.class_name),
     columns.Column("version", columns.DATA | columns.DETAIL, lambda row: row.version or None),
@@ -280,7 +279,7 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         columns.SHOWN,
         _class_text,
         title="Class",
-        layout=ScreenColumn("plugin", "Class", min_width=22, max_width=44, priority=55, sort_key="P"),
+        layout=columns.on_screen("Class", min_width=22, max_width=44, priority=55, sort_key="P"),
     ),
     columns.Column(
         "topics",
@@ -289,7 +288,7 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         "names",
         cell=lambda row: clean(_names(row.topics), 200),
         order=lambda row: row.topics,
-        layout=ScreenColumn("topics", "Topics", min_width=10, max_width=40, priority=40),
+        layout=columns.on_screen(min_width=10, max_width=40, priority=40),
     ),
     columns.Column(
         "group", columns.DATA | columns.DETAIL, lambda row: columns.ABSENT if row.group is None else row.group
@@ -299,7 +298,7 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         columns.DATA | columns.SCREEN | columns.DETAIL,
         lambda row: row.dead_letters or None,
         cell=_dead_cell,
-        layout=ScreenColumn("dead_letters", "Dead letters", min_width=12, max_width=40, priority=35),
+        layout=columns.on_screen(min_width=12, max_width=40, priority=35),
     ),
     columns.Column(
         "dead_letter_records", columns.DATA | columns.DETAIL, lambda row: row.waiting, "number", unknown=True
@@ -309,7 +308,7 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         columns.EVERYWHERE | columns.DETAIL,
         lambda row: row.cause or None,
         cell=lambda row: (clean(row.cause, LONGEST_CAUSE), "failed"),
-        layout=ScreenColumn("cause", "Cause", flex=2, min_width=16, max_width=200, priority=92),
+        layout=columns.on_screen(flex=2, min_width=16, max_width=200, priority=92),
     ),
     tie=lambda row: row.name,
 )
@@ -327,26 +326,24 @@ TASKS: columns.Columns[connect.Task] = columns.Columns(
         title="Task",
         cell=lambda row: "itself" if row.number == ITSELF else str(row.number),
         order=lambda row: row.number,
-        layout=ScreenColumn("task", "Task", width=6, align="right", sort_key="N"),
+        layout=columns.on_screen(width=6, align="right", sort_key="N"),
     ),
     columns.Column(
         "state",
         columns.EVERYWHERE,
         type="word",
         cell=lambda row: (clean(row.state, 30), state_meaning(row.state)),
-        layout=ScreenColumn("state", "State", min_width=8, max_width=12, priority=97, sort_key="S"),
+        layout=columns.on_screen(min_width=8, max_width=12, priority=97, sort_key="S"),
     ),
     columns.Column(
-        "worker",
-        columns.EVERYWHERE,
-        layout=ScreenColumn("worker", "Worker", min_width=14, max_width=40, priority=90, sort_key="W"),
+        "worker", columns.EVERYWHERE, layout=columns.on_screen(min_width=14, max_width=40, priority=90, sort_key="W")
     ),
     columns.Column(
         "cause",
         columns.EVERYWHERE,
         lambda row: connect.cause_line(row.trace) or None,
         cell=lambda row: (clean(connect.cause_line(row.trace), LONGEST_CAUSE), "failed"),
-        layout=ScreenColumn("cause", "Cause", flex=1, min_width=20, max_width=250, priority=80),
+        layout=columns.on_screen(flex=1, min_width=20, max_width=250, priority=80),
     ),
     columns.Column("trace", columns.OBJECT, lambda row: row.trace or None),
 )
@@ -468,7 +465,7 @@ def worker_rows(snapshot: Snapshot, named: Mapping[str, Sequence[str]] = NO_ADDR
             yield WorkerRow(name, replace(each, failure=silent[name]) if name in silent else each)
 
 
-_CLUSTER_LAYOUT = ScreenColumn("cluster", "Connect", min_width=8, max_width=24, priority=80, sort_key="C")
+_CLUSTER_LAYOUT = columns.on_screen("Connect", min_width=8, max_width=24, priority=80, sort_key="C")
 
 WORKERS: columns.Columns[WorkerRow] = columns.Columns(
     columns.Column("cluster", columns.EVERYWHERE, title="Connect", layout=_CLUSTER_LAYOUT),
@@ -476,13 +473,13 @@ WORKERS: columns.Columns[WorkerRow] = columns.Columns(
         "address",
         columns.EVERYWHERE,
         lambda row: row.worker.address,
-        layout=ScreenColumn("address", "Worker", min_width=26, max_width=60, sort_key="N"),
+        layout=columns.on_screen("Worker", min_width=26, max_width=60, sort_key="N"),
     ),
     columns.Column(
         "version",
         columns.EVERYWHERE,
         lambda row: row.worker.version or None,
-        layout=ScreenColumn("version", "Kafka", min_width=6, max_width=16, priority=70, sort_key="V"),
+        layout=columns.on_screen("Kafka", min_width=6, max_width=16, priority=70, sort_key="V"),
     ),
     columns.Column("commit", columns.DATA, lambda row: row.worker.commit or None),
     columns.Column(
@@ -490,14 +487,14 @@ WORKERS: columns.Columns[WorkerRow] = columns.Columns(
         columns.EVERYWHERE,
         lambda row: row.worker.kafka_cluster_id or None,
         title="Kafka cluster",
-        layout=ScreenColumn("kafka_cluster", "Kafka cluster", min_width=22, max_width=24, priority=50),
+        layout=columns.on_screen(min_width=22, max_width=24, priority=50),
     ),
     columns.Column(
         "problem",
         columns.EVERYWHERE,
         lambda row: row.problem or None,
         cell=lambda row: (clean(row.problem, 400), "failed"),
-        layout=ScreenColumn("problem", "Problem", flex=1, min_width=10, max_width=200, priority=90),
+        layout=columns.on_screen(flex=1, min_width=10, max_width=200, priority=90),
     ),
 )
 
@@ -528,20 +525,20 @@ PLUGINS: columns.Columns[PluginRow] = columns.Columns(
         "class",
         columns.EVERYWHERE,
         lambda row: row.plugin.class_name,
-        layout=ScreenColumn("class", "Class", flex=1, min_width=20, max_width=90, sort_key="N"),
+        layout=columns.on_screen(flex=1, min_width=20, max_width=90, sort_key="N"),
     ),
     columns.Column(
         "kind",
         columns.EVERYWHERE,
         lambda row: row.plugin.kind,
         "word",
-        layout=ScreenColumn("kind", "Kind", min_width=6, max_width=18, priority=90, sort_key="K"),
+        layout=columns.on_screen(min_width=6, max_width=18, priority=90, sort_key="K"),
     ),
     columns.Column(
         "version",
         columns.EVERYWHERE,
         lambda row: row.plugin.version or None,
-        layout=ScreenColumn("version", "Version", min_width=8, max_width=24, priority=85, sort_key="V"),
+        layout=columns.on_screen(min_width=8, max_width=24, priority=85, sort_key="V"),
     ),
     columns.Column(
         "connectors",
@@ -549,9 +546,7 @@ PLUGINS: columns.Columns[PluginRow] = columns.Columns(
         lambda row: row.used,
         "number",
         cell=lambda row: str(row.used or ""),
-        layout=ScreenColumn(
-            "connectors", "Used by", min_width=7, max_width=8, align="right", priority=60, sort_key="U"
-        ),
+        layout=columns.on_screen("Used by", min_width=7, max_width=8, align="right", priority=60, sort_key="U"),
     ),
 )
 
@@ -572,14 +567,14 @@ LOGGERS: columns.Columns[LoggerRow] = columns.Columns(
         "logger",
         columns.EVERYWHERE,
         lambda row: row.logger.name,
-        layout=ScreenColumn("logger", "Logger", flex=1, min_width=20, max_width=100, sort_key="N"),
+        layout=columns.on_screen(flex=1, min_width=20, max_width=100, sort_key="N"),
     ),
     columns.Column(
         "level",
         columns.EVERYWHERE,
         lambda row: row.logger.level,
         "word",
-        layout=ScreenColumn("level", "Level", min_width=6, max_width=10, priority=90, sort_key="V"),
+        layout=columns.on_screen(min_width=6, max_width=10, priority=90, sort_key="V"),
     ),
     columns.Column(
         "changed",
@@ -587,7 +582,7 @@ LOGGERS: columns.Columns[LoggerRow] = columns.Columns(
         lambda row: row.logger.changed_ms,
         "number",
         cell=lambda row: _utc(row.logger.changed_ms),
-        layout=ScreenColumn("changed", "Changed", min_width=8, max_width=20, priority=60),
+        layout=columns.on_screen(min_width=8, max_width=20, priority=60),
     ),
 )
 
@@ -605,13 +600,9 @@ class OffsetRow(NamedTuple):
 
 OFFSETS: columns.Columns[OffsetRow] = columns.Columns(
     columns.Column(
-        "partition",
-        columns.EVERYWHERE,
-        layout=ScreenColumn("partition", "Partition", flex=1, min_width=20, max_width=120, sort_key="N"),
+        "partition", columns.EVERYWHERE, layout=columns.on_screen(flex=1, min_width=20, max_width=120, sort_key="N")
     ),
     columns.Column(
-        "offset",
-        columns.EVERYWHERE,
-        layout=ScreenColumn("offset", "Offset", flex=1, min_width=10, max_width=120, priority=90),
+        "offset", columns.EVERYWHERE, layout=columns.on_screen(flex=1, min_width=10, max_width=120, priority=90)
     ),
 )

@@ -12,15 +12,13 @@ from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.numbers import Data
 from console.model.quota import QuotaEntity
 from console.plan.amounts import quota
-from console.present import names
-from console.present.columns import OBJECT, SCREEN, Column, Columns, clock
+from console.present import columns, names
 from console.present.names import HIDDEN, NOTHING, plural
 from console.present.text import Line, clean
 from console.present.triage import WORDS
 from console.present.values import config_value, human_or_text, with_unit
 from console.triage import events as triage_events
 from console.triage.config_changes import HIDDEN as UNTOLD
-from widgets.row_source import Column as ScreenColumn
 
 NOT_KAC = "not kac"
 """Stands for the author of a change that is not in this host's journal."""
@@ -102,7 +100,7 @@ def side(event: triage_events.Event, value: str | None, *, exact: bool = False) 
 
     Args:
         value: `event.was` or `event.became`.
-        exact: with the exact digits of a config next to its human form.
+        exact: whether the exact digits of a config stand next to its human form.
     """
     place = event.place
     if value == UNTOLD:
@@ -178,8 +176,8 @@ def details(event: triage_events.Event) -> list[Line]:
 def seen_text(event: triage_events.Event) -> str:
     """Return the time range in which an event happened."""
     if event.since is None:
-        return f"seen at {clock(event.until)}"
-    return f"seen between {clock(event.since)} and {clock(event.until)}"
+        return f"seen at {columns.clock(event.until)}"
+    return f"seen between {columns.clock(event.since)} and {columns.clock(event.until)}"
 
 
 def _named(event: triage_events.Event) -> str:
@@ -247,7 +245,7 @@ def line(event: triage_events.Event) -> str:
     """Return an event as a line of text: time, ``!`` for trouble, subject, old → new value, author."""
     mark = "!" if event.trouble else " "
     change = f"{side(event, event.was)} → {side(event, event.became)}"
-    return f"{clock(event.until)} {mark} {what_text(event)}  {change}  {who_text(event)}"
+    return f"{columns.clock(event.until)} {mark} {what_text(event)}  {change}  {who_text(event)}"
 
 
 def _plain(value: str | None, kind: triage_events.Kind) -> str | None:
@@ -288,56 +286,58 @@ def _subject(about: changes.Target) -> dict[str, Data]:
             return {"what": names.target(about)}
 
 
-EVENTS: Columns[triage_events.Event] = Columns(
-    Column("v", OBJECT, lambda _event: 1, "number"),
-    Column(
+EVENTS: columns.Columns[triage_events.Event] = columns.Columns(
+    columns.Column("v", columns.OBJECT, lambda _event: 1, "number"),
+    columns.Column(
         "trouble",
-        OBJECT | SCREEN,
+        columns.OBJECT | columns.SCREEN,
         type="boolean",
         cell=lambda event: ("!", "danger") if event.trouble else "",
-        layout=ScreenColumn("trouble", width=2, gutter=True),
+        layout=columns.on_screen(width=2, gutter=True),
     ),
-    Column(
+    columns.Column(
         "at",
-        OBJECT | SCREEN,
+        columns.OBJECT | columns.SCREEN,
         lambda event: _moment(event.until),
-        cell=lambda event: (clock(event.until), "muted"),
-        layout=ScreenColumn("when", "When", min_width=8, max_width=11, priority=98),
+        cell=lambda event: (columns.clock(event.until), "muted"),
+        layout=columns.on_screen("When", min_width=8, max_width=11, priority=98),
     ),
-    Column("since", OBJECT, lambda event: _moment(event.since) if event.since is not None else None),
-    Column("kind", OBJECT, lambda event: event.kind.value),
-    Column("severity", OBJECT, lambda event: event.severity.value),
-    Column(
+    columns.Column("since", columns.OBJECT, lambda event: _moment(event.since) if event.since is not None else None),
+    columns.Column("kind", columns.OBJECT, lambda event: event.kind.value),
+    columns.Column("severity", columns.OBJECT, lambda event: event.severity.value),
+    columns.Column(
         "what",
-        OBJECT | SCREEN,
+        columns.OBJECT | columns.SCREEN,
         what_text,
-        layout=ScreenColumn("what", "What", flex=3, min_width=24, max_width=90, priority=97),
+        layout=columns.on_screen(flex=3, min_width=24, max_width=90, priority=97),
     ),
-    Column("key", OBJECT, lambda event: event.place.key),
-    Column(
+    columns.Column("key", columns.OBJECT, lambda event: event.place.key),
+    columns.Column(
         "was",
-        OBJECT | SCREEN,
+        columns.OBJECT | columns.SCREEN,
         lambda event: _plain(event.was, event.kind),
         cell=lambda event: (side(event, event.was), "muted"),
-        layout=ScreenColumn("was", "Was", flex=1, min_width=8, max_width=40, priority=92),
+        layout=columns.on_screen(flex=1, min_width=8, max_width=40, priority=92),
     ),
-    Column(
+    columns.Column(
         "became",
-        OBJECT | SCREEN,
+        columns.OBJECT | columns.SCREEN,
         lambda event: _plain(event.became, event.kind),
         cell=lambda event: side(event, event.became),
-        layout=ScreenColumn("became", "Became", flex=1, min_width=8, max_width=40, priority=94),
+        layout=columns.on_screen(flex=1, min_width=8, max_width=40, priority=94),
     ),
-    Column("count", OBJECT, type="number"),
-    Column("places", OBJECT, lambda event: [_subject(each.about) for each in event.places], "object"),
-    Column(
+    columns.Column("count", columns.OBJECT, type="number"),
+    columns.Column("places", columns.OBJECT, lambda event: [_subject(each.about) for each in event.places], "object"),
+    columns.Column(
         "who",
-        OBJECT | SCREEN,
+        columns.OBJECT | columns.SCREEN,
         lambda event: event.author.who if event.author is not None else None,
         cell=lambda event: (who_text(event), "muted"),
-        layout=ScreenColumn("who", "Who", min_width=7, max_width=14, priority=90),
+        layout=columns.on_screen(min_width=7, max_width=14, priority=90),
     ),
-    Column("change", OBJECT, lambda event: event.author.number if event.author is not None else None, "number"),
+    columns.Column(
+        "change", columns.OBJECT, lambda event: event.author.number if event.author is not None else None, "number"
+    ),
     orders={"data": ("v", "at", "since", "kind", "severity", "trouble")},
 )
 """``places`` has those that are kept, ``count`` the number of all. ``was`` and ``became`` are null for no value, for

@@ -10,7 +10,6 @@ from console.model.feature_levels import brings, level_name, why_no_way_back
 from console.model.snapshot import Snapshot
 from console.present import columns
 from console.present.text import Cell, Line, clean
-from widgets.row_source import Column as ScreenColumn
 
 
 class FeatureRow(NamedTuple):
@@ -116,26 +115,22 @@ FEATURES: columns.Columns[FeatureRow] = columns.Columns(
         columns.SHOWN,
         title="",
         cell=lambda row: ("!", "failed") if row.differs else "",
-        layout=ScreenColumn("state", width=1, gutter=True),
+        layout=columns.on_screen(width=1, gutter=True),
     ),
     columns.letter_column("staged", lambda row: ("*", "pending") if row.edited else ""),
-    columns.Column(
-        "name",
-        columns.EVERYWHERE,
-        layout=ScreenColumn("name", "Feature", min_width=16, max_width=40),
-    ),
+    columns.Column("name", columns.EVERYWHERE, layout=columns.on_screen("Feature", min_width=16, max_width=40)),
     columns.Column(
         "level",
         columns.EVERYWHERE,
         type="number",
         cell=_level,
-        layout=ScreenColumn("level", "Level", width=5, align="right", priority=95),
+        layout=columns.on_screen(width=5, align="right", priority=95),
     ),
     columns.Column(
         "release",
         columns.EVERYWHERE,
         lambda row: level_name(row.name, row.level) or None,
-        layout=ScreenColumn("release", "Release", width=8, priority=60),
+        layout=columns.on_screen(width=8, priority=60),
     ),
     columns.Column("lowest", columns.DATA, lambda row: row.common[0] if row.common else None, "number"),
     columns.Column("highest", columns.DATA, lambda row: row.common[1] if row.common else None, "number"),
@@ -149,6 +144,6 @@ FEATURES: columns.Columns[FeatureRow] = columns.Columns(
         "supported",
         columns.SHOWN,
         cell=lambda row: (by_range(row.supported), "failed" if row.differs else ""),
-        layout=ScreenColumn("supported", "Supported", flex=1, min_width=14, max_width=70, priority=90),
+        layout=columns.on_screen(flex=1, min_width=14, max_width=70, priority=90),
     ),
 )

@@ -30,7 +30,7 @@ MOST = 200
 
 
 class Hit(NamedTuple):
-    """A row that contains the text. pane: by its name in `find`; row: its key there, or the opened entity; name, shows:
+    """A row that contains the text. pane: its name in `find`; row: its key there, or the opened entity; name, shows:
     cleaned."""
 
     pane: str

@@ -14,7 +14,6 @@ from console.plan.amounts import Unit
 from console.present import columns
 from console.present.names import NOTHING, plural
 from console.present.text import Cell, Line, clean, in_columns
-from widgets.row_source import Column as ScreenColumn
 
 R = TypeVar("R")
 
@@ -81,7 +80,7 @@ def behind_column(get: Callable[[R], Behind], views: frozenset[columns.View]) ->
         unknown=True,
         cell=lambda row: columns.behind_text(get(row)),
         order=lambda row: columns.highest_first(get(row).seconds),
-        layout=ScreenColumn("behind", "Behind", min_width=7, max_width=11, align="right", priority=88, sort_key="B"),
+        layout=columns.on_screen("Behind", min_width=7, max_width=11, align="right", priority=88, sort_key="B"),
     )
 
 
@@ -95,9 +94,7 @@ def _rate_column(get: Callable[[R], float | None], views: frozenset[columns.View
         unknown=True,
         cell=lambda row: rate_text(get(row)),
         order=lambda row: columns.highest_first(get(row)),
-        layout=ScreenColumn(
-            "rate", "Rate/s", min_width=6, max_width=12, align="right", priority=priority, sort_key="R"
-        ),
+        layout=columns.on_screen("Rate/s", min_width=6, max_width=12, align="right", priority=priority, sort_key="R"),
     )
 
 
@@ -110,7 +107,7 @@ def _left_column(get: Callable[[R], float | None], views: frozenset[columns.View
         "number",
         Unit.SECONDS,
         cell=lambda row: columns.time_text(get(row)),
-        layout=ScreenColumn("catch_up", "Left", min_width=5, max_width=9, align="right", priority=priority),
+        layout=columns.on_screen("Left", min_width=5, max_width=9, align="right", priority=priority),
     )
 
 
@@ -155,7 +152,7 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
         "name",
         columns.EVERYWHERE,
         lambda row: row.group.name,
-        layout=ScreenColumn("name", "Group", flex=1, min_width=20, max_width=80, sort_key="N"),
+        layout=columns.on_screen("Group", flex=1, min_width=20, max_width=80, sort_key="N"),
     ),
     columns.Column(
         "state",
@@ -163,14 +160,14 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
         lambda row: row.group.state,
         "word",
         cell=lambda row: (clean(row.group.state), state_meaning(row.group.state)),
-        layout=ScreenColumn("state", "State", min_width=8, max_width=20, priority=80, sort_key="S"),
+        layout=columns.on_screen(min_width=8, max_width=20, priority=80, sort_key="S"),
     ),
     columns.Column(
         "type",
         columns.EVERYWHERE | columns.DETAIL,
         lambda row: row.group.type,
         "word",
-        layout=ScreenColumn("type", "Type", min_width=8, max_width=12, priority=40, sort_key="T"),
+        layout=columns.on_screen(min_width=8, max_width=12, priority=40, sort_key="T"),
     ),
     columns.Column("protocol", columns.LISTED | columns.DETAIL, lambda row: row.group.protocol),
     columns.Column("topic", columns.FILTER, _topics_read, "names", unknown=True),
@@ -182,7 +179,7 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
         "number",
         cell=lambda row: "·" if row.group.members is None else str(len(row.group.members)),
         order=lambda row: -len(row.group.members or ()),
-        layout=ScreenColumn("members", "Memb", width=6, align="right", priority=60, sort_key="M"),
+        layout=columns.on_screen("Memb", width=6, align="right", priority=60, sort_key="M"),
     ),
     columns.Column(
         "lag",
@@ -193,7 +190,7 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
         unknown=True,
         cell=lambda row: "·" if row.lag is None else _lag_spans(row.lag),
         text=lambda row: lag_total(row.lag),
-        layout=ScreenColumn("lag", "Lag", min_width=8, max_width=16, align="right", priority=90, sort_key="L"),
+        layout=columns.on_screen(min_width=8, max_width=16, align="right", priority=90, sort_key="L"),
     ),
     behind_column(lambda row: row.behind, columns.EVERYWHERE | columns.DETAIL),
     columns.Column(
@@ -203,7 +200,7 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
         "word",
         unknown=True,
         cell=lambda row: _trend_cell(direction(row.rate)),
-        layout=ScreenColumn("trend", "Trend", width=7, priority=70),
+        layout=columns.on_screen(width=7, priority=70),
     ),
     _rate_column(lambda row: row.rate, columns.OVER_POLLS | columns.DETAIL, 65),
     _left_column(
@@ -215,7 +212,7 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
         type="number",
         unknown=True,
         cell=lambda row: (f"{row.stuck:,}", "failed") if row.stuck else "",
-        layout=ScreenColumn("stuck", "Stuck", min_width=5, max_width=7, align="right", priority=85, sort_key="K"),
+        layout=columns.on_screen(min_width=5, max_width=7, align="right", priority=85, sort_key="K"),
     ),
     columns.Column(
         "coordinator",
@@ -224,7 +221,7 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
         "number",
         title="Coordinator",
         text=lambda row: "" if row.group.coordinator < 0 else str(row.group.coordinator),
-        layout=ScreenColumn("coordinator", "Coord", width=5, align="right", priority=30),
+        layout=columns.on_screen("Coord", width=5, align="right", priority=30),
     ),
     orders={"detail": ("state", "type", "protocol", "coordinator", "lag")},
     tie=lambda row: row.group.name,
@@ -318,7 +315,7 @@ LAGS: columns.Columns[PartitionRow] = columns.Columns(
         "topic",
         columns.EVERYWHERE,
         lambda row: row.at.topic,
-        layout=ScreenColumn("topic", "Topic", flex=1, min_width=20, max_width=80, sort_key="N"),
+        layout=columns.on_screen(flex=1, min_width=20, max_width=80, sort_key="N"),
     ),
     columns.Column(
         "partition",
@@ -326,7 +323,7 @@ LAGS: columns.Columns[PartitionRow] = columns.Columns(
         lambda row: row.at.partition,
         "number",
         title="Partition",
-        layout=ScreenColumn("partition", "Part", width=5, align="right", priority=90),
+        layout=columns.on_screen("Part", width=5, align="right", priority=90),
     ),
     columns.Column(
         "committed",
@@ -334,7 +331,7 @@ LAGS: columns.Columns[PartitionRow] = columns.Columns(
         lambda row: known_number(row.at.committed),
         "number",
         text=lambda row: count(row.at.committed),
-        layout=ScreenColumn("committed", "Committed", min_width=9, max_width=20, align="right", priority=60),
+        layout=columns.on_screen(min_width=9, max_width=20, align="right", priority=60),
     ),
     columns.Column(
         "end",
@@ -342,7 +339,7 @@ LAGS: columns.Columns[PartitionRow] = columns.Columns(
         lambda row: known_number(row.at.end),
         "number",
         text=lambda row: count(row.at.end),
-        layout=ScreenColumn("end", "End", min_width=9, max_width=20, align="right", priority=50),
+        layout=columns.on_screen(min_width=9, max_width=20, align="right", priority=50),
     ),
     columns.Column(
         "lag",
@@ -350,7 +347,7 @@ LAGS: columns.Columns[PartitionRow] = columns.Columns(
         lambda row: known_number(row.at.lag),
         "number",
         cell=lambda row: (count(row.at.lag), "strong") if row.at.lag > 0 else count(row.at.lag),
-        layout=ScreenColumn("lag", "Lag", min_width=6, max_width=20, align="right", priority=95, sort_key="L"),
+        layout=columns.on_screen(min_width=6, max_width=20, align="right", priority=95, sort_key="L"),
     ),
     behind_column(lambda row: row.behind, columns.OVER_POLLS),
     columns.Column("lag_seconds_unknown", columns.DATA, lambda row: row.behind.why or None),
@@ -360,7 +357,7 @@ LAGS: columns.Columns[PartitionRow] = columns.Columns(
         lambda row: row.word,
         "word",
         cell=lambda row: _trend_cell(row.word),
-        layout=ScreenColumn("trend", "Trend", min_width=7, max_width=12, priority=80),
+        layout=columns.on_screen(min_width=7, max_width=12, priority=80),
     ),
     _rate_column(lambda row: row.rate, columns.OVER_POLLS, 70),
     _left_column(lambda row: time_left(row.at.lag, row.rate), columns.OVER_POLLS, 30),
@@ -371,7 +368,7 @@ LAGS: columns.Columns[PartitionRow] = columns.Columns(
         "number",
         Unit.SECONDS,
         cell=lambda row: columns.time_text((row.trend and row.trend.still) or None),
-        layout=ScreenColumn("still", "Still", min_width=5, max_width=9, align="right", priority=35),
+        layout=columns.on_screen(min_width=5, max_width=9, align="right", priority=35),
     ),
     columns.Column("member", columns.LISTED, lambda row: row.at.member or None),
     columns.Column(
@@ -379,13 +376,13 @@ LAGS: columns.Columns[PartitionRow] = columns.Columns(
         columns.DATA | columns.SCREEN,
         lambda row: clients(row.owners) or None,
         cell=lambda row: clean(clients(row.owners), 120),
-        layout=ScreenColumn("client", "Member", min_width=10, max_width=40, priority=40, sort_key="M"),
+        layout=columns.on_screen("Member", min_width=10, max_width=40, priority=40, sort_key="M"),
     ),
     columns.Column(
         "target",
         columns.EVERYWHERE,
         cell=lambda row: (clean(row.target or "", 120), "changed"),
-        layout=ScreenColumn("target", "Target", min_width=6, max_width=40, priority=20),
+        layout=columns.on_screen(min_width=6, max_width=40, priority=20),
     ),
     tie=lambda row: (row.at.topic, row.at.partition),
 )

@@ -29,7 +29,6 @@ from console.present.quotas import QUOTAS
 from console.present.schemas import SCHEMAS, schema_rows
 from console.present.text import Line, clean
 from console.present.topics import TOPICS
-from widgets.row_source import Column as ScreenColumn
 
 
 def _count(value: int) -> str:
@@ -211,7 +210,7 @@ def _moment_column(
         cell=lambda row: utc_time(at(row))[: len(_TO_THE_MINUTE)].replace("T", " "),
         text=lambda row: utc_time(at(row)),
         order=at,
-        layout=ScreenColumn(name, title, width=len(_TO_THE_MINUTE), priority=priority, sort_key=sort_key),
+        layout=columns.on_screen(title, width=len(_TO_THE_MINUTE), priority=priority, sort_key=sort_key),
     )
 
 
@@ -219,17 +218,15 @@ TOKENS: columns.Columns[DelegationToken] = columns.Columns(
     columns.Column(
         "id",
         columns.EVERYWHERE,
-        layout=ScreenColumn("id", "Token", min_width=22, max_width=40, priority=97, sort_key="N"),
+        layout=columns.on_screen("Token", min_width=22, max_width=40, priority=97, sort_key="N"),
     ),
     columns.Column(
-        "owner",
-        columns.EVERYWHERE,
-        layout=ScreenColumn("owner", "Owner", flex=1, min_width=12, max_width=40, sort_key="O"),
+        "owner", columns.EVERYWHERE, layout=columns.on_screen(flex=1, min_width=12, max_width=40, sort_key="O")
     ),
     columns.Column(
         "requester",
         columns.DATA | columns.SCREEN,
-        layout=ScreenColumn("requester", "Asked for by", min_width=12, max_width=30, priority=30),
+        layout=columns.on_screen("Asked for by", min_width=12, max_width=30, priority=30),
     ),
     columns.Column(
         "renewers",
@@ -237,7 +234,7 @@ TOKENS: columns.Columns[DelegationToken] = columns.Columns(
         lambda row: ",".join(row.renewers),
         cell=lambda row: clean(",".join(row.renewers), 200) or NOTHING,
         text=lambda row: ",".join(row.renewers),
-        layout=ScreenColumn("renewers", "Renewers", min_width=10, max_width=40, priority=70),
+        layout=columns.on_screen(min_width=10, max_width=40, priority=70),
     ),
     _moment_column("issued", "Issued", "I", lambda row: row.issued, 40),
     _moment_column("expires", "Expires", "X", lambda row: row.expires, 95),

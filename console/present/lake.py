@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from console.lake import entities
 from console.model.half_hour import EVERY, MOST_THROTTLED
 from console.plan.amounts import duration, measured_rate, quota
+from console.present.names import named
 from console.present.text import clean
 from console.present.values import config_value
 
 if TYPE_CHECKING:
     from console.lake import reader
 
-DEFAULT = "<default>"
 NOTHING = "–"
 FIRST_SEEN = "first seen"
 """The old value of a change that a cluster's first poll found: unknown."""
@@ -61,7 +61,7 @@ def entity_text(type_: str, key: str) -> str:
     match type_:
         case "quota":
             parts = entities.quota_parts(key).items()
-            return " ".join(f"{'client' if part == 'client-id' else clean(part)} {_name(name)}" for part, name in parts)
+            return " ".join(f"{'client' if part == 'client-id' else clean(part)} {named(name)}" for part, name in parts)
         case "acl" if key.count(":") >= 2:
             resource, pattern, name = entities.acl_resource(key)
             prefixed = " prefixed" if pattern == "PREFIXED" else ""
@@ -77,12 +77,6 @@ def typed_text(entity_key: str) -> str:
     orders``."""
     type_, _, key = entity_key.partition(":")
     return entity_text(type_, key)
-
-
-def _name(name: str | None) -> str:
-    if name is None:
-        return DEFAULT
-    return f"'{name}'" if name == DEFAULT else clean(name)
 
 
 def attr_text(attr: str) -> str:

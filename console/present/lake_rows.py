@@ -12,7 +12,6 @@ from console.plan.amounts import Unit
 from console.present import columns, lake
 from console.present.names import named
 from console.present.text import Cell, Line, clean, joined
-from widgets.row_source import Column as ScreenColumn
 
 # A lake's changes as rows: time, entity, old and new value, author, and the source of the author.
 
@@ -51,7 +50,7 @@ def change_texts(change: Change, first_poll: datetime | None, at: Callable[[date
 
 
 class Dated(NamedTuple):
-    """A change of a lake in its timeline. zone: of its times; None: this host's."""
+    """A change of a lake in its timeline. zone: the time zone of its times; None: this host's."""
 
     change: Change
     words: ChangeTexts
@@ -63,7 +62,7 @@ def dated(change: Change, first_poll: datetime | None, zone: tzinfo | None = Non
 
     Args:
         first_poll: of its cluster, as for `of_change`.
-        zone: of the times; None: this host's.
+        zone: the time zone of the times; None: this host's.
     """
     return Dated(change, change_texts(change, first_poll, lambda at: _full(at, zone)), zone)
 
@@ -216,16 +215,13 @@ def drift_columns(scope: str, peers: Sequence[str]) -> columns.Columns[DriftRow]
     return columns.Columns(
         columns.letter_column("severity", lambda row: lake.SEVERITIES.get(row.severity, ("?", "muted")), width=2),
         columns.Column(
-            "key",
-            columns.SCREEN,
-            row_name,
-            layout=ScreenColumn("key", "Key", flex=2, min_width=22, max_width=70, sort_key="N"),
+            "key", columns.SCREEN, row_name, layout=columns.on_screen(flex=2, min_width=22, max_width=70, sort_key="N")
         ),
         columns.Column(
             "most",
             columns.SCREEN,
             cell=lambda row: (row.majority, "muted"),
-            layout=ScreenColumn("most", most, flex=1, min_width=8, max_width=30, priority=95),
+            layout=columns.on_screen(most, flex=1, min_width=8, max_width=30, priority=95),
         ),
         *(
             _peer_column(name, "Now" if scope == START else clean(name, 16), 90 - min(place, 80))
@@ -243,7 +239,7 @@ def _peer_column(name: str, label: str, priority: int) -> columns.Column[DriftRo
         f"peer-{name}",
         columns.SCREEN,
         cell=cell,
-        layout=ScreenColumn(f"peer-{name}", label, min_width=5, max_width=24, priority=priority),
+        layout=columns.on_screen(label, min_width=5, max_width=24, priority=priority),
     )
 
 
@@ -254,7 +250,7 @@ def drifted_columns(zone: tzinfo | None) -> columns.Columns[Drifted]:
     """Return the columns of the command line, with a row for each entity that differs.
 
     Args:
-        zone: of the times; None: this host's.
+        zone: the time zone of the times; None: this host's.
     """
     return columns.Columns(
         columns.Column("severity", columns.TOLD),
@@ -392,7 +388,7 @@ USAGE: columns.Columns[Usage] = columns.Columns(
         "pair",
         columns.SHOWN,
         lambda row: lake.pair_text(row.pair),
-        layout=ScreenColumn("pair", "User / client", flex=1, min_width=14, max_width=60, sort_key="N"),
+        layout=columns.on_screen("User / client", flex=1, min_width=14, max_width=60, sort_key="N"),
     ),
     columns.Column(
         "quota_key",
@@ -401,7 +397,7 @@ USAGE: columns.Columns[Usage] = columns.Columns(
         title="Key",
         cell=lambda row: (_short(row.pair.quota_key), "muted"),
         text=lambda row: row.pair.quota_key,
-        layout=ScreenColumn("key", "Quota", width=7, priority=92),
+        layout=columns.on_screen("Quota", width=7, priority=92),
     ),
     columns.Column("broker_id", columns.OBJECT, type="number"),
     columns.Column(
@@ -410,7 +406,7 @@ USAGE: columns.Columns[Usage] = columns.Columns(
         type="number",
         cell=_used,
         order=lambda row: -(row.utilisation or 0.0),
-        layout=ScreenColumn("used", "Used", width=5, align="right", priority=95, sort_key="P"),
+        layout=columns.on_screen("Used", width=5, align="right", priority=95, sort_key="P"),
     ),
     columns.Column(
         "series",
@@ -420,7 +416,7 @@ USAGE: columns.Columns[Usage] = columns.Columns(
         title="Rate",
         cell=lambda row: (lake.spark(row.series, BARS, row.quota_value), state(row)[1] or "muted"),
         text=lambda row: lake.spark(row.series, MORE_BARS, row.quota_value),
-        layout=ScreenColumn("bars", "", width=BARS, priority=80),
+        layout=columns.on_screen(columns.BLANK, width=BARS, priority=80),
     ),
     columns.Column(
         "rate_max",
@@ -428,7 +424,7 @@ USAGE: columns.Columns[Usage] = columns.Columns(
         type="number",
         cell=lambda row: _rate(row, row.rate_max),
         order=lambda row: -(row.rate_max or 0.0),
-        layout=ScreenColumn("rate", "Highest", width=9, align="right", priority=60, sort_key="R"),
+        layout=columns.on_screen("Highest", width=9, align="right", priority=60, sort_key="R"),
     ),
     columns.Column("rate_avg", columns.OBJECT, type="number"),
     columns.Column(
@@ -436,7 +432,7 @@ USAGE: columns.Columns[Usage] = columns.Columns(
         columns.TOLD | columns.SCREEN,
         type="number",
         cell=lake.limit_text,
-        layout=ScreenColumn("limit", "Limit", width=9, align="right", priority=91),
+        layout=columns.on_screen("Limit", width=9, align="right", priority=91),
     ),
     columns.Column(
         "throttle_ms",
@@ -444,7 +440,7 @@ USAGE: columns.Columns[Usage] = columns.Columns(
         type="number",
         unit=Unit.MILLISECONDS,
         cell=lambda row: (lake.waited(row), "failed") if row.throttle_ms else "",
-        layout=ScreenColumn("waited", "Waited", width=8, align="right", priority=93, sort_key="W"),
+        layout=columns.on_screen("Waited", width=8, align="right", priority=93, sort_key="W"),
     ),
     columns.Column("throttled_requests", columns.OBJECT, type="number"),
     columns.Column(
@@ -452,7 +448,7 @@ USAGE: columns.Columns[Usage] = columns.Columns(
         columns.TOLD | columns.SCREEN,
         type="number",
         cell=lambda row: (_rate(row, row.headroom), "muted"),
-        layout=ScreenColumn("headroom", "Headroom", width=10, align="right", priority=70),
+        layout=columns.on_screen(width=10, align="right", priority=70),
     ),
     columns.Column(
         "level",
@@ -460,7 +456,7 @@ USAGE: columns.Columns[Usage] = columns.Columns(
         type="number",
         cell=lambda row: (lake.level_text(row.level), "muted"),
         left=True,
-        layout=ScreenColumn("level", "Level", min_width=8, max_width=30, priority=50),
+        layout=columns.on_screen(min_width=8, max_width=30, priority=50),
     ),
     columns.Column(
         "suggested_value",

@@ -16,7 +16,6 @@ from console.present import columns
 from console.present.connectors import state_meaning, tasks_text
 from console.present.names import some
 from console.present.text import Cell, Line, clean
-from widgets.row_source import Column as ScreenColumn
 
 R = TypeVar("R")
 BEATS, SILENT, UNKNOWN = "beats", "silent", "unknown"
@@ -60,13 +59,13 @@ def mirror_rows(snapshot: Snapshot) -> Iterator[MirrorRow]:
 
 
 def _age_column(
-    name: str, title: str, get: Callable[[R], float | None], priority: int, sort_key: str, unknown: str = "?"
+    name: str, title: str, get: Callable[[R], float | None], priority: int, sort_key: str
 ) -> columns.Column[R]:
-    """Return a column of a time that has passed, in seconds in data. unknown: its text if it is not known."""
+    """Return a column of a time that has passed, in seconds in data."""
 
     def text(row: R) -> str:
         seconds = get(row)
-        return unknown if seconds is None else columns.time_text(seconds)
+        return "?" if seconds is None else columns.time_text(seconds)
 
     return columns.Column(
         f"{name}_seconds",
@@ -76,15 +75,13 @@ def _age_column(
         Unit.SECONDS,
         unknown=True,
         cell=text,
-        layout=ScreenColumn(
-            name, title, min_width=9, max_width=12, align="right", priority=priority, sort_key=sort_key
-        ),
+        layout=columns.on_screen(title, min_width=9, max_width=12, align="right", priority=priority, sort_key=sort_key),
         title=title,
     )
 
 
 def _name_column(get: Callable[[R], str]) -> columns.Column[R]:
-    layout = ScreenColumn("mirror", "Mirror", flex=1, min_width=14, max_width=50, sort_key="N")
+    layout = columns.on_screen(flex=1, min_width=14, max_width=50, sort_key="N")
     return columns.Column("mirror", columns.EVERYWHERE, get, layout=layout)
 
 
@@ -99,12 +96,12 @@ def _count_column(name: str, title: str, get: Callable[[R], int | None], priorit
         "number",
         unknown=True,
         cell=text,
-        layout=ScreenColumn(name, title, min_width=7, max_width=16, align="right", priority=priority, sort_key=key),
+        layout=columns.on_screen(title, min_width=7, max_width=16, align="right", priority=priority, sort_key=key),
     )
 
 
 def _text_column(name: str, title: str, get: Callable[[R], str], priority: int, key: str) -> columns.Column[R]:
-    layout = ScreenColumn(name, title, flex=1, min_width=12, max_width=60, priority=priority, sort_key=key)
+    layout = columns.on_screen(title, flex=1, min_width=12, max_width=60, priority=priority, sort_key=key)
     return columns.Column(name, columns.EVERYWHERE, get, layout=layout)
 
 
@@ -122,7 +119,7 @@ MIRRORS: columns.Columns[MirrorRow] = columns.Columns(
         lambda row: row.state,
         "word",
         cell=_state_cell,
-        layout=ScreenColumn("state", "State", width=7, priority=97, sort_key="S"),
+        layout=columns.on_screen(width=7, priority=97, sort_key="S"),
     ),
     _age_column("heartbeat", "Heartbeat", lambda row: row.beat_age(row.flow.beat), 96, "B"),
     _age_column("came_through", "Through", lambda row: row.beat_age(row.flow.copied), 90, "H"),
@@ -137,7 +134,7 @@ MIRRORS: columns.Columns[MirrorRow] = columns.Columns(
         "names",
         cell=lambda row: clean(", ".join(row.flow.connectors), 200),
         order=lambda row: row.flow.connectors,
-        layout=ScreenColumn("connectors", "Connectors", flex=1, min_width=12, max_width=60, priority=50),
+        layout=columns.on_screen(flex=1, min_width=12, max_width=60, priority=50),
     ),
     tie=lambda row: row.flow.name,
 )

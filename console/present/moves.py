@@ -21,7 +21,6 @@ from console.present import columns
 from console.present.names import NOTHING
 from console.present.text import Cell, Line, clean
 from console.triage.moves import STALLS, Copy
-from widgets.row_source import Column as ScreenColumn
 
 Replica = tuple[str, int, int]
 R = TypeVar("R")
@@ -255,7 +254,7 @@ MOVES: columns.Columns[MoveRow] = columns.Columns(
         columns.SCREEN,
         cell=_name_cell,
         order=lambda row: (row.place is not None, row.place or ("", 0)),
-        layout=ScreenColumn("place", "Topic, partition", min_width=14, max_width=40, priority=100, sort_key="P"),
+        layout=columns.on_screen("Topic, partition", min_width=14, max_width=40, priority=100, sort_key="P"),
     ),
     columns.Column(
         "from",
@@ -263,7 +262,7 @@ MOVES: columns.Columns[MoveRow] = columns.Columns(
         lambda row: list(row.before),
         "object",
         cell=_from_cell,
-        layout=ScreenColumn("before", "From", min_width=6, max_width=16, priority=80),
+        layout=columns.on_screen(min_width=6, max_width=16, priority=80),
     ),
     columns.Column(
         "to",
@@ -271,7 +270,7 @@ MOVES: columns.Columns[MoveRow] = columns.Columns(
         lambda row: list(row.after),
         "object",
         cell=_to_cell,
-        layout=ScreenColumn("after", "To", min_width=8, max_width=24, priority=85),
+        layout=columns.on_screen(min_width=8, max_width=24, priority=85),
     ),
     columns.Column(
         "copied",
@@ -282,20 +281,20 @@ MOVES: columns.Columns[MoveRow] = columns.Columns(
         cell=_copied_cell,
         text=lambda row: byte_count(row.held[0]),
         left=True,
-        layout=ScreenColumn("copied", "Copied", min_width=19, max_width=26, align="right", priority=95),
+        layout=columns.on_screen(min_width=19, max_width=26, align="right", priority=95),
     ),
     columns.Column(
         "rate",
         columns.SCREEN,
         cell=_rate_cell,
         order=lambda row: columns.highest_first(row.rate()),
-        layout=ScreenColumn("rate", "Rate", min_width=8, max_width=14, align="right", priority=75, sort_key="B"),
+        layout=columns.on_screen(min_width=8, max_width=14, align="right", priority=75, sort_key="B"),
     ),
     columns.Column(
         "time_left",
         columns.SCREEN,
         cell=_left_cell,
-        layout=ScreenColumn("left", "Left", min_width=8, max_width=14, priority=90),
+        layout=columns.on_screen("Left", min_width=8, max_width=14, priority=90),
     ),
     _bytes("left", "Left", lambda row: row.held[1]),
     _owner_column(lambda row: row.operation),

@@ -15,10 +15,9 @@ from typing import NamedTuple
 
 from console.model import half_hour
 from console.plan.amounts import size
-from console.present.columns import SCREEN, Column, Columns, clock, time_text
+from console.present import columns as noun_columns
 from console.present.names import NOTHING
 from console.present.text import Line, cell_width, clean, pad
-from widgets.row_source import Column as ScreenColumn
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 """The first block for 0, then by height: a value above 0 is never drawn as 0."""
@@ -73,25 +72,25 @@ class OverviewRow(NamedTuple):
     measure: half_hour.Measure | None = None
 
 
-OVERVIEW: Columns[OverviewRow] = Columns(
-    Column(
+OVERVIEW: noun_columns.Columns[OverviewRow] = noun_columns.Columns(
+    noun_columns.Column(
         "what",
-        SCREEN,
+        noun_columns.SCREEN,
         lambda row: row.title,
         cell=lambda row: (clean(row.title), "muted" if row.measure is None else ""),
-        layout=ScreenColumn("what", TITLE, flex=1, min_width=LEAST_TITLE, max_width=60),
+        layout=noun_columns.on_screen(TITLE, flex=1, min_width=LEAST_TITLE, max_width=60),
     ),
-    Column(
+    noun_columns.Column(
         "now",
-        SCREEN,
+        noun_columns.SCREEN,
         cell=lambda row: (row.now, row.meaning),
-        layout=ScreenColumn("now", "Now", width=NOW_WIDTH, align="right", priority=90),
+        layout=noun_columns.on_screen(width=NOW_WIDTH, align="right", priority=90),
     ),
-    Column(
+    noun_columns.Column(
         "graph",
-        SCREEN,
+        noun_columns.SCREEN,
         cell=lambda row: (row.graph, row.meaning or "muted"),
-        layout=ScreenColumn("graph", "", min_width=45, max_width=180, priority=95),
+        layout=noun_columns.on_screen(noun_columns.BLANK, min_width=45, max_width=180, priority=95),
     ),
 )
 
@@ -123,13 +122,16 @@ def own_rows(
         return ()
     last = samples[-1].slot
     axis = OverviewRow(
-        "axis", "", clock(_time(last * half_hour.OWN_EVERY // half_hour.EVERY)), _axis(last + 1, half_hour.OWN_SLOTS)
+        "axis",
+        "",
+        noun_columns.clock(_time(last * half_hour.OWN_EVERY // half_hour.EVERY)),
+        _axis(last + 1, half_hour.OWN_SLOTS),
     )
     left = full_in.get(int(name)) if kind == "broker" else None
     lines = (
         OverviewRow(
             what,
-            f"disk full in {time_text(left)}" if what == "disk" and left is not None else what,
+            f"disk full in {noun_columns.time_text(left)}" if what == "disk" and left is not None else what,
             _own_now(what, values.get(last)),
             _graph(values, 1.0 if what == "disk" else _scale(max(values.values())), last + 1, half_hour.OWN_SLOTS),
             _own_meaning(what, values.get(last, 0.0)),
@@ -148,7 +150,7 @@ def _own_now(what: str, value: float | None) -> str:
         return f"{value:,.0f}/s"
     if what == "disk":
         return f"{100 * value:.0f} %"
-    return time_text(value) if "behind" in what else f"{value:,.0f}"
+    return noun_columns.time_text(value) if "behind" in what else f"{value:,.0f}"
 
 
 def _own_meaning(what: str, value: float) -> str:
@@ -166,7 +168,7 @@ def drawn(rows: Sequence[OverviewRow], width: int) -> list[Line]:
     """Return the lines for a place next to other contents, without a cursor.
 
     Args:
-        rows: with graphs of as many columns as `columns_beside` returns for the width.
+        rows: the rows, whose graphs have as many columns as `columns_beside` returns for the width.
         width: in cells.
     """
     if not rows:
@@ -208,7 +210,7 @@ def overview_rows(shown: Shown, columns: int, room: int | None = None) -> tuple[
     measures = [each for each in _in_order(known_of) if max(known_of[each].values()) >= LEAST.get(each.what, 0.0)]
     kinds = [[*each] for _, each in groupby(measures, key=lambda measure: measure.what)]
     several = _with_several_disks(measures)
-    axis = OverviewRow("axis", "", clock(_time(last * each_has)), _axis(last, columns))
+    axis = OverviewRow("axis", "", noun_columns.clock(_time(last * each_has)), _axis(last, columns))
 
     def row(
         key: str, title: str, measure: half_hour.Measure, known: Mapping[int, float], *, is_least: bool
@@ -370,7 +372,7 @@ def _title(measure: half_hour.Measure, full_in: Mapping[int, float], several: Co
         case "disk":
             number, _, path = measure.about.partition(" ")
             left = full_in.get(int(number))
-            full = f" full in {time_text(left)}" if left is not None else ""
+            full = f" full in {noun_columns.time_text(left)}" if left is not None else ""
             return f"disk {number}{full}{f' {path}' if int(number) in several else ''}"
 
 
@@ -383,7 +385,7 @@ def _now(measure: half_hour.Measure, value: float | None, is_least: bool) -> str
         case "written" | "read":
             return f"{size(round(value))}/s"
         case "behind":
-            return f"≥ {time_text(value)}" if is_least else time_text(value)
+            return f"≥ {noun_columns.time_text(value)}" if is_least else noun_columns.time_text(value)
         case "throttled":
             return f"{value:,.0f}/min"
         case "disk":

@@ -30,7 +30,6 @@ from console.present import columns
 from console.present.names import NOTHING, named, quota_entity
 from console.present.text import Cell, Line, clean
 from console.present.values import side_text
-from widgets.row_source import Column as ScreenColumn
 
 DEFAULTS = tuple(QuotaEntity.of({type_: None}) for type_ in (USER, CLIENT_ID, IP))
 """The default nodes, in the tree with or without a value."""
@@ -231,7 +230,7 @@ def _key_column(place: int, key: str) -> columns.Column[QuotaRow]:
         title=BY_KEY[key].short,
         cell=cell,
         text=lambda row: quota(key, row.values[key]) if key in row.values else NOTHING,
-        layout=ScreenColumn(key, BY_KEY[key].short, min_width=8, max_width=14, align="right", priority=90 - 5 * place),
+        layout=columns.on_screen(BY_KEY[key].short, min_width=8, max_width=14, align="right", priority=90 - 5 * place),
     )
 
 
@@ -243,7 +242,7 @@ QUOTAS: columns.Columns[QuotaRow] = columns.Columns(
         lambda row: row.entity.as_dict(),
         "object",
         cell=lambda row: (_label(row.entity, row.child), "changed" if row.changed else ""),
-        layout=ScreenColumn("entity", "Entity", flex=1, min_width=24, max_width=60),
+        layout=columns.on_screen(flex=1, min_width=24, max_width=60),
     ),
     _part("user", USER),
     _part("client", CLIENT_ID),
@@ -255,7 +254,7 @@ QUOTAS: columns.Columns[QuotaRow] = columns.Columns(
         title="other",
         cell=lambda row: ", ".join(f"{clean(key)}={quota(key, value)}" for key, value in _others(row).items()),
         text=lambda row: ", ".join(f"{key}={number(value)}" for key, value in _others(row).items()),
-        layout=ScreenColumn("others", "", max_width=30, priority=10),
+        layout=columns.on_screen(columns.BLANK, max_width=30, priority=10),
     ),
     columns.Column(
         "values", columns.OBJECT, lambda row: {key: float(value) for key, value in row.values.items()}, "object"

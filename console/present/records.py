@@ -19,10 +19,9 @@ from console.model.numbers import Data, known_number, time_of
 from console.model.record_conditions import decoded_json
 from console.model.records import Encoding, Record, RecordsRead, Undecodable
 from console.plan.amounts import measured_time
-from console.present.columns import SHOWN, Column, Columns
+from console.present.columns import SHOWN, Column, Columns, on_screen
 from console.present.names import plural
 from console.present.text import Cell, Line, cell_width, clean
-from widgets.row_source import Column as ScreenColumn
 
 AUTO, TEXT, JSON, HEX = "", "text", "json", "hex"
 FORMS = (AUTO, TEXT, JSON, HEX)
@@ -360,27 +359,22 @@ def _time_of(row: RecordRow) -> str:
 
 
 OF_TOPICS: Columns[RecordRow] = Columns(
-    Column("mark", SHOWN, title="", cell=_mark_cell, layout=ScreenColumn("mark", width=2, gutter=True)),
-    Column(
-        "topic",
-        SHOWN,
-        text=lambda row: row.item.topic,
-        layout=ScreenColumn("topic", "Topic", min_width=8, max_width=28, priority=85),
-    ),
+    Column("mark", SHOWN, title="", cell=_mark_cell, layout=on_screen(width=2, gutter=True)),
+    Column("topic", SHOWN, text=lambda row: row.item.topic, layout=on_screen(min_width=8, max_width=28, priority=85)),
     Column(
         "partition",
         SHOWN,
         lambda row: row.item.partition,
         "number",
         text=lambda row: str(row.item.partition),
-        layout=ScreenColumn("partition", "Part", width=4, align="right", priority=90),
+        layout=on_screen("Part", width=4, align="right", priority=90),
     ),
     Column(
         "offset",
         SHOWN,
         type="number",
         text=lambda row: str(row.offset),
-        layout=ScreenColumn("offset", "Offset", min_width=6, max_width=20, align="right", priority=95),
+        layout=on_screen(min_width=6, max_width=20, align="right", priority=95),
     ),
     Column(
         "time",
@@ -388,17 +382,11 @@ OF_TOPICS: Columns[RecordRow] = Columns(
         title="Time (UTC)",
         text=_time_of,
         cell=lambda row: _time_of(row)[5:19] if len(_time_of(row)) == 23 else _time_of(row),
-        layout=ScreenColumn("time", "Time UTC", min_width=14, max_width=20, priority=80),
+        layout=on_screen("Time UTC", min_width=14, max_width=20, priority=80),
     ),
-    Column("kind", SHOWN, text=_kind_text, cell=_kind_cell, layout=ScreenColumn("kind", "Kind", width=6, priority=60)),
-    Column("key", SHOWN, text=key_text, layout=ScreenColumn("key", "Key", min_width=8, max_width=24, priority=70)),
-    Column(
-        "value",
-        SHOWN,
-        text=value_text,
-        cell=_value_cell,
-        layout=ScreenColumn("value", "Value", flex=1, min_width=16),
-    ),
+    Column("kind", SHOWN, text=_kind_text, cell=_kind_cell, layout=on_screen(width=6, priority=60)),
+    Column("key", SHOWN, text=key_text, layout=on_screen(min_width=8, max_width=24, priority=70)),
+    Column("value", SHOWN, text=value_text, cell=_value_cell, layout=on_screen(flex=1, min_width=16)),
 )
 """The columns of records of several topics. A value of another kind than its neighbours is marked, as text among
 JSON."""

@@ -16,7 +16,6 @@ from console.plan.schema_texts import avro_of
 from console.present import columns
 from console.present.names import NOTHING, plural
 from console.present.text import Cell, Line, clean, in_columns
-from widgets.row_source import Column as ScreenColumn
 
 NOT_NAMED = "the context names no schema registry: add [contexts.NAME.schemas] with url to its file"
 MOST_NAMED = 20
@@ -111,7 +110,7 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
         columns.EVERYWHERE | columns.DETAIL,
         lambda row: row.name,
         cell=lambda row: (clean(row.name, 200), "muted") if row.subject.is_deleted else clean(row.name, 200),
-        layout=ScreenColumn("subject", "Subject", flex=2, min_width=20, priority=99, sort_key="N"),
+        layout=columns.on_screen(flex=2, min_width=20, priority=99, sort_key="N"),
     ),
     columns.Column(
         "type",
@@ -119,14 +118,14 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
         lambda row: row.subject.kind or None,
         "word",
         cell=lambda row: clean(row.subject.kind, 12) or NOTHING,
-        layout=ScreenColumn("type", "Type", width=8, priority=80, sort_key="T"),
+        layout=columns.on_screen(width=8, priority=80, sort_key="T"),
     ),
     columns.Column(
         "version",
         columns.EVERYWHERE | columns.DETAIL,
         type="number",
         cell=lambda row: "deleted" if row.version is None else str(row.version),
-        layout=ScreenColumn("version", "Version", width=7, align="right", priority=90, sort_key="V"),
+        layout=columns.on_screen(width=7, align="right", priority=90, sort_key="V"),
     ),
     columns.Column(
         "live_versions",
@@ -146,7 +145,7 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
         type="number",
         title="Id",
         cell=lambda row: NOTHING if row.id is None else str(row.id),
-        layout=ScreenColumn("id", "Id", width=6, align="right", priority=70, sort_key="I"),
+        layout=columns.on_screen(width=6, align="right", priority=70, sort_key="I"),
     ),
     columns.Column(
         subjects.COMPATIBILITY,
@@ -154,7 +153,7 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
         lambda row: row.value(subjects.COMPATIBILITY),
         "word",
         cell=_level_cell,
-        layout=ScreenColumn("compatibility", "Compatibility", width=21, priority=95, sort_key="C"),
+        layout=columns.on_screen("Compatibility", width=21, priority=95, sort_key="C"),
     ),
     columns.Column(
         subjects.MODE,
@@ -162,7 +161,7 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
         lambda row: row.value(subjects.MODE),
         "word",
         cell=lambda row: clean(_of_config(row, subjects.MODE), 30),
-        layout=ScreenColumn("mode", "Mode", width=11, priority=50, sort_key="M"),
+        layout=columns.on_screen("Mode", width=11, priority=50, sort_key="M"),
     ),
     columns.Column(
         "references",
@@ -171,7 +170,7 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
         "number",
         title="Refers to",
         cell=lambda row: str(len(row.subject.newest.references) if row.subject.newest is not None else 0),
-        layout=ScreenColumn("references", "Refs", width=5, align="right", priority=40, sort_key="R"),
+        layout=columns.on_screen("Refs", width=5, align="right", priority=40, sort_key="R"),
     ),
     columns.Column(
         "referenced_by",
@@ -179,7 +178,7 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
         lambda row: row.users,
         "number",
         title="Referred to by",
-        layout=ScreenColumn("referenced_by", "Used by", width=7, align="right", priority=45, sort_key="U"),
+        layout=columns.on_screen("Used by", width=7, align="right", priority=45, sort_key="U"),
     ),
     columns.Column(
         "topics",
@@ -188,7 +187,7 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
         "names",
         cell=lambda row: clean(_topics_text(row), 200),
         text=_topics_text,
-        layout=ScreenColumn("topics", "Topics", flex=1, min_width=12, priority=85, sort_key="O"),
+        layout=columns.on_screen(flex=1, min_width=12, priority=85, sort_key="O"),
     ),
 )
 """Subjects. A level or mode in parentheses is the default's; a topic with a question mark is likely, not sure."""
@@ -226,13 +225,10 @@ class VersionDiff(NamedTuple):
     why: str = ""
 
 
-def version_diff(
-    snapshot: Snapshot, subject: str, old: int | None = None, new: int | None = None, *, whole: bool = False
-) -> VersionDiff | None:
-    """Return the differences of two versions of a subject.
+def version_diff(snapshot: Snapshot, subject: str, *, whole: bool = False) -> VersionDiff | None:
+    """Return the differences of the two newest versions of a subject.
 
     Args:
-        old, new: their numbers; None for the one before the newest, and for the newest.
         whole: whether to return also the places that do not differ.
 
     Returns:
@@ -240,11 +236,9 @@ def version_diff(
     """
     known = snapshot.schemas.get(subject)
     live = [each.number for each in known.live] if known is not None else []
-    new = new or next(reversed(live), None)
-    before = [each for each in live if new is not None and each < new]
-    old = old or next(reversed(before), None)
-    if old is None or new is None:
+    if len(live) < 2:
         return None
+    old, new = live[-2:]
     texts = [snapshot.schema_texts.get((subject, number)) for number in (old, new)]
     if None in texts:
         return VersionDiff(old, new, why="their texts were not read")

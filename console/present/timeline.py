@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from console.lake.reader import Change
-from console.present.columns import SCREEN, Column, Columns, letter_column
+from console.present.columns import SCREEN, Column, Columns, letter_column, on_screen
 from console.present.events import EVENTS, side, what_text
 from console.present.events import who_text as author_text
 from console.present.lake import how_sure
@@ -16,7 +16,6 @@ from console.present.lake_rows import change_texts
 from console.present.text import Cell, clean
 from console.present.values import config_value
 from console.triage.events import Event
-from widgets.row_source import Column as ScreenColumn
 
 _STATES = {"applied": ("✓", "ok"), "failed": ("✗", "failed")}
 
@@ -124,19 +123,16 @@ def _change_cell(row: PastRow) -> Cell:
 
 PAST: Columns[PastRow] = Columns(
     letter_column("sure", lambda row: row.sure, width=2),
-    Column("when", SCREEN, cell=lambda row: (row.when, "muted"), layout=ScreenColumn("when", "When", width=11)),
-    Column("what", SCREEN, layout=ScreenColumn("what", "What", flex=3, min_width=24, max_width=90, priority=95)),
+    Column("when", SCREEN, cell=lambda row: (row.when, "muted"), layout=on_screen(width=11)),
+    Column("what", SCREEN, layout=on_screen(flex=3, min_width=24, max_width=90, priority=95)),
     Column(
         "change",
         SCREEN,
         cell=_change_cell,
-        layout=ScreenColumn("change", "Was → became", flex=2, min_width=16, max_width=80, priority=90),
+        layout=on_screen("Was → became", flex=2, min_width=16, max_width=80, priority=90),
     ),
     Column(
-        "who",
-        SCREEN,
-        cell=lambda row: (row.who, "muted"),
-        layout=ScreenColumn("who", "Who", min_width=6, max_width=10, priority=96),
+        "who", SCREEN, cell=lambda row: (row.who, "muted"), layout=on_screen(min_width=6, max_width=10, priority=96)
     ),
 )
 """The columns of the screen: an event in a line, from a lake, the journal or this console."""
@@ -146,7 +142,7 @@ def as_event(row: PastRow) -> list[Cell]:
     """Return the cells of a change in the table of events, whose older rows come from a lake."""
     cells: dict[str, Cell] = {
         "trouble": row.sure,
-        "when": (row.when, "muted"),
+        "at": (row.when, "muted"),
         "what": row.what,
         "was": (row.old, "muted"),
         "became": row.new,

@@ -261,7 +261,6 @@ def analysis_data(found: Analysed, *, masked: bool) -> dict[str, Data]:
         masked: whether keys and names of headers are left out.
     """
     facts = found.facts
-    times = facts.times
     return {
         "topic": facts.topic,
         "at": facts.at.isoformat(timespec="seconds"),
@@ -307,20 +306,23 @@ def analysis_data(found: Analysed, *, masked: bool) -> dict[str, Data]:
             {**({} if masked else part_bytes("name", name)), "records": count, "share": facts.share(count)}
             for name, count in zip(found.headers, facts.headers, strict=True)
         ],
-        "times": {
-            "first": _time(times.first),
-            "last": _time(times.last),
-            "without": times.without,
-            "before_2011": times.too_early,
-            "in_the_future": times.ahead,
-            "furthest_ahead_ms": times.furthest_ms,
-            "out_of_order": times.disordered,
-            "furthest_back_ms": times.furthest_back_ms,
-            "set_by_brokers": times.by_broker,
-            "gaps": [{"after": _time(gap.after), "until": _time(gap.until)} for gap in times.gaps]
-            if facts.is_whole
-            else None,
-        },
+        "times": _times_data(facts.times, facts.is_whole),
+    }
+
+
+def _times_data(times: model.Times, whole: bool) -> dict[str, Data]:
+    gaps = [{"after": _time(gap.after), "until": _time(gap.until)} for gap in times.gaps]
+    return {
+        "first": _time(times.first),
+        "last": _time(times.last),
+        "without": times.without,
+        "before_2011": times.too_early,
+        "in_the_future": times.ahead,
+        "furthest_ahead_ms": times.furthest_ms,
+        "out_of_order": times.disordered,
+        "furthest_back_ms": times.furthest_back_ms,
+        "set_by_brokers": times.by_broker,
+        "gaps": gaps if whole else None,
     }
 
 

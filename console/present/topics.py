@@ -23,7 +23,6 @@ from console.plan.plan import Plan
 from console.present import columns
 from console.present.names import NOTHING, plural
 from console.present.text import Cell, Line, clean, in_columns, plain
-from widgets.row_source import Column as ScreenColumn
 
 if TYPE_CHECKING:
     from console.model.topic_use import TopicUse
@@ -164,7 +163,7 @@ TOPICS: columns.Columns[TopicRow] = columns.Columns(
         lambda row: row.topic.name,
         title="Topic",
         cell=lambda row: (clean(row.topic.name), "danger" if row.topic.name in row.facts.marks.deleted else ""),
-        layout=ScreenColumn("name", "Name", flex=1, min_width=20, max_width=90, sort_key="N"),
+        layout=columns.on_screen(flex=1, min_width=20, max_width=90, sort_key="N"),
     ),
     columns.Column(
         "partitions",
@@ -175,7 +174,7 @@ TOPICS: columns.Columns[TopicRow] = columns.Columns(
         title="Partitions",
         cell=_partitions_cell,
         order=lambda row: (-len(row.topic.partitions), row.topic.name),
-        layout=ScreenColumn("parts", "Part", min_width=5, max_width=11, align="right", priority=80, sort_key="P"),
+        layout=columns.on_screen("Part", min_width=5, max_width=11, align="right", priority=80, sort_key="P"),
     ),
     columns.Column(
         "replication",
@@ -185,7 +184,7 @@ TOPICS: columns.Columns[TopicRow] = columns.Columns(
         key="replication_factor",
         title="Replication",
         order=lambda row: (-row.topic.replication, row.topic.name),
-        layout=ScreenColumn("rf", "RF", width=3, align="right", priority=60, sort_key="F"),
+        layout=columns.on_screen("RF", width=3, align="right", priority=60, sort_key="F"),
     ),
     columns.Column(
         "under_replicated",
@@ -195,7 +194,7 @@ TOPICS: columns.Columns[TopicRow] = columns.Columns(
         title="Under-replicated",
         cell=lambda row: _failed_count(row.topic.under_replicated),
         order=lambda row: (-row.topic.under_replicated, row.topic.name),
-        layout=ScreenColumn("urp", "URP", width=4, align="right", priority=90, sort_key="R"),
+        layout=columns.on_screen("URP", width=4, align="right", priority=90, sort_key="R"),
     ),
     columns.Column(
         "offline",
@@ -205,7 +204,7 @@ TOPICS: columns.Columns[TopicRow] = columns.Columns(
         title="Offline",
         cell=lambda row: _failed_count(row.topic.offline),
         order=lambda row: (-row.topic.offline, row.topic.name),
-        layout=ScreenColumn("off", "Off", width=4, align="right", priority=85, sort_key="L"),
+        layout=columns.on_screen("Off", width=4, align="right", priority=85, sort_key="L"),
     ),
     columns.Column(
         "internal",
@@ -223,7 +222,7 @@ TOPICS: columns.Columns[TopicRow] = columns.Columns(
         Unit.BYTES,
         unknown=True,
         cell=lambda row: "" if (held := _bytes_on_disk(row)) is None else size(held),
-        layout=ScreenColumn("size", "Size", width=8, align="right", priority=40, sort_key="Z"),
+        layout=columns.on_screen(width=8, align="right", priority=40, sort_key="Z"),
     ),
     *columns.rate_columns(_topic_rate, bytes_priority=28, records_priority=20),
     columns.Column(
@@ -233,7 +232,7 @@ TOPICS: columns.Columns[TopicRow] = columns.Columns(
         "number",
         unknown=True,
         cell=lambda row: "·" if (count := _reading_groups(row)) is None else str(count or ""),
-        layout=ScreenColumn("groups", "Grps", width=4, align="right", priority=16),
+        layout=columns.on_screen("Grps", width=4, align="right", priority=16),
     ),
     columns.Column(
         "lag_seconds",
@@ -245,7 +244,7 @@ TOPICS: columns.Columns[TopicRow] = columns.Columns(
         unknown=True,
         cell=lambda row: columns.behind_text(_behind(row)) if _reading_groups(row) else "",
         order=lambda row: columns.highest_first(_behind(row).seconds),
-        layout=ScreenColumn("behind", "Behind", width=9, align="right", priority=18, sort_key="T"),
+        layout=columns.on_screen("Behind", width=9, align="right", priority=18, sort_key="T"),
     ),
     columns.changed_column(lambda row: row.facts.changed(row.topic.name)),
     orders={"list": ("name", "size")},
@@ -425,19 +424,13 @@ def _partition_rate(row: PartitionRow) -> Rate:
 
 
 PARTITIONS: columns.Columns[PartitionRow] = columns.Columns(
-    columns.Column(
-        "state",
-        columns.SHOWN,
-        title="",
-        cell=_state,
-        layout=ScreenColumn("state", width=2, gutter=True),
-    ),
+    columns.Column("state", columns.SHOWN, title="", cell=_state, layout=columns.on_screen(width=2, gutter=True)),
     columns.Column(
         "partition",
         columns.EVERYWHERE,
         lambda row: row.partition.number,
         "number",
-        layout=ScreenColumn("number", "Partition", width=9, align="right"),
+        layout=columns.on_screen(width=9, align="right"),
     ),
     columns.Column(
         "leader",
@@ -445,7 +438,7 @@ PARTITIONS: columns.Columns[PartitionRow] = columns.Columns(
         lambda row: known_number(row.partition.leader),
         "number",
         cell=lambda row: (NOTHING, "failed") if row.partition.leader < 0 else str(row.partition.leader),
-        layout=ScreenColumn("leader", "Leader", width=6, align="right", priority=95),
+        layout=columns.on_screen(width=6, align="right", priority=95),
     ),
     columns.Column(
         "replicas",
@@ -453,7 +446,7 @@ PARTITIONS: columns.Columns[PartitionRow] = columns.Columns(
         lambda row: list(row.partition.replicas),
         "object",
         text=lambda row: commas(row.partition.replicas),
-        layout=ScreenColumn("replicas", "Replicas", min_width=8, max_width=30, priority=90),
+        layout=columns.on_screen(min_width=8, max_width=30, priority=90),
     ),
     columns.Column(
         "isr",
@@ -461,7 +454,7 @@ PARTITIONS: columns.Columns[PartitionRow] = columns.Columns(
         lambda row: list(row.partition.isr),
         "object",
         cell=lambda row: (commas(row.partition.isr), "failed" if row.partition.under_replicated else ""),
-        layout=ScreenColumn("isr", "ISR", min_width=5, max_width=30, priority=92),
+        layout=columns.on_screen("ISR", min_width=5, max_width=30, priority=92),
     ),
     columns.Column(
         "offline",
@@ -469,7 +462,7 @@ PARTITIONS: columns.Columns[PartitionRow] = columns.Columns(
         lambda row: list(row.partition.offline),
         "object",
         text=lambda row: commas(row.partition.offline),
-        layout=ScreenColumn("offline", "Offline", min_width=7, max_width=20, priority=40),
+        layout=columns.on_screen(min_width=7, max_width=20, priority=40),
     ),
     columns.Column(
         "moves_from",
@@ -492,7 +485,7 @@ PARTITIONS: columns.Columns[PartitionRow] = columns.Columns(
         columns.SHOWN,
         title="",
         cell=_partition_wrong,
-        layout=ScreenColumn("note", "", flex=1, min_width=20, priority=60),
+        layout=columns.on_screen(columns.BLANK, flex=1, min_width=20, priority=60),
     ),
 )
 """The partitions of one topic."""

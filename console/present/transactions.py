@@ -10,10 +10,9 @@ from console.model import transactions as model_transactions
 from console.model.failure import Failure
 from console.model.numbers import known_number
 from console.model.snapshot import Snapshot
-from console.present.columns import EVERYWHERE, LISTED, Column, Columns
+from console.present.columns import EVERYWHERE, LISTED, Column, Columns, on_screen
 from console.present.names import NOTHING, plural
 from console.present.text import Line, clean
-from widgets.row_source import Column as ScreenColumn
 
 UNKNOWN = "can't be known"
 _ORDER = (*model_transactions.Standing,)
@@ -139,7 +138,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
         "topic",
         EVERYWHERE,
         lambda row: row.place[0],
-        layout=ScreenColumn("topic", "Topic", flex=1, min_width=16, max_width=60, sort_key="N"),
+        layout=on_screen(flex=1, min_width=16, max_width=60, sort_key="N"),
     ),
     Column(
         "partition",
@@ -147,7 +146,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
         lambda row: row.place[1],
         "number",
         title="Partition",
-        layout=ScreenColumn("partition", "Part", width=5, align="right", priority=99),
+        layout=on_screen("Part", width=5, align="right", priority=99),
     ),
     Column(
         "producer",
@@ -155,7 +154,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
         lambda row: known_number(row.producer_id),
         "number",
         text=lambda row: _number(row.producer_id),
-        layout=ScreenColumn("producer", "Producer", min_width=8, max_width=19, align="right", priority=95),
+        layout=on_screen(min_width=8, max_width=19, align="right", priority=95),
     ),
     Column(
         "verdict",
@@ -164,7 +163,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
         "word",
         cell=_word,
         order=lambda row: row.order,
-        layout=ScreenColumn("verdict", "Verdict", min_width=8, max_width=14, priority=98, sort_key="V"),
+        layout=on_screen(min_width=8, max_width=14, priority=98, sort_key="V"),
     ),
     Column(
         "age_ms",
@@ -172,7 +171,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
         lambda row: known_number(row.age_ms),
         "number",
         text=lambda row: NOTHING if row.age_ms < 0 else model_transactions.minutes(row.age_ms),
-        layout=ScreenColumn("age_ms", "Age", min_width=7, max_width=12, align="right", priority=90, sort_key="A"),
+        layout=on_screen("Age", min_width=7, max_width=12, align="right", priority=90, sort_key="A"),
     ),
     Column(
         "waiting",
@@ -181,7 +180,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
         "number",
         title="Waiting",
         text=lambda row: NOTHING if row.offsets is None else f"{row.offsets.waiting:,}",
-        layout=ScreenColumn("waiting", "Waits", min_width=5, max_width=16, align="right", priority=85, sort_key="W"),
+        layout=on_screen("Waits", min_width=5, max_width=16, align="right", priority=85, sort_key="W"),
     ),
     Column(
         "start_offset",
@@ -189,7 +188,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
         lambda row: known_number(row.start_offset),
         "number",
         text=lambda row: _number(row.start_offset),
-        layout=ScreenColumn("start_offset", "Start", min_width=9, max_width=19, align="right", priority=60),
+        layout=on_screen("Start", min_width=9, max_width=19, align="right", priority=60),
     ),
     Column(
         "stable",
@@ -197,22 +196,20 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
         lambda row: None if row.offsets is None else row.offsets.stable,
         "number",
         text=lambda row: NOTHING if row.offsets is None else str(row.offsets.stable),
-        layout=ScreenColumn("stable", "Stable", min_width=9, max_width=19, align="right", priority=40),
+        layout=on_screen(min_width=9, max_width=19, align="right", priority=40),
     ),
     Column(
         "transactional_id",
         EVERYWHERE,
         lambda row: row.transactional_id or None,
-        layout=ScreenColumn(
-            "transactional_id", "Transactional id", min_width=12, max_width=40, priority=70, sort_key="I"
-        ),
+        layout=on_screen(min_width=12, max_width=40, priority=70, sort_key="I"),
     ),
     Column(
         "state",
         EVERYWHERE,
         lambda row: row.transaction.state if row.transaction is not None else None,
         "word",
-        layout=ScreenColumn("state", "State", min_width=7, max_width=17, priority=50),
+        layout=on_screen(min_width=7, max_width=17, priority=50),
     ),
     Column(
         "coordinator",
@@ -221,7 +218,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
         "number",
         title="Coordinator",
         text=lambda row: _number(row.transaction.coordinator) if row.transaction is not None else "",
-        layout=ScreenColumn("coordinator", "Coord", width=5, align="right", priority=20),
+        layout=on_screen("Coord", width=5, align="right", priority=20),
     ),
     Column(
         "epoch",
@@ -229,7 +226,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
         lambda row: known_number(row.epoch),
         "number",
         text=lambda row: _number(row.epoch),
-        layout=ScreenColumn("epoch", "Epoch", width=5, align="right", priority=10),
+        layout=on_screen(width=5, align="right", priority=10),
     ),
     Column("why", LISTED, lambda row: _explained(row)[0]),
     tie=lambda row: row.place,

@@ -11,11 +11,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.model.parts import Part, about
-from console.present.columns import SHOWN, Column, Columns, clock
+from console.present.columns import SHOWN, Column, Columns, clock, on_screen
 from console.present.names import partition, plural
 from console.present.text import Line, clean, fit
 from widgets.cells import cell_width
-from widgets.row_source import Column as ScreenColumn
 
 if TYPE_CHECKING:
     from console.model.snapshot import Snapshot
@@ -205,7 +204,7 @@ CAUSES: Columns[CauseRow] = Columns(
         SHOWN,
         title="",
         cell=lambda row: (MUTED, "muted") if row.muted else _severity(row.claim),
-        layout=ScreenColumn("severity", "  Sev", width=6, priority=95),
+        layout=on_screen("  Sev", width=6, priority=95),
     ),
     Column(
         "since",
@@ -215,28 +214,28 @@ CAUSES: Columns[CauseRow] = Columns(
             clock(row.claim.since or row.first) or AT_FIRST,
             "muted" if row.muted or not row.claim.since else "",
         ),
-        layout=ScreenColumn("since", "Since", width=8, priority=60),
+        layout=on_screen(width=8, priority=60),
     ),
     Column(
         "sure",
         SHOWN,
         title="",
         cell=lambda row: (sureness(row.claim), "muted" if row.muted or row.claim.is_guess else ""),
-        layout=ScreenColumn("sure", "Sure", width=8, priority=93),
+        layout=on_screen(width=8, priority=93),
     ),
     Column(
         "what",
         SHOWN,
         title="",
         cell=lambda row: (clean(row.claim.title, 200), "muted" if row.muted or row.claim.is_guess else ""),
-        layout=ScreenColumn("what", "What", flex=1, min_width=20, priority=100),
+        layout=on_screen(flex=1, min_width=20, priority=100),
     ),
     Column(
         "times",
         SHOWN,
         title="",
         cell=lambda row: str(row.claim.times) if row.claim.times > 1 else "",
-        layout=ScreenColumn("times", "Times", width=5, align="right", priority=70),
+        layout=on_screen(width=5, align="right", priority=70),
     ),
 )
 

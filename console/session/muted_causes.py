@@ -22,7 +22,7 @@ MOST = 1_000
 
 
 class _File(Struct):
-    """v: of the format. clusters: cluster id -> cause -> end of its mute, UTC."""
+    """v: the version of the format. clusters: cluster id -> cause -> end of its mute, UTC."""
 
     v: int = 1
     clusters: dict[str, dict[str, datetime]] = field(default_factory=dict)

@@ -184,9 +184,9 @@ async def way_back(journal: JournalFile, number: int) -> Restore:
 class OperationRun(Struct, frozen=True):
     """The state of this process's work on an operation: each step takes it and returns it.
 
-    operation: as in the journal. waits: the reasons for waiting. copies: whether replicas are being copied. mark:
-    running moves and copied bytes at the last poll; moved_at: when it changed. written: the state and the reasons of
-    the last progress line; written_at: its time. delay: before the next poll. stalled: no progress for the pace's
+    operation: its entry in the journal. waits: the reasons for waiting. copies: whether replicas are being copied.
+    mark: running moves and copied bytes at the last poll; moved_at: when it changed. written: the state and the reasons
+    of the last progress line; written_at: its time. delay: before the next poll. stalled: no progress for the pace's
     patience. Times are of the monotonic clock, in seconds.
     """
 

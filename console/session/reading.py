@@ -71,13 +71,8 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
             await session.keep(snapshot_reader.read_transactions(session.client, held.places))
     if need.schema_texts:
         await session.keep(schema_reads.read_schema_texts(session.client, session.snapshot, need.schema_texts))
-    if need.schemas_in or need.schema_users:
-        from console.model.schema_use import candidates
-
-        users = {topic for subject in need.schema_users for topic in candidates(session.snapshot, subject)}
-        await session.keep(
-            schema_reads.read_schema_samples(session.client, session.context, session.snapshot, need.schemas_in | users)
-        )
+    if named := need.schemas_in | _using(session.snapshot, need.schema_users):
+        await session.keep(schema_reads.read_schema_samples(session.client, session.context, session.snapshot, named))
     for topic in sorted(need.tiered):
         await session.read_tiered(topic)
     lost = _in_trouble(session.snapshot, need.replica_logs)
@@ -164,6 +159,15 @@ def _named_brokers(need: Needs) -> Iterator[str]:
     """Yield the ids of the named brokers, as digits."""
     yield from map(str, need.nodes)
     yield from (each.name for each in need.resources if each.type.entity.at_broker and each.name.isdecimal())
+
+
+def _using(snapshot: Snapshot, subjects: Collection[str]) -> set[str]:
+    """Return the topics that may have records with schemas of these subjects."""
+    if not subjects:
+        return set()
+    from console.model.schema_use import candidates
+
+    return {topic for subject in subjects for topic in candidates(snapshot, subject)}
 
 
 def _in_trouble(snapshot: Snapshot, topics: Iterable[str]) -> list[TopicPartition]:

@@ -43,7 +43,7 @@ OF_ALL = frozenset({flight_tape.METADATA, flight_tape.API_VERSIONS, flight_tape.
 
 
 class OffsetsAsked(NamedTuple):
-    """A request of ListOffsets. stable: with the isolation level read_committed. timestamp: a special one, or a
+    """A request of ListOffsets. stable: whether the isolation level is read_committed. timestamp: a special one, or a
     time."""
 
     node: int

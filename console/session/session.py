@@ -51,7 +51,7 @@ class NoJournal(snapshot_reader.Refused):
 
 
 class RiskReading(Struct, frozen=True):
-    """The facts that were read for the warnings of a plan. at: by the monotonic clock."""
+    """The facts that were read for the warnings of a plan. at: time of the monotonic clock."""
 
     staged: tuple[Staged, ...]
     facts: RiskFacts
@@ -59,7 +59,7 @@ class RiskReading(Struct, frozen=True):
 
 
 class RetentionReading(Struct, frozen=True):
-    """The records that each cut and each log trim of a plan deletes. at: by the monotonic clock."""
+    """The records that each cut and each log trim of a plan deletes. at: time of the monotonic clock."""
 
     staged: tuple[Staged, ...]
     found: Mapping[RetentionCut, Deletion]
@@ -211,8 +211,8 @@ class Session(snapshot_reader.SnapshotReader):
     def replan(self, plan: Plan) -> None:
         """Replace the plan, and notify listeners if it is a different object."""
         if plan is not self.plan:
-            old, self._plan, self._staging = self.plan, plan, None
-            self.notify(snapshot_reader.PlanChanged(old, plan))
+            self._plan, self._staging = plan, None
+            self.notify(snapshot_reader.PlanChanged())
 
     def refuse_if_read_only(self) -> None:
         """Raise Refused if nothing may be changed.

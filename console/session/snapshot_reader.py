@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from console.contexts import Context
     from console.model.lag_trend import LagTrend
     from console.model.time_lag import Spot, Written
-    from console.plan.plan import Plan
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -82,9 +81,6 @@ class SnapshotChanged(Struct, frozen=True):
 
 class PlanChanged(Struct, frozen=True):
     """An event: the plan was replaced, as edits were staged, discarded, checked or applied."""
-
-    old: Plan
-    new: Plan
 
 
 class Progress(Struct, frozen=True):

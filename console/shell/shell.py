@@ -92,7 +92,9 @@ class _Gone(Exception):
 
 
 class EntryRunner(Runner):
-    """Runs an entry's statements, and records requests to the shell. leave: to exit; context: to switch to another."""
+    """Runs an entry's statements, and records requests to the shell. leave: whether to exit; context: name of
+    the context to switch to.
+    """
 
     leave: bool = False
     context: str | None = None

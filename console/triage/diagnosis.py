@@ -161,39 +161,21 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = (), befor
     held = () if before is None else _held(before, claims, explained, index, observations.last.at, announced)
     claims = [*(each.claim for each in held), *claims]
     explained = [*(_explained(each.claim.predicted, index) for each in held), *explained]
-    symptoms = index.symptoms
     remaining = index.every - excused - index.work.difference(*explained if index.work else ())
-    # Claims with `beside` do not compete: a change right before a fault would displace the fault itself.
-    aside = [place for place, claim in enumerate(claims) if claim.beside and explained[place]]
-    # A guess is not named if a change that is the likely cause explains all of it.
-    sure = {n for place in aside if claims[place].certainty is not Certainty.POSSIBLE for n in explained[place]}
-    covering = [
-        [] if claim.beside or (claim.certainty is Certainty.POSSIBLE and sure.issuperset(mine)) else mine
-        for claim, mine in zip(claims, explained, strict=True)
-    ]
-    chosen, open_ = _cover(covering, set(remaining))
-    chosen += [place for place in aside if not claims[place].fills or not open_.isdisjoint(explained[place])]
-    open_.difference_update(n for place in aside for n in explained[place])
-    alone = [place for place, claim in enumerate(claims) if not explained[place] and _stands_alone(claim)]
-    yielding = [claims[place] for place in alone if claims[place].yields]
-    if yielding:
-        staying = (claims[place] for place in (*chosen, *alone) if not claims[place].yields)
-        taken = {subject for claim in staying for subject in _owners(claim)}
-        alone = [place for place in alone if not claims[place].yields or taken.isdisjoint(_owners(claims[place]))]
-    shown = (*chosen, *alone)
+    shown, open_ = _chosen(claims, explained, remaining)
     last = observations.last
     claimed_now = offered([claims[place] for place in shown], last.snapshot, last.facts.taken_back)
-    named = _as_few(claimed_now, [explained[place] for place in shown], symptoms)
+    named = _as_few(claimed_now, [explained[place] for place in shown], index.symptoms)
     found = [each for _, each in sorted(named, key=itemgetter(0))]
-    unread = unread_parts(observations.last)
+    unread = unread_parts(last)
     return Verdict(
-        observations.last.at,
+        last.at,
         tuple(found),
-        _unexplained(symptoms[n] for n in sorted(open_)),
+        _unexplained(index.symptoms[n] for n in sorted(open_)),
         _ruled_out(observations, {each.claim.cause for each in found}, bool(remaining)),
         _hidden(observations),
         in_order(unread),
-        tuple(part for part in vital_parts(observations.last) if part in unread),
+        tuple(part for part in vital_parts(last) if part in unread),
         tuple(each for place, each in enumerate(held) if place in shown),
     )
 
@@ -309,6 +291,34 @@ def _fitting(each: Prediction, index: _Index) -> _Places:
         )
         return sorted(chain.from_iterable(kinds))
     return [place for place in near if each.fits(index.symptoms[place])]
+
+
+def _chosen(
+    claims: Sequence[Claim], explained: Sequence[_Places], remaining: Iterable[int]
+) -> tuple[list[int], set[int]]:
+    """Return the indexes of the claims to name, and the symptoms that stay open.
+
+    Args:
+        explained: the symptoms that each claim explains.
+        remaining: the symptoms to explain.
+    """
+    # Claims with `beside` do not compete: a change right before a fault would displace the fault itself.
+    aside = [place for place, claim in enumerate(claims) if claim.beside and explained[place]]
+    # A guess is not named if a change that is the likely cause explains all of it.
+    sure = {n for place in aside if claims[place].certainty is not Certainty.POSSIBLE for n in explained[place]}
+    covering = [
+        [] if claim.beside or (claim.certainty is Certainty.POSSIBLE and sure.issuperset(mine)) else mine
+        for claim, mine in zip(claims, explained, strict=True)
+    ]
+    chosen, open_ = _cover(covering, set(remaining))
+    chosen += [place for place in aside if not claims[place].fills or not open_.isdisjoint(explained[place])]
+    open_.difference_update(n for place in aside for n in explained[place])
+    alone = [place for place, claim in enumerate(claims) if not explained[place] and _stands_alone(claim)]
+    if any(claims[place].yields for place in alone):
+        staying = (claims[place] for place in (*chosen, *alone) if not claims[place].yields)
+        taken = {subject for claim in staying for subject in _owners(claim)}
+        alone = [place for place in alone if not claims[place].yields or taken.isdisjoint(_owners(claims[place]))]
+    return [*chosen, *alone], open_
 
 
 def _cover(explained: Sequence[_Places], open_: set[int]) -> tuple[list[int], set[int]]:

@@ -48,7 +48,7 @@ def offered(claims: Sequence[Claim], snapshot: Snapshot, taken_back: Collection[
     # Of 10,000 claims most have the same objects as their steps, and give a few values.
     steps = chain.from_iterable({id(claim.next): claim.next for claim in claims}.values())
     seen, values = _Seen(snapshot), dict.fromkeys(_values(step) for step in steps if step.edits)
-    # Claims are made again in each poll, and what they would change stays.
+    # Each poll makes its claims again; the state that their edits would change is mostly the same.
     worse = dict(zip(values, _each_worse.of((each, (each[:MOST], seen)) for each in values), strict=True))
     if not taken_back and not any(worse.values()):
         return [*claims]

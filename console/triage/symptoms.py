@@ -647,7 +647,7 @@ def dead_letters_since(poll: Poll, topic: str) -> int:
 
 
 def mirror_subject(name: str) -> Subject:
-    """Return the subject of a flow of MirrorMaker's. name: of the flow, as ``east->west``."""
+    """Return the subject of a flow of MirrorMaker's. name: the name of the flow, as ``east->west``."""
     return Subject(entity=f"mirror {name}")
 
 

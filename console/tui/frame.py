@@ -14,8 +14,7 @@ from console.present.columns import clock
 from console.present.failures import failure_text
 from console.present.header import State, Who, facts, header
 from console.present.text import Line, clean
-from console.tui import places
-from console.tui.keymap import BY_ID, GLOBAL, Key, KeyState, keys_of, reason
+from console.tui import keymap, places
 from console.tui.text_lines import TextLines
 from themes import CONTEXTS
 from widgets.cells import cell_width
@@ -77,22 +76,22 @@ def tabs(current: int, staged: int, width: int, alarm: int = 0) -> Line:
         because the footer has its key.
     """
     ways = (
-        (places.ORDER, places.TITLES, " ", " ", " "),
-        (places.ORDER, places.SHORT_TITLES, " ", "", " "),
-        (places.ORDER[:-1], places.SHORT_TITLES, " ", "", " "),
-        (places.ORDER[:-1], places.SHORT_TITLES, "", "", " "),
-        (places.ORDER[:-1], places.SHORTEST_TITLES, "", "", " "),
-        (places.ORDER[:-1], places.SHORTEST_TITLES, "", "", ""),
+        (places.ORDER, 0, " ", " ", " "),
+        (places.ORDER, 1, " ", "", " "),
+        (places.ORDER[:-1], 1, " ", "", " "),
+        (places.ORDER[:-1], 1, "", "", " "),
+        (places.ORDER[:-1], 2, "", "", " "),
+        (places.ORDER[:-1], 2, "", "", ""),
     )
-    counts = {"Plan": f"*{staged}", "Now": f"!{alarm}"}
-    lines = (_tabs(order, titles, current, counts, *gaps) for order, titles, *gaps in ways)
+    counts = {keymap.PLAN: f"*{staged}", keymap.NOW: f"!{alarm}"}
+    lines = (_tabs(order, form, current, counts, *gaps) for order, form, *gaps in ways)
     *longer, shortest = lines
     return next((line for line in longer if sum(cell_width(text) for text, _ in line) <= width), shortest)
 
 
 def _tabs(
     order: Sequence[int],
-    titles: Sequence[str],
+    form: int,
     current: int,
     counts: Mapping[str, str],
     between: str,
@@ -102,18 +101,19 @@ def _tabs(
     """Return one form of the line of panes.
 
     Args:
-        counts: title -> a sign and a number, shown after the title unless the number is 0.
+        form: index of the titles in `places.Pane.titles`.
+        counts: view -> a sign and a number, shown after the title unless the number is 0.
         between: separator between a pane's key and its title.
         gap: extra blanks after the title.
         before: blanks before the key.
     """
     line: Line = []
     for number in order:
-        title = titles[number - 1]
-        count = counts.get(places.TITLES[number - 1], "")
+        pane = places.PANES[number - 1]
+        count = counts.get(pane.view, "")
         count = "" if count[1:] == "0" else count
         meaning = "strong" if number == current else ("failed" if count[0] == "!" else "pending") if count else "muted"
-        line += [(before, ""), (f"{places.DIGITS[number - 1]}{between}{title}{count}", meaning), (gap, "")]
+        line += [(before, ""), (f"{pane.key}{between}{pane.titles[form]}{count}", meaning), (gap, "")]
     return line
 
 
@@ -131,7 +131,7 @@ class Hint(NamedTuple):
     rank: int
 
 
-def hints(keys: Iterable[Key], enter: str, keys_of: Callable[[str], str]) -> list[Hint]:
+def hints(keys: Iterable[keymap.Key], enter: str, keys_of: Callable[[str], str]) -> list[Hint]:
     """Return the footer's keys in their order.
 
     Args:
@@ -190,11 +190,11 @@ class ActiveKeys:
         """
         self._cluster, self._navigator, self._remaps = cluster, navigator, remaps
 
-    def state(self) -> KeyState:
+    def state(self) -> keymap.KeyState:
         """Return the state that the conditions of keys are checked against."""
         context, plan = self._cluster.session.context, self._cluster.session.plan
         view = self._navigator.view
-        return KeyState(
+        return keymap.KeyState(
             read_only=f"context {clean(context.name, 60)}" if context.read_only else None,
             row=view.lines.cursor_index >= 0,
             list_key=view.on_list_key(),
@@ -204,18 +204,18 @@ class ActiveKeys:
             future=bool(plan.future),
         )
 
-    def here(self) -> list[Key]:
+    def here(self) -> list[keymap.Key]:
         """Return the keys of this view and the global keys."""
-        return [*keys_of(self._navigator.place.view), *GLOBAL]
+        return [*keymap.keys_of(self._navigator.place.view), *keymap.GLOBAL]
 
-    def reason(self, key: Key) -> str:
+    def reason(self, key: keymap.Key) -> str:
         """Return why a key is inactive; ``""`` if it works."""
-        return reason(key, self.state())
+        return keymap.reason(key, self.state())
 
     def of(self, action: str) -> str:
         """Return the configured keys of an action, separated by commas."""
         remap = self._remaps.get(action)
-        return ",".join(remap.keys) if remap else BY_ID[action].keys
+        return ",".join(remap.keys) if remap else keymap.BY_ID[action].keys
 
 
 class Frame:
@@ -320,7 +320,7 @@ class Frame:
     def write_footer(self) -> None:
         """Write the active keys for the view's current state."""
         state = self._keys.state()
-        keys = [key for key in self._keys.here() if not reason(key, state)]
+        keys = [key for key in self._keys.here() if not keymap.reason(key, state)]
         enter = self._navigator.view.ENTER
         line, self._actions = footer(hints(keys, enter, self._keys.of), self.footer.app.size.width)
         self.footer.set(line)

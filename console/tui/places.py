@@ -15,55 +15,39 @@ if TYPE_CHECKING:
     from console.language.verbs.analyze import Analyze
     from console.language.verbs.records import Records
 
+
+class Pane(NamedTuple):
+    """A pane, as the line of panes names it."""
+
+    view: str
+    """Its top view."""
+    key: str
+    titles: tuple[str, str, str]
+    """Its title, that on a narrow terminal, and that on one of less than 64 columns."""
+
+
 PANES = (
-    "brokers",
-    "topics",
-    "entities",
-    "quotas",
-    "acls",
-    "groups",
-    "plan",
-    "history",
-    "drift",
-    "usage",
-    "now",
-    "events",
+    Pane(keymap.BROKERS, "1", ("Brokers", "Brok", "Br")),
+    Pane(keymap.TOPICS, "2", ("Topics", "Topic", "To")),
+    Pane(keymap.ENTITIES, "3", ("Configs", "Conf", "Co")),
+    Pane(keymap.QUOTAS, "4", ("Quotas", "Quota", "Qu")),
+    Pane(keymap.ACLS, "5", ("ACLs", "ACL", "AC")),
+    Pane(keymap.GROUPS, "6", ("Groups", "Grp", "Gr")),
+    Pane(keymap.PLAN, "7", ("Plan", "Plan", "Pl")),
+    Pane(keymap.HISTORY, "8", ("History", "Hist", "Hi")),
+    Pane(keymap.DRIFT, "9", ("Drift", "Drift", "Dr")),
+    Pane(keymap.USAGE, "0", ("Usage", "Use", "Us")),
+    Pane(keymap.NOW, ".", ("Now", "Now", "No")),
+    Pane(keymap.EVENTS, ",", ("Events", "Event", "Ev")),
 )
-TITLES = (
-    "Brokers",
-    "Topics",
-    "Configs",
-    "Quotas",
-    "ACLs",
-    "Groups",
-    "Plan",
-    "History",
-    "Drift",
-    "Usage",
-    "Now",
-    "Events",
-)
-SHORT_TITLES = ("Brok", "Topic", "Conf", "Quota", "ACL", "Grp", "Plan", "Hist", "Drift", "Use", "Now", "Event")
-"""Titles on narrow terminals."""
-SHORTEST_TITLES = ("Br", "To", "Co", "Qu", "AC", "Gr", "Pl", "Hi", "Dr", "Us", "No", "Ev")
-"""Titles on terminals of less than 64 columns."""
-DIGITS = "1234567890.,"
-"""The key of each pane."""
 ORDER = (11, *range(1, 11), 12)
 """The panes from left to right, Now first. A narrow terminal leaves out the last one."""
-SECTIONS = (keymap.CONFIGS, keymap.TOPIC, keymap.ACLS)
-"""The sections of a topic, in the order of the tab key: its configs, its partitions, and the ACLs that apply to it."""
-SECTION_TITLES = ("Configs", "Partitions", "ACLs")
-NODES = (keymap.BROKERS, keymap.QUORUM, keymap.FEATURES)
-"""The parts of the brokers pane, in the order of the tab key."""
-NODES_TITLES = ("Brokers", "Quorum", "Features")
-CONNECT_TITLES = ("Connectors", "Workers", "Plugins", "Loggers", "MM2")
-"""The parts of `keymap.OF_CONNECT`."""
-CONNECTOR_PARTS = (
-    (keymap.CONNECTOR, "Tasks"),
-    (keymap.CONFIGS, "Config"),
-    (keymap.CONNECTOR_OFFSETS, "Offsets"),
-)
+SECTIONS = {keymap.CONFIGS: "Configs", keymap.TOPIC: "Partitions", keymap.ACLS: "ACLs"}
+"""The sections of a topic: view -> title, in the order of the tab key. The ACLs are those that apply to it."""
+NODES = {keymap.BROKERS: "Brokers", keymap.QUORUM: "Quorum", keymap.FEATURES: "Features"}
+"""The parts of the brokers pane, in the same form."""
+CONNECT_PARTS = dict(zip(keymap.OF_CONNECT, ("Connectors", "Workers", "Plugins", "Loggers", "MM2"), strict=True))
+CONNECTOR_PARTS = {keymap.CONNECTOR: "Tasks", keymap.CONFIGS: "Config", keymap.CONNECTOR_OFFSETS: "Offsets"}
 
 
 class Place(NamedTuple):
@@ -84,12 +68,12 @@ class Place(NamedTuple):
 
 def pane(number: int) -> Place:
     """Return the top view of a pane. number: counted from 1."""
-    return Place(PANES[number - 1], number)
+    return Place(PANES[number - 1].view, number)
 
 
 def pane_named(name: str) -> Place:
-    """Return the top view of a pane by its name in `PANES`."""
-    return pane(PANES.index(name) + 1)
+    """Return the top view of a pane by that view's name."""
+    return pane([each.view for each in PANES].index(name) + 1)
 
 
 def view_place(view: str) -> Place:
@@ -125,13 +109,13 @@ def parts_of(place: Place) -> list[tuple[str, str]]:
         Pairs of a view's name and its title; empty for other places.
     """
     if place.topic is not None:
-        return [*zip(SECTIONS, SECTION_TITLES, strict=True)]
+        return [*SECTIONS.items()]
     if place.view in NODES and place.about is None:
-        return [*zip(NODES, NODES_TITLES, strict=True)]
-    if place.view in keymap.OF_CONNECT and place.about is None:
-        return [*zip(keymap.OF_CONNECT, CONNECT_TITLES, strict=True)]
+        return [*NODES.items()]
+    if place.view in CONNECT_PARTS and place.about is None:
+        return [*CONNECT_PARTS.items()]
     if isinstance(place.about, ConfigResource) and place.about.type == CONNECTOR:
-        return [*CONNECTOR_PARTS]
+        return [*CONNECTOR_PARTS.items()]
     return []
 
 

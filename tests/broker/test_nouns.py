@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 
 from console.cli.kafka_configs.command import ConfigsCommand, connection
-from console.cli.main import COMMANDS, command_parser
+from console.cli.main import BY_NAME, command_parser
 from console.cli.noun_command import NounCommand
-from console.cli.nouns import noun
 from console.cli.opening import client_of, context_of
 from tests.support import worlds
 from tests.support.kafka_cluster import KafkaCluster
@@ -46,9 +45,9 @@ def in_process(name: str, *arguments: str) -> tuple[int, str, str]:
             )
             code = configs.run(arguments)
         else:
-            command = next(command for command in COMMANDS if command.name == name)
+            command = BY_NAME[name]
             options = command_parser(command).parse_args(arguments)
-            made = NounCommand(noun(name), options, out=out, err=err)
+            made = NounCommand(BY_NAME[name].noun(), options, out=out, err=err)
             code = made.run(lambda: context_of(options), client_of)
     return code, out.getvalue(), err.getvalue()
 

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from console.admin import acls, configs, topics
-from console.cli.main import COMMANDS, command_parser
+from console.cli.main import BY_NAME, command_parser
 from console.cli.noun_command import NounCommand
-from console.cli.nouns import noun
 from console.cli.opening import client_of, context_of
 from console.model.config import topic_resource
 from console.plan.risk_rules import NAMES as RISKS
@@ -57,11 +56,11 @@ def ask(kafka: KafkaCluster, operation: Any, *arguments: Any) -> Any:
 
 
 def kac(kafka: KafkaCluster, name: str, words: list[str]) -> int:
-    command = next(command for command in COMMANDS if command.name == name)
+    command = BY_NAME[name]
     options = command_parser(command).parse_args([*words, "--yes", "--accept", ",".join(RISKS)])
     options.bootstrap_server = kafka.bootstrap
     out, err = StringIO(), StringIO()
-    return NounCommand(noun(name), options, out=out, err=err).run(
+    return NounCommand(BY_NAME[name].noun(), options, out=out, err=err).run(
         lambda: context_of(Namespace(**vars(options))), client_of
     )
 

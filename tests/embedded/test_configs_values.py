@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from console.embedded import config_definitions
 from console.embedded.config_changes import config_messages
 from console.embedded.config_rules import inherited_configs, topic_config_error
-from console.embedded.java import decimal_number, decimal_text, trimmed, whole_number
+from console.embedded.java import decimal_number, trimmed, whole_number
 from console.embedded.spec import RELEASE_NAMES, release
 from console.model.codes import CLIENT_METRICS, DEFAULT_CONFIG
+from console.model.numbers import java_double
 from tests.support.config_values import value_error
 
 ALL = [
@@ -63,7 +64,7 @@ def test_a_value_as_it_is_told_is_valid_and_told_the_same(
 
 @given(st.floats())
 def test_a_decimal_number_is_read_back(value: float) -> None:
-    read = decimal_number(decimal_text(value))
+    read = decimal_number(java_double(value))
     assert read == value or (math.isnan(read) and math.isnan(value))
 
 
@@ -85,7 +86,7 @@ def test_a_decimal_number_is_read_back(value: float) -> None:
     ],
 )
 def test_decimal_numbers_look_as_in_java(value: float, text: str) -> None:
-    assert decimal_text(value) == text
+    assert java_double(value) == text
 
 
 @given(st.integers(), st.sampled_from([16, 32, 64]))

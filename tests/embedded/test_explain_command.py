@@ -9,9 +9,8 @@ from io import StringIO
 
 import pytest
 
-from console.cli.main import COMMANDS, command_parser
+from console.cli.main import BY_NAME, command_parser
 from console.cli.noun_command import NounCommand
-from console.cli.nouns import noun
 from console.cli.opening import client_of, context_of
 from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
@@ -30,10 +29,12 @@ def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
 def kac(bootstrap: str, line: str) -> tuple[int, str, str]:
     """`kac acls`: exit code, output, complaints."""
     out, err = StringIO(), StringIO()
-    command = next(each for each in COMMANDS if each.name == "acls")
+    command = BY_NAME["acls"]
     options = command_parser(command).parse_args(["-b", bootstrap, *line.split()])
     with redirect_stderr(err):
-        code = NounCommand(noun("acls"), options, out=out, err=err).run(lambda: context_of(options), client_of)
+        code = NounCommand(BY_NAME["acls"].noun(), options, out=out, err=err).run(
+            lambda: context_of(options), client_of
+        )
     return code, out.getvalue(), err.getvalue()
 
 

@@ -11,7 +11,7 @@ import pytest
 from console.lake.kraft import ROW_SCHEMA
 from console.lake.schema import KRAFT_RECORD, RECORD_COLUMNS, arrow_schema
 from console.lake.transforms.change_event import NAMING, records_of, tagged
-from console.lake.transforms.kraft_changes import Names, placed_facts
+from console.lake.transforms.kraft_changes import placed_facts
 from tests.lake import change_worlds as worlds
 
 OTHERS = (
@@ -63,7 +63,7 @@ def test_an_entitys_records_are_found_by_their_tags_alone(seed: int) -> None:
     for entity, placed in facts.items():
         mine = records_of(rows.take(of[entity]))
         (alone,) = mine.values() if mine else ([],)
-        found = placed_facts(alone, Names(alone)).get(entity, [])
+        found = placed_facts(alone).get(entity, [])
         assert sorted(found, key=repr) == sorted(placed, key=repr), entity
 
 

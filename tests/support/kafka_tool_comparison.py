@@ -10,9 +10,8 @@ from contextlib import redirect_stderr
 from io import StringIO
 from typing import Any, TextIO, cast
 
-from console.cli.main import COMMANDS, command_parser
+from console.cli.main import BY_NAME, command_parser
 from console.cli.noun_command import NounCommand
-from console.cli.nouns import noun
 from console.cli.opening import client_of, context_of
 from console.terminal import Harmless
 from tests.support.kafka_cluster import KafkaCluster
@@ -21,11 +20,13 @@ from tests.support.kafka_commands import CLUSTER, KafkaCommands, Ran
 
 def kac(kafka: KafkaCluster, name: str, words: Sequence[str]) -> Ran:
     """A command of `kac` in this process."""
-    command = next(command for command in COMMANDS if command.name == name)
+    command = BY_NAME[name]
     out, err = StringIO(), StringIO()
     with redirect_stderr(err):
         options = command_parser(command).parse_args(["-b", kafka.bootstrap, *words])
-        made = NounCommand(noun(name), options, out=cast(TextIO, Harmless(out)), err=cast(TextIO, Harmless(err)))
+        made = NounCommand(
+            BY_NAME[name].noun(), options, out=cast(TextIO, Harmless(out)), err=cast(TextIO, Harmless(err))
+        )
         code = made.run(lambda: context_of(options), client_of)
     return Ran(code, out.getvalue(), err.getvalue())
 

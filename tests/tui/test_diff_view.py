@@ -56,9 +56,9 @@ async def test_changes_stand_under_their_groups_with_what_came_of_them() -> None
 
 async def test_the_cursor_steps_over_texts_and_tells_what_it_is_on() -> None:
     async with shown(Stage(lambda: DiffView(GROUPS), hear=(LineMessage,)), DiffView, (60, 12)) as (app, pilot, view):
-        assert (view.cursor_group, view.cursor_line) == (GROUPS[0], None)
+        assert view.cursor_key == GROUPS[0].key
         await pilot.press(*"jjjjjj", "enter")
-        assert view.cursor_line == GROUPS[2].lines[0]
+        assert view.cursor_key == GROUPS[2].lines[0].key
         await pilot.press(*"kkkkkk")
         told = [message.key for message in app.heard]
         down, up = ["retention", "policy", "b2", "dirs", "acls", "acl"], ["acls", "dirs", "b2", "policy", "retention"]
@@ -73,7 +73,7 @@ async def test_the_cursor_stays_on_its_change_when_others_settle() -> None:
         assert (view.cursor_key, view.cursor_index) == ("dirs", 1)
         assert app.screen_lines()[1].startswith("▸✗")
         view.set_groups([])
-        assert (view.cursor_key, view.cursor_group, view.cursor_line) == (None, None, None)
+        assert view.cursor_key is None
 
 
 async def test_texts_are_wrapped_anew_in_another_width() -> None:

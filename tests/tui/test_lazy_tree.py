@@ -243,7 +243,8 @@ async def test_what_was_open_inside_a_closed_node_opens_with_it() -> None:
     names = {"": ["a", "z"], "a": ["b"], "b": ["c"]}
     async with shown(stage(names, opened=[(None, "a"), ("a", "b")]), lazy_tree.LazyTree, (44, 8)) as (_, pilot, view):
         assert view.line_count() == 4
-        view.close_node("a")
+        view.move_cursor("a")
+        await pilot.press("enter")
         assert (view.line_count(), view.is_open("b")) == (2, False)
         await pilot.press("enter")
         assert (view.line_count(), view.is_open("b")) == (4, True)
@@ -251,10 +252,10 @@ async def test_what_was_open_inside_a_closed_node_opens_with_it() -> None:
 
 async def test_closing_a_parent_takes_the_cursor_out_of_it() -> None:
     app = stage(QUOTAS, opened=[(None, "user alice")])
-    async with app.run_test(size=(44, 8)):
+    async with app.run_test(size=(44, 8)) as pilot:
         view = app.query_one(lazy_tree.LazyTree)
         view.move_cursor("client checkout")
-        view.close_node("user alice")
+        await pilot.click(view, offset=(3, 1 + view.index_of("user alice")))
         assert view.cursor_key == "user alice"
 
 

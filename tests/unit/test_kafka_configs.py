@@ -18,12 +18,13 @@ from console.cli.kafka_configs import output as forms
 from console.cli.kafka_configs.alter import is_scram, quota_changes, scram_changes
 from console.cli.kafka_configs.command import ConfigsCommand
 from console.cli.kafka_configs.describe import Absent, QuotaConfigs, ResourceConfigs, ScramConfigs, Unread
-from console.cli.kafka_configs.output import kafka_lines, quota_text
+from console.cli.kafka_configs.output import kafka_lines
 from console.cli.kafka_configs.request import ConfigsRequest, request_of
 from console.model.cluster import ScramCredential
 from console.model.codes import ConfigSource, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, Synonym, topic_resource
 from console.model.failure import Failure
+from console.model.numbers import java_double
 from console.model.quota import QuotaEntity
 from console.plan.edits import SetQuota, UpsertScram
 from tests.broker.kafka_configs_cases import CASES
@@ -172,7 +173,7 @@ def altered(*argv: str) -> ConfigsRequest:
 
 @given(st.floats(min_value=1e-3, max_value=1e15, allow_nan=False))
 def test_a_quota_is_read_as_java_reads_it(value: float) -> None:
-    (edit,) = quota_changes(altered("--user", "u"), {"request_percentage": quota_text(value)}, (), {})
+    (edit,) = quota_changes(altered("--user", "u"), {"request_percentage": java_double(value)}, (), {})
     assert edit == SetQuota(QuotaEntity.of({"user": "u"}), "request_percentage", value)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.cli.nouns import noun
+from console.cli.main import BY_NAME
 from console.cli.scheduled import removal_command as leftover_command
 from console.language import quoting
 from console.language.acl_words import ACL_TYPES
@@ -181,7 +181,7 @@ def test_a_pattern_is_one_filter(pattern: str, kind: str) -> None:
     ],
 )
 def test_an_option_of_a_noun_is_one_word_of_its_statement(arguments: list[str]) -> None:
-    command_ = noun(arguments[0])
+    command_ = BY_NAME[arguments[0]].noun()
     parser = argparse.ArgumentParser()
     command_.add_options(parser)
     action, *options = arguments[1:]

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from console.answers.results import Table
 from console.cli.features import NAMES
-from console.cli.main import COMMANDS, command_parser
+from console.cli.main import BY_NAME, command_parser
 from console.cli.noun import Found, OptionsError
-from console.cli.nouns import noun
 from console.language.grammar import parse
 from console.language.offset_files import offset_lines, offset_rows
 from console.language.verbs.reset import ResetOffsets
@@ -25,12 +24,12 @@ from console.plan.edits import CommitOffset
 
 
 def given_for(name: str, *words: str) -> argparse.Namespace:
-    return command_parser(next(each for each in COMMANDS if each.name == name)).parse_args(words)
+    return command_parser(BY_NAME[name]).parse_args(words)
 
 
 def meaning(name: str, *words: str) -> object:
     options = given_for(name, *words)
-    return noun(name).meaning(options, noun(name).action_of(options))
+    return BY_NAME[name].noun().meaning(options, BY_NAME[name].noun().action_of(options))
 
 
 def reset_to(*place: str) -> ResetOffsets:

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 from console.answers.data_forms import FORMS, write
 from console.answers.results import Column, Detail, Row, Table
-from console.cli.main import COMMANDS, command_parser, run
+from console.cli.main import BY_NAME, COMMANDS, command_parser, run
 from console.cli.noun import Found, OptionsError
-from console.cli.nouns import NAMES, noun
 from console.language.filters import glob_test
 from console.language.grammar import parse
 from console.language.other_words import globs_of
@@ -29,6 +28,7 @@ from console.language.verbs.access import Access
 from console.language.verbs.create import Create
 from console.language.verbs.delete import Delete
 
+NOUNS = [each.name for each in COMMANDS if each.is_noun]
 SAID = [
     ("topics", "--list", ["list topics"]),
     ("topics", "", ["list topics"]),
@@ -169,28 +169,28 @@ SAID = [
 
 
 def given_for(name: str, line: str) -> argparse.Namespace:
-    command = next(command for command in COMMANDS if command.name == name)
+    command = BY_NAME[name]
     return command_parser(command).parse_args(shlex.split(line))
 
 
 def said(name: str, options: argparse.Namespace, action: str) -> tuple[str, ...]:
     """What options mean, where that is statements."""
-    meant = noun(name).meaning(options, action)
+    meant = BY_NAME[name].noun().meaning(options, action)
     assert isinstance(meant, tuple)
     assert not isinstance(meant, Found)
     return meant
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NOUNS)
 def test_each_has_help(name: str) -> None:
-    command = next(each for each in COMMANDS if each.name == name)
+    command = BY_NAME[name]
     assert f"usage: kac {name}" in command_parser(command).format_help()
 
 
 @pytest.mark.parametrize(("name", "line", "statements"), SAID, ids=[f"{name} {line}" for name, line, _ in SAID])
 def test_options_mean_statements(name: str, line: str, statements: list[str]) -> None:
     options = given_for(name, line)
-    assert list(said(name, options, noun(name).action_of(options))) == statements
+    assert list(said(name, options, BY_NAME[name].noun().action_of(options))) == statements
     for statement in parse("\n".join(statements)):
         assert isinstance(statement, EditStatement | QueryStatement)
 
@@ -253,7 +253,7 @@ def test_options_mean_statements(name: str, line: str, statements: list[str]) ->
 def test_what_is_missing_is_said(name: str, line: str) -> None:
     options = given_for(name, line)
     with pytest.raises(OptionsError):
-        noun(name).meaning(options, noun(name).action_of(options))
+        BY_NAME[name].noun().meaning(options, BY_NAME[name].noun().action_of(options))
 
 
 @pytest.mark.parametrize(
@@ -269,10 +269,10 @@ def test_a_regular_expression_gets_the_line_that_does_it(regex: str, does: str, 
     """Kafka's tools take one; as a pattern it would match other topics, and nobody would be told."""
     options = given_for("topics", shlex.join([f"--{action}", "--topic", regex]))
     if action == "delete" and "*" not in regex:
-        assert noun("topics").meaning(options, action) == (f"delete topic {quote(regex)}",)
+        assert BY_NAME["topics"].noun().meaning(options, action) == (f"delete topic {quote(regex)}",)
         return
     with pytest.raises(OptionsError) as refused:
-        noun("topics").meaning(options, action)
+        BY_NAME["topics"].noun().meaning(options, action)
     assert str(refused.value).endswith(f"the patterns of --topic are *, ? and [ab]: {does}")
 
 
@@ -339,8 +339,8 @@ def test_a_value_stays_the_value_that_it_is(value: str) -> None:
 def test_every_noun_has_help_with_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "offsets.json").write_text('{"partitions": [{"topic": "orders", "partition": 0, "offset": 9}]}')
     monkeypatch.chdir(tmp_path)
-    for name in NAMES:
-        made = noun(name)
+    for name in NOUNS:
+        made = BY_NAME[name].noun()
         assert made.examples.startswith("examples:\n")
         assert name in made.examples
         for line in made.examples.splitlines()[1:]:
@@ -353,7 +353,7 @@ def test_every_noun_has_help_with_examples(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_what_takes_away_asks_first() -> None:
-    assert {name: noun(name).destructive for name in NAMES if noun(name).destructive} == {
+    assert {name: BY_NAME[name].noun().destructive for name in NOUNS if BY_NAME[name].noun().destructive} == {
         **dict.fromkeys(("groups", "share-groups", "streams-groups"), ("delete", "delete-offsets")),
         "topics": ("delete", "delete-records"),
         "brokers": ("unregister",),

@@ -17,13 +17,12 @@ from benchmarks.faults import table as faults
 from benchmarks.nights import catalogue, kept
 from benchmarks.nights import table as nights
 from console.admin.connections import sasl_login
-from console.cli.main import COMMANDS, command_parser
+from console.cli.main import BY_NAME, command_parser
 from console.cli.manual import lake_tables, lint_rules, triage_causes
 from console.cli.manual.pages import page as man_page
 from console.cli.manual.pages import reference
 from console.cli.moves import misused
 from console.cli.noun import Asked, Found
-from console.cli.nouns import NAMES, noun
 from console.contexts import load, resolve
 from console.lake.schema import PARTS, TABLES
 from console.language.errors import ParseError
@@ -229,16 +228,16 @@ def statements(line: str, *, idle: bool = True) -> tuple[Statement, ...]:
     idle: an option may be there that does nothing to the statements.
     """
     _, name, *words = shlex.split(line)
-    given = command_parser(next(each for each in COMMANDS if each.name == name)).parse_args(words)
+    given = command_parser(BY_NAME[name]).parse_args(words)
     if name == "run":
         return tuple(parse("\n".join(given.execute), Where.RUN))
     if name == "moves":
         assert misused(given) == ""
         assert not given.goal or goal_of(given.goal)
-    elif name in NAMES:
+    elif BY_NAME[name].is_noun:
         assert set(re.findall(r"[a-z-]+", given.accept)[:1]) <= set(RISKS)
         asked = Asked(given)
-        meant = noun(name).meaning(cast(argparse.Namespace, asked), noun(name).action_of(given))
+        meant = BY_NAME[name].noun().meaning(cast(argparse.Namespace, asked), BY_NAME[name].noun().action_of(given))
         asked.asked |= {"if_exists", "if_not_exists"}
         assert idle or asked.idle() == []
         if isinstance(meant, tuple) and not isinstance(meant, Found):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from console.files.compare import differing
 from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, ConfigType
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
+from console.model.numbers import java_double
 from console.model.quota import BY_KEY, QUOTA_KEYS
 from console.model.snapshot import Snapshot
 from console.plan import values
@@ -264,12 +265,12 @@ def test_each_quota_has_a_record_whose_samples_are_accepted(key: str) -> None:
 @pytest.mark.parametrize(("value", "text"), DOUBLES)
 def test_doubles_as_java_writes_them(value: float, text: str) -> None:
     """The texts are Double.toString's, from a JVM."""
-    assert values.java_double(value) == text
+    assert java_double(value) == text
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_double_written_as_java_does_reads_as_itself(value: float) -> None:
-    text = values.java_double(value)
+    text = java_double(value)
     assert float(text) == value
     assert "." in text
     assert math.copysign(1, float(text)) == math.copysign(1, value)

@@ -9,6 +9,7 @@ from console.answers import table_text as answers
 from console.cli.kafka_configs import describe
 from console.cli.kafka_configs.request import ConfigsRequest
 from console.model.config import ConfigEntry
+from console.model.numbers import java_double
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.present.text import clean
 from widgets.cells import cell_width
@@ -176,7 +177,7 @@ def kafka_lines(described: Sequence[describe.Described], *, all_: bool) -> Itera
             case describe.Absent(type=type_, name=name):
                 yield _safe(f"The {describe.singular(type_)} '{name}' doesn't exist and doesn't have dynamic config.")
             case describe.QuotaConfigs(entity=entity, values=values):
-                pairs = ", ".join(f"{key}={quota_text(values[key])}" for key in sorted(values))
+                pairs = ", ".join(f"{key}={java_double(values[key])}" for key in sorted(values))
                 yield _safe(f"Quota configs for {_entity(entity)} are {pairs}")
             case describe.ScramConfigs(user=user, credentials=credentials):
                 pairs = ", ".join(f"{each.mechanism.label}=iterations={each.iterations}" for each in credentials)
@@ -205,17 +206,6 @@ def _entity(entity: QuotaEntity) -> str:
         return f"the default {word}" if name is None else f"{word} '{name}'"
 
     return ", ".join(part(each.type, each.name) for each in entity.parts)
-
-
-def quota_text(value: float) -> str:
-    """Return a quota in Java's text form of a double."""
-    if value != value:
-        return "NaN"
-    if value in (float("inf"), float("-inf")):
-        return "Infinity" if value > 0 else "-Infinity"
-    from console.plan.values import java_double  # only for quotas: its import takes time
-
-    return java_double(value)
 
 
 def completed(request: ConfigsRequest) -> str:

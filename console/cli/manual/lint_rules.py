@@ -65,14 +65,15 @@ controller will choose the brokers of a new topic: lint assumes that it spreads 
 `--offline` judges files without a cluster, by three brokers in three racks with Kafka's own defaults. It reports only
 findings on the entities of the files.
 
-kac compares schemas of Avro itself with the registry's versions, as the subject's level wants it: `schema-refused` and
-`schema-versions-break`. Without a registry, also offline, it compares them with the files that the subject lists as
-`earlier`. The report names what kac compared with nothing: other types, schemas that refer to one that was not read,
-subjects without an earlier version ([schemas.md](schemas.md#in-files-and-in-ci)).
+kac compares schemas of Avro itself with the registry's versions, in the way that the subject's compatibility level
+prescribes: `schema-refused` and `schema-versions-break`. Without a registry, also offline, it compares them with the
+files that the subject lists as `earlier`. The report names the schemas that kac could not compare: those of other
+types, those that refer to a schema that was not read, subjects without an earlier version
+([schemas.md](schemas.md#in-files-and-in-ci)).
 
-Of Strimzi's `Kafka` and `KafkaNodePool` it takes the number of brokers and `spec.kafka.config`, and judges these as the
-files of the brokers: what they set, and what they leave to Kafka's defaults. Listeners, racks and disks, which Strimzi
-derives, are not judged. `-c NAME` takes one cluster of files for several.
+From Strimzi's `Kafka` and `KafkaNodePool` kac takes the number of brokers and `spec.kafka.config`, and judges these as
+the files of the brokers: what they set, and what they leave to Kafka's defaults. Listeners, racks and disks, which
+Strimzi derives, are not judged. `-c NAME` takes one cluster of files for several.
 """
 
 

@@ -71,8 +71,7 @@ class Proposals:
 
         Raises:
             NotProposed: it is not understood, it can't be proposed, the brokers refuse it, it stages nothing, or no
-                file
-                can be written. Its data repeats the statements, and its remedy names a command for a person.
+                file can be written. Its data repeats the statements, and its remedy names a command for a person.
             Refused, AdminError: as for reads.
         """
         try:

@@ -177,8 +177,7 @@ class Queries:
 
         Args:
             at: time, as ``2h`` or ``2026-11-20T14:05``; the answer also has the first offset at or after it. None: no
-                such
-                offset.
+                such offset.
         """
         from console.admin import partitions
         from console.admin.record_times import record_times

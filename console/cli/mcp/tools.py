@@ -163,8 +163,7 @@ class Offer(NamedTuple):
 
 class AgentTool(NamedTuple):
     """A tool. writes: whether it writes a file on this host; no tool changes a cluster. carried: runs it. narrow: hint
-    for
-    a shortened answer.
+    for a shortened answer.
     """
 
     name: str

@@ -23,7 +23,7 @@ class Refused(Exception):
 
 
 class Task(Struct, frozen=True):
-    """A task. number: from 0. worker: number of its worker. trace: why it failed."""
+    """A task. number: its number, counted from 0. worker: number of its worker. trace: why it failed."""
 
     number: int
     worker: int
@@ -50,7 +50,9 @@ class Connector(Struct, frozen=True):
 
 
 class Worker(Struct, frozen=True):
-    """A worker. number: from 1. missing: folders that it does not have, so that sinks into them fail there."""
+    """A worker. number: its number, counted from 1. missing: folders that it does not have, so that sinks into them
+    fail there.
+    """
 
     number: int
     missing: tuple[str, ...] = ()

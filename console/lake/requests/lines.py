@@ -262,7 +262,7 @@ _T = TypeVar("_T")
 
 
 class Partition(Struct, rename="camel", gc=False):
-    """A partition in a request or a response. records_size_in_bytes: of its record batches."""
+    """A partition in a request or a response. records_size_in_bytes: the size of its record batches."""
 
     error_code: int = 0
     records_size_in_bytes: int = 0

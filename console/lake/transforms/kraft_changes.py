@@ -159,11 +159,13 @@ def sha256(value: str) -> str:
     return hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def placed_facts(records: Sequence[Record], names: Names | None = None) -> dict[Entity, list[Placed]]:
-    """Return the facts of records, by entity. records: in any order. names: None if `records` has all that name an id.
-    Topics and ACLs of unknown name are left out.
+def placed_facts(records: Sequence[Record]) -> dict[Entity, list[Placed]]:
+    """Return the facts of records, by entity, without topics and ACLs whose names are in no record.
+
+    Args:
+        records: the records in any order.
     """
-    names = Names(records) if names is None else names
+    names = Names(records)
     topics: dict[str, list[Record]] = defaultdict(list)
     found: dict[Entity, list[Placed]] = defaultdict(list)
     for record in records:

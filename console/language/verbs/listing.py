@@ -141,10 +141,10 @@ VERBS = (
         "KIND is one of " + ", ".join(KINDS) + ". A GLOB matches names (*, ?, [ab]); quoted characters match "
         "themselves. KEY=VALUE and KEY!=VALUE match a column, or a config's value for topics and brokers; VALUE "
         "may be a glob. KEY>N, KEY>=N, KEY<N and KEY<=N compare numbers, which may have the key's units; no limit "
-        "(-1) is greater than all of them. Of topics, size is that of all replicas on disk, and a filter on it lists "
-        "the largest first; of groups, topic=NAME finds those that read it. For ACLs, ANY is any code, and "
-        "pattern_type=MATCH finds all that affect "
-        "resource_name=NAME. All filters must match. A row without the column matches no filter.",
+        "(-1) is greater than all of them. For topics, size is that of all replicas on disk, and a filter on it lists "
+        "the largest first; for groups, topic=NAME finds those that read it. For ACLs, ANY is any code, and "
+        "pattern_type=MATCH finds all that affect resource_name=NAME. All filters must match. A "
+        "row without the column matches no filter.",
         (
             "list topics svc-*",
             "list topics cleanup.policy=compact*",

@@ -24,8 +24,7 @@ class AddVoter(EditStatement, frozen=True):
     """``add voter``.
 
     directory: ``""`` for the directory with which the controller follows. at: its listener, host and port; None for
-    those
-    that the controllers know.
+    those that the controllers know.
     """
 
     voter_id: int
