@@ -16,6 +16,8 @@ _PLACE = "/usr/lib/kac"
 _COMMAND = f"""#!/bin/sh
 exec {_PLACE}/bin/python3.14 -I -B -c 'import sys; from console.__main__ import main; sys.exit(main())' "$@"
 """
+UNIT = "kac-watch@.service"
+"""The unit of systemd that watches a context. The package does not start it."""
 _COMPLETIONS = {
     "bash": "bash-completion/completions/kac",
     "zsh": "zsh/vendor-completions/_kac",
@@ -44,6 +46,9 @@ def package(tree: Path, arch: str, version: str, out: Path, *, with_lake: bool) 
             file = root / "usr" / "share" / place
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
+        unit = root / "usr" / "lib" / "systemd" / "system" / UNIT
+        unit.parent.mkdir(parents=True)
+        shutil.copyfile(ROOT / "bundle" / UNIT, unit)
         size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file()) // 1024
         control = root / "DEBIAN" / "control"
         control.parent.mkdir()

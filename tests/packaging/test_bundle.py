@@ -211,7 +211,7 @@ def test_a_cluster_in_an_empty_root_answers_the_same_file(root: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg-deb is not installed")
 def test_the_debian_package_runs_from_where_it_lies(bundle: Bundle, root: Path, tmp_path: Path) -> None:
-    from bundle.debian import package
+    from bundle.debian import UNIT, package
 
     umask = os.umask(0o077)
     try:
@@ -233,6 +233,7 @@ def test_the_debian_package_runs_from_where_it_lies(bundle: Bundle, root: Path, 
     assert gzip.decompress((share / "man/man1/kac.1.gz").read_bytes()) == (ROOT / "docs/kac.1").read_bytes()
     assert (share / "bash-completion/completions/kac").read_text() == script("bash")
     assert (share / "zsh/vendor-completions/_kac").read_text() == script("zsh")
+    assert (root / "usr/lib/systemd/system" / UNIT).read_text() == (ROOT / "bundle" / UNIT).read_text()
 
 
 DUCKDB = """
