@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from console.triage.symptoms import Subject
 
 DEFAULT_SECONDS = 20.0
+ENDED = 128 + signal.SIGTERM
+"""The exit code of a watch with a voice that SIGTERM ended."""
 
 
 def triage_options(parser: argparse.ArgumentParser) -> None:
@@ -157,6 +159,8 @@ def run_triage(options: argparse.Namespace) -> int:
     except CannotListen as error:
         complain(str(error))
         return FAILED
+    except asyncio.CancelledError:
+        return ENDED
 
 
 class CannotListen(Exception):
@@ -203,6 +207,10 @@ async def _speaking(
             f"warning: --listen {listen}: all who reach this address read the names of topics, groups and brokers: "
             "there is no login and no TLS; 127.0.0.1 is for this host alone"
         )
+    watch = asyncio.current_task()
+    assert watch is not None
+    # The first process of a container would ignore it, and a service has a few seconds for the messages that wait.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, watch.cancel)
     async with AsyncExitStack() as stack:
         try:
             voice = await stack.enter_async_context(speaking(context, receivers, listen, complain))

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from console.cli.triage import ENDED
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from tests.support import worlds
@@ -39,7 +40,7 @@ def until(holds: Callable[[], Any]) -> Any:
 
 @contextmanager
 def watching(cluster: ThreadedCluster, folder: Path, *words: str, prepare: str = "") -> Iterator[subprocess.Popen[str]]:
-    """Run the command as a process, as a service does; at the end it gets SIGINT."""
+    """Run the command as a process, as a service does; at the end it gets SIGTERM."""
     code = f"import sys; {prepare} from console.__main__ import main; sys.exit(main())"
     line = [sys.executable, "-c", code, "triage", "-b", cluster.bootstrap, "--watch", *words]
     variables = {"KAC_CONFIG": str(folder / "config.toml"), "XDG_STATE_HOME": str(folder), "PATH": "/usr/bin:/bin"}
@@ -50,8 +51,9 @@ def watching(cluster: ThreadedCluster, folder: Path, *words: str, prepare: str =
         try:
             yield process
         finally:
-            process.send_signal(2)
-            process.wait(PATIENCE)
+            process.terminate()
+            ended = process.wait(PATIENCE)
+    assert ended == ENDED
 
 
 def address_in(folder: Path) -> str:

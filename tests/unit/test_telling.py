@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from console.cli.manual.completion import candidates, names
 from console.contexts import ContextError, load
 from console.contexts.receivers import FIELDS
 from console.model.severity import Certainty, Severity
@@ -439,3 +440,9 @@ def test_a_file_with_secrets_that_others_read_is_a_warning(tmp_path: Path) -> No
 def test_an_unknown_receiver_is_said_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ContextError, match=r"there is no receiver 'chat': there are pager"):
         receiver(tmp_path, 'notify.pager.command = ["x"]')
+
+
+def test_their_names_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "config.toml").write_text('notify.pager.command = ["x"]\nnotify.chat.command = ["x"]')
+    monkeypatch.setenv("KAC_CONFIG", str(tmp_path / "config.toml"))
+    assert candidates("bash", "kac triage --watch --notify ", "", names) == ["chat", "pager"]
