@@ -59,9 +59,11 @@ class Outbox:
         self._deliver, self._complain = deliver, complain
         self._rests, self._longest = rests, longest
         self._waiting: deque[Event] = deque()
+        self._current: Event | None = None
         self._changed = threading.Condition()
         self._ends_at: float | None = None
         self._is_failing = False
+        self._is_flooded, self._unsaid = False, 0
         # At exit the interpreter does not wait for it: a receiver may hang.
         self._thread = threading.Thread(target=self._run, name=f"notify {name}", daemon=True)
         self._thread.start()
@@ -73,7 +75,9 @@ class Outbox:
             self._waiting.append(event)
             self._changed.notify()
         if dropped is not None:
-            self._drop(dropped, f"more than {MOST} wait")
+            # Of a flood one line is enough: the log has the others.
+            self._drop(dropped, f"more than {MOST} wait", is_said=not self._is_flooded)
+            self._is_flooded = True
 
     def close(self, seconds: float = LAST) -> None:
         """Deliver what waits, for so many seconds; say what is left."""
@@ -82,10 +86,12 @@ class Outbox:
             self._changed.notify()
         self._thread.join(seconds)
         with self._changed:
-            left = [*self._waiting]
+            left = [*filter(None, (self._current,)), *self._waiting]
+            self._current = None
             self._waiting.clear()
-        for event in left:
-            self._drop(event, "kac ends")
+        for number, event in enumerate(left):
+            self._drop(event, "kac ends", is_said=not number)
+        self._say_unsaid()
 
     def _run(self) -> None:
         while (event := self._next()) is not None:
@@ -93,20 +99,20 @@ class Outbox:
                 self._tell(event)
             except Exception:  # whatever one event does, the next one is delivered
                 log.exception("telling %s", self.name)
-                self._drop(event, "something went wrong in kac itself")
-            with self._changed:
-                # Meanwhile it may have been dropped as the oldest.
-                if self._waiting and self._waiting[0] is event:
-                    self._waiting.popleft()
+                self._drop_current("something went wrong in kac itself")
 
     def _next(self) -> Event | None:
-        """Wait for an event, which stays in the queue; None at the end."""
+        """Wait for an event and take it; None at the end."""
         with self._changed:
+            self._current = None
             while not self._waiting:
                 if self._ends_at is not None:
                     return None
                 self._changed.wait()
-            return self._waiting[0]
+            if self._is_over(0.0):
+                return None
+            self._current = self._waiting.popleft()
+            return self._current
 
     def _tell(self, event: Event) -> None:
         """Deliver an event, with as many attempts as its time allows."""
@@ -115,29 +121,35 @@ class Outbox:
             try:
                 self._deliver(event)
             except NotDelivered as error:
-                self.counts = self.counts._replace(failed=self.counts.failed + 1)
+                self._count(failed=1)
                 if error.is_final or time.monotonic() + rest - began > self._longest:
-                    self._drop(event, str(error))
+                    self._drop_current(str(error))
                     return
                 self._say_failing(str(error))
             else:
-                self.counts = self.counts._replace(delivered=self.counts.delivered + 1)
+                self._count(delivered=1)
                 if self._is_failing:
                     self._is_failing = False
                     self._complain(f"{self.name} takes messages again")
+                    self._say_unsaid()
                 return
-            if not self._rest(rest, event):
+            if not self._rest(rest):
+                self._drop_current("kac ends")
                 return
 
-    def _rest(self, seconds: float, event: Event) -> bool:
-        """Wait before the next attempt; return whether there is one: the event still waits, and the end is not near."""
+    def _rest(self, seconds: float) -> bool:
+        """Wait before the next attempt; return whether there is time for one before the end."""
         until = time.monotonic() + seconds
         with self._changed:
             while (left := until - time.monotonic()) > 0:
-                if self._ends_at is not None and until > self._ends_at:
+                if self._is_over(left):
                     return False
                 self._changed.wait(left)
-            return bool(self._waiting) and self._waiting[0] is event
+            return not self._is_over(0.0)
+
+    def _is_over(self, seconds: float) -> bool:
+        """Return whether kac ends within so many seconds."""
+        return self._ends_at is not None and time.monotonic() + seconds >= self._ends_at
 
     def _say_failing(self, why: str) -> None:
         log.warning("notify %s: %s", self.name, why)
@@ -145,7 +157,28 @@ class Outbox:
             self._is_failing = True
             self._complain(f"{self.name} does not take messages: {why}; kac tries again")
 
-    def _drop(self, event: Event, why: str) -> None:
-        self.counts = self.counts._replace(dropped=self.counts.dropped + 1)
+    def _drop_current(self, why: str) -> None:
+        """Drop the event on its way, unless `close` did."""
+        with self._changed:
+            event, self._current = self._current, None
+        if event is not None:
+            self._drop(event, why)
+
+    def _drop(self, event: Event, why: str, *, is_said: bool = True) -> None:
+        self._count(dropped=1)
         log.warning("notify %s: dropped %s: %s", self.name, event.text, why)
-        self._complain(f"{self.name} was not told: {event.text}: {why}")
+        if is_said:
+            self._complain(f"{self.name} was not told: {event.text}: {why}")
+        else:
+            self._unsaid += 1
+
+    def _say_unsaid(self) -> None:
+        """Say how many events were dropped without a line."""
+        if self._unsaid:
+            self._complain(f"{self.name} was not told of {self._unsaid} more: kac.log has them")
+        self._is_flooded, self._unsaid = False, 0
+
+    def _count(self, delivered: int = 0, failed: int = 0, dropped: int = 0) -> None:
+        with self._changed:
+            before = self.counts
+            self.counts = Counts(before.delivered + delivered, before.failed + failed, before.dropped + dropped)
