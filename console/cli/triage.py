@@ -112,7 +112,7 @@ def run_triage(options: argparse.Namespace) -> int:
 
     Returns:
         The exit code: 0 healthy, 4 causes are named, 5 a symptom has no cause, 1 no broker answered, or a part is
-        unread, 2 no context or not understood.
+        unread, 2 no context or not understood; `ENDED`.
     """
     if options.replay is not None and options.request_logs:
         complain("--request-log is of now: a flight record of the past can't be judged with it")

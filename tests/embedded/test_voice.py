@@ -20,6 +20,7 @@ from console.cli.triage import ENDED
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from tests.support import worlds
+from tests.support.children import Child
 from tests.support.http_server import Answer, Asked, answering
 from tests.support.patience import PATIENCE
 
@@ -39,17 +40,15 @@ def until(holds: Callable[[], Any]) -> Any:
 
 
 @contextmanager
-def watching(cluster: ThreadedCluster, folder: Path, *words: str, prepare: str = "") -> Iterator[subprocess.Popen[str]]:
+def watching(cluster: ThreadedCluster, folder: Path, *words: str, prepare: str = "") -> Iterator[None]:
     """Run the command as a process, as a service does; at the end it gets SIGTERM."""
     code = f"import sys; {prepare} from console.__main__ import main; sys.exit(main())"
     line = [sys.executable, "-c", code, "triage", "-b", cluster.bootstrap, "--watch", *words]
     variables = {"KAC_CONFIG": str(folder / "config.toml"), "XDG_STATE_HOME": str(folder), "PATH": "/usr/bin:/bin"}
     with (folder / "errors").open("w") as errors:
-        process = subprocess.Popen(
-            line, env=variables, cwd=worlds.ROOT, stdout=subprocess.DEVNULL, stderr=errors, text=True
-        )
+        process = Child(line, env=variables, cwd=worlds.ROOT, stdout=subprocess.DEVNULL, stderr=errors, text=True)
         try:
-            yield process
+            yield
         finally:
             process.terminate()
             ended = process.wait(PATIENCE)
@@ -178,7 +177,7 @@ def test_a_prometheus_scrapes_and_an_alert_fires(cluster: ThreadedCluster, tmp_p
             f"--web.listen-address=127.0.0.1:{port}",
         )
         with (tmp_path / "prometheus.log").open("w") as log:
-            prometheus = subprocess.Popen(["prometheus", *options], stdout=log, stderr=log, cwd=tmp_path)
+            prometheus = Child(["prometheus", *options], stdout=log, stderr=log, cwd=tmp_path)
 
         def api(path: str) -> Any:
             try:
