@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from math import isfinite
 from typing import Any
 
 from msgspec import Struct
@@ -147,7 +148,7 @@ def table(name: str, tree: Any, place_of: PlaceOf, service: Service) -> Table:
     for header, entry in made.items():
         _check_header(header, entry, entries)
     body = tree.get("json")
-    for field in _fields(body, 0, place()):
+    for field in _fields(body, 0, place()) if body is not None else ():
         if field not in FIELDS:
             raise ContextError(
                 f"{place('json')}: json: {unknown_key(field, FIELDS)}; a template may have {', '.join(FIELDS)}"
@@ -178,7 +179,7 @@ def _fields(tree: Any, depth: int, place: Place) -> Iterator[str]:
     elif isinstance(tree, dict | list):
         for each in tree.values() if isinstance(tree, dict) else tree:
             yield from _fields(each, depth + 1, place)
-    elif tree is not None and not isinstance(tree, bool | int | float):
+    elif not isinstance(tree, bool | int | float) or (isinstance(tree, float) and not isfinite(tree)):
         raise ContextError(f"{place}: json has texts, numbers, true, false, lists and tables, not {tree}")
 
 

@@ -404,6 +404,7 @@ async def test_a_cause_is_told_once_each_to_a_receiver_that_fails_twice_in_betwe
             "json: there is no key 'titel'; did you mean title?",
         ),
         ('[notify.chat]\nurl = "x"\njson = { at = 2026-01-01 }', ":1: json has texts, numbers, true, false"),
+        ('[notify.chat]\nurl = "x"\njson = { at = [nan] }', ":1: json has texts, numbers, true, false"),
         ("[notify.chat]\napprise = []", ":2: apprise is a URL of apprise, or a list of them"),
     ],
 )
