@@ -110,7 +110,7 @@ lock: dev-venv  ## lock what pyproject.toml asks for; UPGRADE=1 takes newer vers
 	$(LOCK) pyproject.toml -o requirements/run.txt
 	$(LOCK) pyproject.toml --extra lake -c requirements/run.txt -o requirements/lake.txt
 	$(LOCK) $(addprefix --group ,build jars bundle site release) -c requirements/run.txt -o requirements/tools.txt
-	$(LOCK) pyproject.toml --extra analyze --extra lake --extra mcp --extra schemas --group dev -c requirements/run.txt -c requirements/lake.txt -o requirements/dev.txt
+	$(LOCK) pyproject.toml --extra analyze --extra lake --extra mcp --extra notify --extra schemas --group dev -c requirements/run.txt -c requirements/lake.txt -o requirements/dev.txt
 
 bundle: dev-venv  ## kac as one file for each architecture, in dist/ (needs Go); BUNDLE=--with-lake reads lakes
 	$(BIN)/python -m bundle $(BUNDLE)

@@ -19,6 +19,8 @@ _PLACE = "/usr/lib/kac"
 _COMMAND = f"""#!/bin/sh
 exec {_PLACE}/bin/python3.14 -I -B -c 'import sys; from console.__main__ import main; sys.exit(main())' "$@"
 """
+UNIT = "kac-watch@.service"
+"""The unit of systemd that watches a context. No package starts it."""
 _COMPLETIONS = {
     "bash": "bash-completion/completions/kac",
     "zsh": "zsh/{}/_kac",
@@ -97,6 +99,7 @@ def _contents(tree: Path, kind: str, folder: Path) -> Iterator[dict[str, Any]]:
         source = folder / f"{kind}-{number}"
         source.write_bytes(content)
         yield _file(source, place, executable=place == "/usr/bin/kac")
+    yield _file(ROOT / "bundle" / UNIT, f"/usr/lib/systemd/system/{UNIT}", executable=False)
 
 
 def _file(source: Path, place: str, *, executable: bool) -> dict[str, Any]:

@@ -7,18 +7,23 @@ import errno
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, NoReturn
+from typing import IO, Any, NamedTuple, NoReturn
 
 from console.safe_files import UntrustedPath, require_own
 
 LONGEST = 1 << 20
 """Maximum bytes of output. No secret is longer, and some programs never stop writing."""
 LONGEST_REASON = 200
+LAST_BYTES = 16 << 10
+"""Bytes of standard error that are kept for the reason, the last ones."""
 _INTERPRETER = re.compile(r"(?:ba|da|z|k|fi)?sh|python[\d.]*|perl|ruby|node")
 _OF_KAC = frozenset({"PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "_PYSPARK_DRIVER_CONN_INFO_PATH"})
 """Variables that connect kac's own parts: with the secret, a program could command Spark's Java."""
@@ -243,10 +248,65 @@ def output_of(command: str, limit: float, folder: Path, *, terminal: bool = Fals
     except OSError as error:
         raise ProgramFailed(f"{name} can't be run: {error.strerror}") from None
     if done.returncode:
-        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
-        why = "".join(character for character in "".join(lines) if character.isprintable())[:LONGEST_REASON]
-        raise ProgramFailed(f"{name} ended with {done.returncode}" + (f": {why}" if why else ""))
+        raise _ended(name, done.returncode, done.stderr)
     if len(done.stdout) > LONGEST:
         raise ProgramFailed(f"{name} wrote more than {LONGEST >> 20} MiB")
     output: bytes = done.stdout
     return output
+
+
+def fed(words: Sequence[str], data: bytes, limit: float, folder: Path) -> None:
+    """Run a command from a file with data on its standard input, and drop its output. Blocks.
+
+    Args:
+        words: the program and its arguments.
+        limit: timeout in seconds; then it is killed with all that it started, unless that left its session.
+        folder: that of the file.
+
+    Raises:
+        ProgramFailed: it can't be run, another user may change it, it fails, or does not end in time.
+    """
+    from tempfile import TemporaryFile  # no start of kac needs it
+
+    name = Path(words[0]).name
+    said = bytearray()
+    try:
+        program = of_user(words, folder=folder)
+        # A file, as a program that does not read would block who writes into a pipe.
+        with TemporaryFile() as given:
+            given.write(data)
+            given.seek(0)
+            pipes = {"stdin": given, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+            process = started(program, **pipes, start_new_session=True)
+    except UntrustedPath as error:
+        raise ProgramFailed(f"{name} is not run: {error.strerror}") from None
+    except OSError as error:
+        raise ProgramFailed(f"{name} can't be run: {error.strerror}") from None
+    # A process that it left behind may hold the pipe open, so the end of the pipe is not awaited.
+    reader = threading.Thread(target=_keep_last, args=(process.stderr, said), daemon=True)
+    reader.start()
+    try:
+        code = process.wait(limit)
+    except subprocess.TimeoutExpired:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise ProgramFailed(f"{name} does not end: killed after {limit:g} s", hangs=True) from None
+    if code:
+        reader.join(1.0)
+        raise _ended(name, code, bytes(said))
+
+
+def _keep_last(pipe: IO[bytes], said: bytearray) -> None:
+    """Read a pipe to its end, and keep its last bytes."""
+    with pipe:
+        while chunk := os.read(pipe.fileno(), LAST_BYTES):
+            said += chunk
+            del said[:-LAST_BYTES]
+
+
+def _ended(name: str, code: int, said: bytes) -> ProgramFailed:
+    """Return the failure of a program by its exit code, with the last line of its standard error."""
+    lines = said.decode("utf-8", "replace").strip().splitlines()[-1:]
+    why = "".join(character for character in "".join(lines) if character.isprintable())[:LONGEST_REASON]
+    return ProgramFailed(f"{name} ended with {code}" + (f": {why}" if why else ""))

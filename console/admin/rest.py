@@ -114,6 +114,7 @@ class RestClient:
         *,
         largest: int = LARGEST_ANSWER,
         seconds: float | None = None,
+        wants_body: bool = True,
     ) -> Answer:
         """Send a request once and return its response. If the service refuses a token that was fetched (401), which
         changes nothing, another token is fetched, and the request is sent with it.
@@ -123,6 +124,7 @@ class RestClient:
             body: JSON; None for a request without one.
             largest: most bytes of the response.
             seconds: for the response, from the connection on; None for `SECONDS`.
+            wants_body: False to read no more than the status and the headers.
 
         Raises:
             RestFailed: the service is unreachable or too slow, its response is too large or no HTTP, or it redirects;
@@ -130,13 +132,13 @@ class RestClient:
         """
         limit = SECONDS if seconds is None else seconds
         token = await self._token()
-        answer = await self._timed(self._request(method, path, body, token), method, largest, limit)
+        answer = await self._timed(self._request(method, path, body, token), method, largest, limit, wants_body)
         if answer.status == 401 and self._tokens is not None:
             self._tokens.refused(token)
             again = await self._token()
             if again != token:
                 token = again
-                answer = await self._timed(self._request(method, path, body, token), method, largest, limit)
+                answer = await self._timed(self._request(method, path, body, token), method, largest, limit, wants_body)
         return answer if answer.status < 400 else self._without_login(answer, token)
 
     async def _token(self) -> str:
@@ -164,13 +166,13 @@ class RestClient:
                 body = body.replace(form.encode(), delivery.DOTS.encode())
         return answer._replace(body=body)
 
-    async def _timed(self, request: bytes, method: str, largest: int, limit: float) -> Answer:
+    async def _timed(self, request: bytes, method: str, largest: int, limit: float, wants_body: bool) -> Answer:
         """Send a request once, and return its response within `limit` seconds. Raises RestFailed."""
         who = self.service.who
         sent = [False]
         try:
             async with asyncio.timeout(limit):
-                return await self._exchange(request, method, largest, sent)
+                return await self._exchange(request, method, largest, sent, wants_body)
         except TimeoutError:
             raise RestFailed(f"{who} does not answer within {limit:g} s", was_sent=sent[0]) from None
         except ssl.SSLError as error:
@@ -180,7 +182,7 @@ class RestClient:
             why = error.strerror or type(error).__name__
             raise RestFailed(f"{who} is not reached: {why}{_unused_proxy(self.settings)}", was_sent=sent[0]) from None
 
-    async def _exchange(self, request: bytes, method: str, largest: int, sent: list[bool]) -> Answer:
+    async def _exchange(self, request: bytes, method: str, largest: int, sent: list[bool], wants_body: bool) -> Answer:
         from http.client import HTTPException, HTTPResponse
 
         settings, who = self.settings, self.service.who
@@ -195,6 +197,8 @@ class RestClient:
                 data += chunk
                 if len(data) > largest:
                     raise RestFailed(f"{who} answers more than {largest >> 20} MiB", was_sent=True)
+                if not wants_body and b"\r\n\r\n" in data:
+                    break
         finally:
             writer.close()
         try:
@@ -204,7 +208,7 @@ class RestClient:
                 raise RestFailed(
                     f"{who} answers {response.status}: another address is not gone to; set url", was_sent=True
                 )
-            return Answer(response.status, response.read())
+            return Answer(response.status, response.read() if wants_body else b"")
         except (HTTPException, ValueError):
             raise RestFailed(
                 f"{settings} is no {self.service.kind}: it does not answer as HTTP has it", was_sent=True
@@ -218,9 +222,10 @@ class RestClient:
         elif settings.password is not None:
             login = f"Authorization: Basic {_basic(settings)}\r\n"
         host = f"[{settings.host}]" if ":" in settings.host else settings.host.encode("idna").decode()
+        more = "".join(f"{name}: {value.reveal()}\r\n" for name, value in settings.headers)
         content = "" if body is None else f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         return (
-            f"{method} {path} HTTP/1.1\r\nHost: {host}:{settings.port}\r\n{login}"
+            f"{method} {path} HTTP/1.1\r\nHost: {host}:{settings.port}\r\n{login}{more}"
             f"Accept: {self.service.media}\r\nAccept-Encoding: identity\r\n{content}"
             "User-Agent: kac\r\nConnection: close\r\n\r\n"
         ).encode("ascii") + (body or b"")

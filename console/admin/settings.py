@@ -175,7 +175,7 @@ DIRECT = Route()
 class HttpSettings(Struct, frozen=True):
     """A service with HTTP: a schema registry with Confluent's API, or a worker of Connect. host, port, path: parts of
     its URL; tls: None for http. username, password: the login for Basic authentication; token: the token for Bearer
-    authentication; oauth: OAUTHBEARER, for a token that is fetched.
+    authentication; oauth: OAUTHBEARER, for a token that is fetched. headers: further ones, name -> value.
     """
 
     host: str
@@ -186,6 +186,7 @@ class HttpSettings(Struct, frozen=True):
     password: Secret | None = None
     token: Secret | None = None
     oauth: SaslSettings | None = None
+    headers: tuple[tuple[str, Secret], ...] = ()
 
     def __str__(self) -> str:
         return f"{'http' if self.tls is None else 'https'}://{show_address((self.host, self.port))}{self.path}"

@@ -1,11 +1,9 @@
-"""A verdict as text for a terminal, as the JSON of ``kac triage --output json``, and as metrics for Prometheus."""
+"""A verdict as text for a terminal, and as the JSON of ``kac triage --output json``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
-from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,10 +16,6 @@ from console.present.triage import cause_id, facts, part_names, since_text, subj
 from console.triage.cause import Next
 from console.triage.diagnosis import Named, Verdict
 from console.triage.symptoms import Subject
-
-if TYPE_CHECKING:
-    from console.model.lag_trend import LagTrend
-    from console.model.time_lag import Behind
 
 MOST_COMMANDS = 8
 """The most next steps of one cause that the text lists."""
@@ -104,7 +98,7 @@ def _subjects(subjects: tuple[Subject, ...]) -> str:
 
 def markdown(verdict: Verdict, watched: float) -> str:
     """Return the verdict as a report to paste: the same lines, under headings."""
-    lines = [f"# Kafka: {_heading(verdict)}, {_moment(verdict.at)}", ""]
+    lines = [f"# Kafka: {_heading(verdict)}, {moment(verdict.at)}", ""]
     lines += (
         f"- {line.strip()}" if line.startswith(" ") else f"\n## {' '.join(line.split())}\n"
         for line in text_lines(verdict, watched)
@@ -128,14 +122,14 @@ def verdict_data(verdict: Verdict, lost: str = "", now: datetime | None = None) 
         lost: why no broker answers since the verdict; ``""`` while one does.
         now: time of the object, UTC; None: of the verdict.
     """
-    at = _moment(verdict.at)
+    at = moment(verdict.at)
     return {
         "v": 1,
-        "at": at if now is None else _moment(now),
+        "at": at if now is None else moment(now),
         "healthy": verdict.is_healthy and not lost,
         "lost": lost or None,
         "unread": list(verdict.unread),
-        "causes": [_cause_data(named, at) for named in verdict.causes],
+        "causes": [cause_data(named, at) for named in verdict.causes],
         "unexplained": [
             {"symptom": each.symptom, "count": each.count, "examples": [_subject(one) for one in each.examples]}
             for each in verdict.unexplained
@@ -145,7 +139,8 @@ def verdict_data(verdict: Verdict, lost: str = "", now: datetime | None = None) 
     }
 
 
-def _cause_data(named: Named, at: str) -> dict[str, Data]:
+def cause_data(named: Named, at: str) -> dict[str, Data]:
+    """Return the JSON object of a cause. at: time of the poll."""
     claim = named.claim
     return {
         "id": cause_id(claim),
@@ -153,7 +148,7 @@ def _cause_data(named: Named, at: str) -> dict[str, Data]:
         "subject": _subject(claim.subject),
         "severity": claim.severity.value,
         "certainty": claim.certainty.value,
-        "since": _moment(claim.since) if claim.since is not None else None,
+        "since": moment(claim.since) if claim.since is not None else None,
         "times": claim.times,
         "evidence": [{"fact": each.fact, "source": each.source, "at": at} for each in claim.evidence],
         "explains": dict(named.explains),
@@ -167,73 +162,6 @@ def _subject(subject: Subject) -> dict[str, Data]:
     return found
 
 
-def _moment(at: datetime) -> str:
+def moment(at: datetime) -> str:
+    """Return a time, UTC, as the JSON has it."""
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-# -- Prometheus --------------------------------------------------------------------------------------------------------
-
-
-def prometheus_text(verdict: Verdict | None, trends: Mapping[str, LagTrend] = MappingProxyType({})) -> str:
-    """Return the verdict for node_exporter's textfile collector: a metric for each cause, the number of symptoms
-    without a cause, and the lag of each group as a time.
-
-    Args:
-        verdict: None if no broker responds.
-        trends: of the groups whose lag was read.
-    """
-    answered = [
-        "# HELP kac_triage_up 1 if any broker answers.",
-        "# TYPE kac_triage_up gauge",
-        f"kac_triage_up {int(verdict is not None)}",
-    ]
-    if verdict is None:
-        return "\n".join(answered) + "\n"
-    behind = {name: trend.longest_behind for name, trend in sorted(trends.items())}
-    known = {name: each for name, each in behind.items() if each.seconds is not None}
-    lines = [
-        *answered,
-        "# HELP kac_triage_healthy 1 if nothing is wrong.",
-        "# TYPE kac_triage_healthy gauge",
-        f"kac_triage_healthy {int(verdict.is_healthy)}",
-        "# HELP kac_triage_cause A cause that was named, by its severity and certainty.",
-        "# TYPE kac_triage_cause gauge",
-        *(_metric(named) for named in verdict.causes),
-        "# HELP kac_triage_unexplained Symptoms without a cause.",
-        "# TYPE kac_triage_unexplained gauge",
-        *(
-            f"kac_triage_unexplained{{symptom={prometheus_label(each.symptom)}}} {each.count}"
-            for each in verdict.unexplained
-        ),
-        "# HELP kac_triage_time_seconds When it was looked, in seconds since 1970.",
-        "# TYPE kac_triage_time_seconds gauge",
-        f"kac_triage_time_seconds {verdict.at.timestamp():.3f}",
-        "# HELP kac_group_lag_seconds For how long the next record of a group has waited, as far as that was seen.",
-        "# TYPE kac_group_lag_seconds gauge",
-        *_lag_metrics("seconds", known, lambda each: f"{each.seconds or 0:.0f}"),
-        "# HELP kac_group_lag_seconds_exact 1 if it has waited no longer, 0 if it may have.",
-        "# TYPE kac_group_lag_seconds_exact gauge",
-        *_lag_metrics("seconds_exact", known, lambda each: str(int(not each.least))),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _lag_metrics(name: str, known: Mapping[str, Behind], value: Callable[[Behind], str]) -> Iterator[str]:
-    return (f"kac_group_lag_{name}{{group={prometheus_label(group)}}} {value(each)}" for group, each in known.items())
-
-
-def _metric(named: Named) -> str:
-    claim = named.claim
-    labels = {
-        "cause": claim.cause,
-        "subject": subject_text(claim.subject),
-        "severity": claim.severity.value,
-        "certainty": claim.certainty.value,
-    }
-    return f"kac_triage_cause{{{','.join(f'{name}={prometheus_label(value)}' for name, value in labels.items())}}} 1"
-
-
-def prometheus_label(value: str) -> str:
-    """Return a label's value in quotes, with special characters escaped."""
-    escaped = clean(value, 200).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.cli.opening import USAGE, add_duration, seconds, with_session
+from console.cli.opening import FAILED, USAGE, add_duration, seconds, with_session
 from console.model.numbers import json_text, natural_number, time_of_day
 from console.terminal import complain, put, say, waiting
 
 if TYPE_CHECKING:
     from console.session.session import Session
     from console.session.triage_polls import Poller
+    from console.telling.listening import Address
+    from console.telling.receivers import Deliver
+    from console.telling.voice import Voice
     from console.triage.diagnosis import Verdict
     from console.triage.observations import Observations
     from console.triage.symptoms import Subject
 
 DEFAULT_SECONDS = 20.0
+ENDED = 128 + signal.SIGTERM
+"""The exit code of a watch with a voice that SIGTERM ended."""
 
 
 def triage_options(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +50,20 @@ def triage_options(parser: argparse.ArgumentParser) -> None:
         help="go on, and print each change of the verdict; SIGUSR1 keeps the last half hour in a file",
     )
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the verdict")
+    parser.add_argument(
+        "--notify",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="with --watch: tell this receiver, [notify.NAME] of the configuration, of each cause that comes, gets "
+        "worse and goes; can be given again",
+    )
+    parser.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        type=_address,
+        help="with --watch: serve metrics to a Prometheus, as 127.0.0.1:9108",
+    )
     parser.add_argument(
         "--prometheus", metavar="FILE", type=Path, help="write metrics for a textfile collector into this file"
     )
@@ -66,6 +86,15 @@ def _seconds(text: str) -> float:
     return 0.0 if text == "0s" else seconds(text)
 
 
+def _address(text: str) -> Address:
+    from console.telling.listening import address
+
+    try:
+        return address(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _expected(text: str) -> Subject:
     from console.triage.symptoms import Subject
 
@@ -83,10 +112,13 @@ def run_triage(options: argparse.Namespace) -> int:
 
     Returns:
         The exit code: 0 healthy, 4 causes are named, 5 a symptom has no cause, 1 no broker answered, or a part is
-        unread, 2 no context or not understood.
+        unread, 2 no context or not understood; `ENDED`.
     """
     if options.replay is not None and options.request_logs:
         complain("--request-log is of now: a flight record of the past can't be judged with it")
+        return USAGE
+    if (options.notify or options.listen) and (options.replay is not None or not options.watch):
+        complain("--notify and --listen need --watch, and a cluster instead of a record")
         return USAGE
     if options.replay is not None:
         return _replayed(options)
@@ -94,6 +126,9 @@ def run_triage(options: argparse.Namespace) -> int:
         complain("--at is a time of a record: name it with --replay FILE")
         return USAGE
 
+    receivers = _receivers(options.notify)
+    if receivers is None:
+        return USAGE
     from console.flight.recorder import Recorder
 
     recorder = Recorder() if options.watch else None
@@ -112,11 +147,76 @@ def run_triage(options: argparse.Namespace) -> int:
             in_memory(recorder, session.context.name)
         as_json = options.output == "json"
         with _keeping(keep, as_json=as_json) if recorder is not None else nullcontext():
-            async with Poller(session, options.request_logs) as poller:
-                verdict = await watch_verdicts(poller, options)
+            async with (
+                _speaking(session.context.name, receivers, options) as voice,
+                Poller(session, options.request_logs) as poller,
+            ):
+                verdict = await watch_verdicts(poller, options, voice)
         return exit_code(verdict)
 
-    return with_session(options, "triage", work, recorder)
+    try:
+        return with_session(options, "triage", work, recorder)
+    except CannotListen as error:
+        complain(str(error))
+        return FAILED
+    except asyncio.CancelledError:
+        return ENDED
+
+
+class CannotListen(Exception):
+    """The address of ``--listen`` can't be listened at. The text is the line for the operator."""
+
+
+def _receivers(names: Sequence[str]) -> Sequence[tuple[str, Deliver]] | None:
+    """Return how to deliver to receivers of the configuration; None after printing the reason why one can't be used."""
+    if not names:
+        return ()
+    from console.contexts import ContextError, load
+    from console.telling.receivers import NotDelivered, delivery
+
+    contexts = load(os.environ, Path.home())
+    found = []
+    for name in dict.fromkeys(names):
+        try:
+            receiver = contexts.receiver(name)
+            found.append((name, delivery(receiver)))
+        except ContextError as error:
+            complain(str(error))
+            return None
+        except NotDelivered as error:
+            complain(f"--notify {name}: {error}")
+            return None
+        for warning in receiver.warnings:
+            complain(f"warning: {warning}")
+    return found
+
+
+@asynccontextmanager
+async def _speaking(
+    context: str, receivers: Sequence[tuple[str, Deliver]], options: argparse.Namespace
+) -> AsyncIterator[Voice | None]:
+    """Yield the voice of the watch; None without a receiver and an address. Raises CannotListen."""
+    listen: Address | None = options.listen
+    if not receivers and listen is None:
+        yield None
+        return
+    from console.telling.voice import speaking
+
+    if listen is not None and not listen.is_loopback:
+        complain(
+            f"warning: --listen {listen}: all who reach this address read the names of topics, groups and brokers: "
+            "there is no login and no TLS; 127.0.0.1 is for this host alone"
+        )
+    watch = asyncio.current_task()
+    assert watch is not None
+    # The first process of a container would ignore it, and a service has a few seconds for the messages that wait.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, watch.cancel)
+    async with AsyncExitStack() as stack:
+        try:
+            voice = await stack.enter_async_context(speaking(context, receivers, listen, complain))
+        except OSError as error:
+            raise CannotListen(f"--listen {listen}: {error.strerror or error}; is another kac there?") from None
+        yield voice
 
 
 @contextmanager
@@ -172,14 +272,17 @@ def _replayed(options: argparse.Namespace) -> int:
     return exit_code(found)
 
 
-async def watch_verdicts(poller: Poller, options: argparse.Namespace) -> Verdict:
+async def watch_verdicts(poller: Poller, options: argparse.Namespace, voice: Voice | None = None) -> Verdict:
     """Poll the cluster for the time of the options, and return the last verdict; with --watch, until interrupted.
 
+    Args:
+        voice: gets each verdict; None without one.
+
     Raises:
-        AdminError: no broker responds at the beginning, or at the end.
+        AdminError: no broker responds at the beginning, if there is no voice, or at the end.
         Refused: the cluster is not the context's.
     """
-    from console.admin.errors import AdminError
+    from console.admin.errors import AdminError, RequestTimedOut, Unreachable
     from console.plan.amounts import duration
     from console.triage.diagnosis import diagnose
     from console.triage.observations import after, begin
@@ -189,13 +292,44 @@ async def watch_verdicts(poller: Poller, options: argparse.Namespace) -> Verdict
         waiting("watching; Ctrl-C stops")
     elif options.seconds:
         waiting(f"looking at the cluster for {duration(round(options.seconds * 1000))} before the verdict…")
-    observations = begin(await poller.poll(whole=options.seconds == 0))
+    observations: Observations | None = None
     told: dict[str, str] | None = None
     verdict: Verdict | None = None
     lost = False
     while True:
+        try:
+            poll = await poller.poll(whole=observations is None and options.seconds == 0)
+        except AdminError as error:
+            goes_on = voice is not None and isinstance(error, RequestTimedOut | Unreachable)
+            if (observations is None and not goes_on) or (
+                not options.watch and time.monotonic() - began >= options.seconds
+            ):
+                raise
+            why = f"no {poller.asked} answers: {error.failure}"
+            if voice is not None:
+                voice.lost(why, datetime.now(UTC))
+            if options.watch and not lost:
+                _tell_lost(why, verdict, options.output)
+                _write_metrics(options.prometheus, None, None)
+            lost = True
+            await poller.rest()
+            continue
+        if observations is None:
+            observations = begin(poll)
+        else:
+            observations = after(observations, poll)
+            poller.follow(observations)
+        if options.watch and lost:
+            if options.output == "json":
+                told = None  # the next verdict is printed, whether it differs or not
+            else:
+                say(f"{time_of_day(datetime.now(UTC))}  !  {poller.asked}s answer again")
+        lost = False
+        since = time.monotonic()
         before = verdict if options.watch else None
         verdict = await asyncio.to_thread(diagnose, observations, options.expect, before)
+        if voice is not None:
+            await voice.judged(verdict, observations.last.snapshot, time.monotonic() - since)
         if options.watch:
             told = tell_changes(verdict, told, options.output)
             _write_metrics(options.prometheus, verdict, observations)
@@ -203,32 +337,15 @@ async def watch_verdicts(poller: Poller, options: argparse.Namespace) -> Verdict
             _tell(verdict, observations, options.output)
             _write_metrics(options.prometheus, verdict, observations)
             return verdict
-        while True:
-            await poller.rest()
-            try:
-                observations = after(observations, await poller.poll())
-                poller.follow(observations)
-            except AdminError as error:
-                if not options.watch and time.monotonic() - began >= options.seconds:
-                    raise
-                if options.watch and not lost:
-                    _tell_lost(f"no {poller.asked} answers: {error.failure}", verdict, options.output)
-                    _write_metrics(options.prometheus, None, None)
-                lost = True
-                continue
-            break
-        if options.watch and lost:
-            if options.output == "json":
-                told = None  # the next verdict is printed, whether it differs or not
-            else:
-                say(f"{time_of_day(datetime.now(UTC))}  !  {poller.asked}s answer again")
-        lost = False
+        await poller.rest()
 
 
-def _tell_lost(text: str, verdict: Verdict, output: str) -> None:
+def _tell_lost(text: str, verdict: Verdict | None, output: str) -> None:
     """Print that no broker answers since a verdict, as the same object as the verdict's."""
     now = datetime.now(UTC)
-    if output == "json":
+    if verdict is None:
+        complain(f"{text}; kac tries again")
+    elif output == "json":
         from console.answers.triage import verdict_data
 
         put(json_text(verdict_data(verdict, text, now)) + "\n")
@@ -282,11 +399,11 @@ def tell_changes(verdict: Verdict, known: dict[str, str] | None, output: str) ->
 def _write_metrics(file: Path | None, verdict: Verdict | None, observations: Observations | None) -> None:
     if file is None:
         return
-    from console.answers.triage import prometheus_text
+    from console.answers.metrics import metrics_text
     from console.safe_files import write_whole
 
     try:
-        trends = observations.last.snapshot.lag_trends if observations is not None else {}
-        write_whole(file, prometheus_text(verdict, trends).encode())
+        snapshot = observations.last.snapshot if observations is not None else None
+        write_whole(file, metrics_text(verdict, snapshot).encode())
     except OSError as error:
         complain(f"metrics not written: {error}")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from console.answers.metrics import prometheus_label
 from console.answers.results import Column, Detail, Row, Table
-from console.answers.triage import prometheus_label
 from console.lake import delta_log
 from console.lake.delta_log import DataFile
 from console.lake.lake import Lake, Report

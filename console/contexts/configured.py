@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from console.admin.settings import Via
     from console.contexts.console_settings import ConsoleSettings
     from console.contexts.own_file import OwnFile
+    from console.contexts.receivers import Receiver
 
 CONTEXT = "KAC_CONTEXT"
 BOOTSTRAP = "KAC_BOOTSTRAP"
@@ -53,6 +54,23 @@ class Contexts:
     def settings(self) -> ConsoleSettings:
         """The table ``[settings]`` of our own file, or the defaults."""
         return self._own.settings
+
+    @property
+    def receivers(self) -> tuple[str, ...]:
+        """The names of the receivers of messages that our own file has."""
+        return tuple(self._own.receivers)
+
+    def receiver(self, name: str) -> Receiver:
+        """Return a receiver of messages with its secrets fetched. Blocks. Raises ContextError: one line."""
+        from console.contexts.receivers import receiver
+
+        table = self._own.receivers.get(name)
+        if table is None:
+            there = f"there are {', '.join(self.receivers)}" if self.receivers else f"write [notify.{name}]"
+            raise contexts_context.ContextError(f"there is no receiver {name!r}: {there}; kac contexts names the file")
+        if isinstance(table, str):
+            raise contexts_context.ContextError(table)
+        return receiver(table, self.surroundings, ask=on_a_terminal())
 
     @property
     def own_problems(self) -> tuple[str, ...]:

@@ -34,6 +34,10 @@ url = ["https://w1:8083", "https://w2:8083"]
 rule = "single-replica"
 subject = "topic scratch-*"           # a glob of what lint prints
 reason = "rebuilt every night"
+
+[notify.chat]                         # a receiver of triage's causes: console/contexts/receivers
+url = "${file:/run/secrets/chat-url}"
+json = { text = "{text}" }
 """
 
 from __future__ import annotations
@@ -41,7 +45,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -55,9 +59,13 @@ from widgets.cells import clean
 
 if TYPE_CHECKING:
     from console.contexts.properties import Entry
+    from console.contexts.receivers import Table
     from console.lint.acceptance import Acceptance
     from console.model.decode_rules import DecodeRule
     from console.model.record_masks import MaskPath
+
+Receiver: TypeAlias = "Table | str"
+"""The table of a receiver, or what is wrong with it."""
 
 # Line numbers of keys, which tomllib does not provide.
 
@@ -120,7 +128,7 @@ CONFIG = "KAC_CONFIG"
 COLORS = ("red", "green", "yellow", "blue", "magenta", "cyan", "white")
 
 _HEX_COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
-_TOP = ("current_context", "contexts", "settings")
+_TOP = ("current_context", "contexts", "settings", "notify")
 _OWN_KEYS = (
     "properties",
     "color",
@@ -143,10 +151,11 @@ _LINT_KEYS = ("rule", "subject", "reason")
 
 
 class OwnFile(Struct, frozen=True):
-    """The contents of our own file; empty if there is no file."""
+    """The contents of our own file; empty if there is no file. receivers: name -> its table, or why it is unusable."""
 
     found: context.Found = field(default_factory=context.Found)
     settings: ConsoleSettings = field(default_factory=ConsoleSettings)
+    receivers: Mapping[str, Receiver] = field(default_factory=dict)
 
 
 def own_path(surroundings: context.Surroundings) -> Path:
@@ -217,8 +226,17 @@ class _OwnFileReader:
                 items.append(self._context(name, table))
             except context.ContextError as error:
                 items.append(context.BrokenContext(name, self._origin(), str(error)))
+        receivers: dict[str, Receiver] = {}
+        for name, tree in self._table_of("notify").items():
+            from console.contexts.receivers import table
+
+            try:
+                receivers[name] = table(name, tree, self._place, lambda path, rest: self._service(path, rest, {}))
+            except context.ContextError as error:
+                receivers[name] = str(error)
+                self._problems.append(str(error))
         current = self._current(items)
-        return OwnFile(context.Found(tuple(items), current, tuple(self._problems)), settings)
+        return OwnFile(context.Found(tuple(items), current, tuple(self._problems)), settings, receivers)
 
     def _place(self, *keys: str) -> context.Place:
         return context.Place(self._path, line_of(keys, self._lines))

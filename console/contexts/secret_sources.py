@@ -72,6 +72,16 @@ def unlocked(context: Context, *, ask: bool, limit: float = COMMAND_SECONDS) -> 
     return replace(context, settings=_unlocked(context.settings, context.name, ask, limit, {}))
 
 
+def unlocked_settings(settings: S, name: str, *, ask: bool, limit: float = COMMAND_SECONDS) -> S:
+    """Return a service's settings with their secrets fetched, as `unlocked` does. name: of the service, for prompts."""
+    return _unlocked(settings, name, ask, limit, {})
+
+
+def unlocked_secret(locked: Locked, name: str, *, ask: bool, limit: float = COMMAND_SECONDS) -> Secret:
+    """Return one fetched secret, as `unlocked` does. name: of what it belongs to, for prompts."""
+    return _fetch(locked, name, ask, limit, {})
+
+
 def _unlocked(settings: S, context: str, ask: bool, limit: float, fetched: dict[str, str]) -> S:
     changes: dict[str, Any] = {}
     for each in fields(settings):

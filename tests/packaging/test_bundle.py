@@ -15,7 +15,7 @@ import pytest
 
 from bundle.inputs import GLIBC, ROOT, Missing
 from bundle.make import LIMITS, Bundle, make
-from bundle.packages import packages
+from bundle.packages import UNIT, packages
 from console.cli.manual.completion_scripts import script
 from tests.support.children import Child
 from tests.support.patience import PATIENCE
@@ -264,6 +264,7 @@ def test_a_package_runs_from_where_it_lies(
     assert gzip.decompress((share / "man/man1/kac.1.gz").read_bytes()) == (ROOT / "docs/kac.1").read_bytes()
     assert (share / "bash-completion/completions/kac").read_text() == script("bash")
     assert (share / "zsh" / zsh / "_kac").read_text() == script("zsh")
+    assert (root / "usr/lib/systemd/system" / UNIT).read_text() == (ROOT / "bundle" / UNIT).read_text()
     if kind == "rpm":
         rpm(root, "--erase", "kac")
         assert not (root / "usr" / "lib" / "kac").exists()

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from console.answers.triage import exit_code, prometheus_text, text_lines, verdict_data
+from console.answers.metrics import metrics_text
+from console.answers.triage import exit_code, text_lines, verdict_data
 from console.language.grammar import parse
 from console.language.interpret import command_of
 from console.language.statements import Where
@@ -566,7 +567,7 @@ def test_a_trouble_is_named_and_nothing_else(
         assert parse(step.command, Where.BAR) or not step.command
     data = verdict_data(verdict)
     assert data["healthy"] is False
-    assert 'cause="' + cause + '"' in prometheus_text(verdict)
+    assert 'cause="' + cause + '"' in metrics_text(verdict)
     assert any(mine.claim.title in line for line in text_lines(verdict, 40))
 
 
@@ -576,10 +577,10 @@ def test_a_slow_consumer_is_so_many_seconds_behind_in_evidence_and_for_prometheu
     verdict = diagnose(observations)
     (slow,) = (each.claim for each in verdict.causes if each.claim.cause == "consumer-slow")
     assert any(each.fact.startswith("lag 3,600 (36 s behind), +90 records/s") for each in slow.evidence), slow.evidence
-    trends = observations.last.snapshot.lag_trends
-    lines = prometheus_text(verdict, trends).splitlines()
-    assert 'kac_group_lag_seconds{group="billing"} 36' in lines
-    assert 'kac_group_lag_seconds_exact{group="billing"} 1' in lines
+    lines = metrics_text(verdict, observations.last.snapshot).splitlines()
+    assert 'kac_group_lag_records{group="billing",topic="orders"} 3600' in lines
+    assert 'kac_group_lag_seconds{group="billing",topic="orders"} 36' in lines
+    assert 'kac_group_lag_seconds_exact{group="billing",topic="orders"} 1' in lines
 
 
 def test_of_a_lag_from_before_the_watching_the_least_is_told() -> None:
@@ -588,11 +589,11 @@ def test_of_a_lag_from_before_the_watching_the_least_is_told() -> None:
     verdict = diagnose(observations)
     (stopped,) = (each.claim for each in verdict.causes if each.claim.cause == "group-stopped")
     assert any(each.fact.startswith("lag 450 (at least 40 s behind), ") for each in stopped.evidence), stopped.evidence
-    told = prometheus_text(verdict, observations.last.snapshot.lag_trends)
-    assert 'kac_group_lag_seconds{group="billing"} 40\n' in told
-    assert 'kac_group_lag_seconds_exact{group="billing"} 0\n' in told
-    unseen = trends_after({}, before.lags, START)
-    assert "kac_group_lag_seconds{" not in prometheus_text(verdict, unseen)
+    told = metrics_text(verdict, observations.last.snapshot)
+    assert 'kac_group_lag_seconds{group="billing",topic="orders"} 40\n' in told
+    assert 'kac_group_lag_seconds_exact{group="billing",topic="orders"} 0\n' in told
+    unseen = replace(before, lag_trends=trends_after({}, before.lags, START))
+    assert "kac_group_lag_seconds{" not in metrics_text(verdict, unseen)
 
 
 def test_no_retention_applies_to_an_empty_cleanup_policy() -> None:

@@ -49,6 +49,7 @@ class Kind(Enum):
     IP = "an ip"
     PRINCIPAL = "a principal"
     CONTEXT = "a context"
+    RECEIVER = "a receiver of messages"
     CONNECTOR = "a connector"
     KEY = "a config's key"
     ASSIGNMENT = "a config's key, and = behind it"
@@ -90,6 +91,10 @@ def names(kind: Named, words: Sequence[str], command: str) -> list[str]:
         from console.contexts import load
 
         return sorted(context.name for context in load(os.environ, Path.home()).contexts)
+    if kind is Kind.RECEIVER:
+        from console.contexts import load
+
+        return sorted(load(os.environ, Path.home()).receivers)
     if kind in (Kind.KEY, Kind.ASSIGNMENT) and (keys := _quota_keys(words, command)):
         return list(keys)
     return _cluster_names(kind, words, command)
@@ -248,6 +253,7 @@ _VALUE_KINDS: dict[str, Named] = {
     "user-principal": Kind.PRINCIPAL,
     "context": Kind.CONTEXT,
     "c": Kind.CONTEXT,
+    "notify": Kind.RECEIVER,
     "add-config": Kind.ASSIGNMENT,
     "added-config": Kind.ASSIGNMENT,
     "add": Kind.ASSIGNMENT,

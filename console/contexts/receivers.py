@@ -1,0 +1,248 @@
+"""Receivers of ``kac triage --watch --notify NAME``: ``[notify.NAME]`` of our own file.
+
+[notify.chat]                         # a request with POST; ssl.*, username, password, token as of other services
+url = "${file:/run/secrets/chat-url}" # a secret as a whole
+headers = { X-Team = "kafka" }
+json = { text = "{text}" }            # without it: the event itself
+
+[notify.pager]                        # a program: the event as JSON on standard input
+command = ["/usr/local/bin/page", "--quiet"]
+
+[notify.mail]                         # a URL of apprise, or a list of them
+apprise = "${env:MAIL_URL}"
+
+The file's reader checks the tables; the values are resolved, and secrets fetched, when a receiver is used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from math import isfinite
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from console.admin.settings import HttpSettings
+from console.contexts.console_settings import unknown_key
+from console.contexts.context import ContextError, Place, Surroundings
+from console.contexts.http_services import http_settings
+from console.contexts.properties import Entry, Values
+from console.contexts.secret_sources import Locked, unlocked_secret, unlocked_settings
+from console.model.numbers import Data
+from console.model.secret import Secret
+from console.safe_files import require_own
+
+FIELDS = (
+    *("event", "id", "cause", "subject", "severity", "was", "certainty", "title", "since", "at", "context", "cluster"),
+    *("evidence", "next", "text"),
+)
+"""The names that a template may have in braces."""
+KINDS = ("url", "command", "apprise")
+"""The keys of which a receiver has one."""
+_FIELD = re.compile(r"\{([A-Za-z_]+)\}")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_TAKEN = frozenset({"host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding"})
+"""Headers that kac sends itself."""
+_LOGINS = ("token", "username", "password", "sasl.oauthbearer.token.endpoint.url")
+DEEPEST = 20
+"""Most levels of a template."""
+
+PlaceOf = Callable[..., Place]
+"""From a path of keys to its place in the file."""
+Service = Callable[[tuple[str, ...], Mapping[str, Any]], dict[str, Entry]]
+"""From the path of a table, and the table, to its keys."""
+
+
+class Table(Struct, frozen=True):
+    """The table of a receiver as it stands in the file.
+
+    Attributes:
+        place: of the table.
+        entries: the keys of a service with HTTP; for apprise, its URLs by number.
+        headers: name -> value.
+        body: a template of JSON; None without one.
+        command: the words of a program; empty without one.
+    """
+
+    name: str
+    place: Place
+    entries: Mapping[str, Entry]
+    headers: Mapping[str, Entry]
+    body: Data = None
+    command: tuple[str, ...] = ()
+
+
+class Webhook(Struct, frozen=True):
+    """A request for each event. target: its path and query, which may have a secret. body: a tree of JSON whose texts
+    have fields in braces; None for the event itself."""
+
+    service: HttpSettings
+    target: Secret
+    body: Data = None
+
+
+class Command(Struct, frozen=True):
+    """A program for each event. place: where the file names it; it runs in the file's folder."""
+
+    words: tuple[str, ...]
+    place: Place
+
+
+class Chats(Struct, frozen=True):
+    """Services that apprise knows, by its URLs."""
+
+    urls: tuple[Secret, ...]
+
+
+class Receiver(Struct, frozen=True):
+    """A receiver whose secrets are fetched. warnings: lines for the operator."""
+
+    name: str
+    way: Webhook | Command | Chats
+    warnings: tuple[str, ...] = ()
+
+
+# -- the table, without its secrets ------------------------------------------------------------------------------------
+
+
+def table(name: str, tree: Any, place_of: PlaceOf, service: Service) -> Table:
+    """Return the table of a receiver. Its secrets are not looked at.
+
+    Args:
+        tree: as parsed.
+        service: returns the keys of a service with HTTP, and refuses other keys.
+
+    Raises:
+        ContextError: it is no receiver; one line with file and line.
+    """
+
+    def place(*keys: str) -> Place:
+        return place_of("notify", name, *keys)
+
+    if not isinstance(tree, dict):
+        raise ContextError(f"{place()}: {name} is a table, [notify.{name}]")
+    if not name or not name.isprintable() or name != name.strip():
+        raise ContextError(f"{place()}: the name of a receiver is not empty and has no control characters")
+    kinds = [each for each in KINDS if each in tree]
+    if len(kinds) != 1:
+        raise ContextError(f"{place()}: a receiver has one of {', '.join(KINDS)}")
+    kind = kinds[0]
+    legal = ("headers", "json") if kind == "url" else (kind,)
+    rest = {key: each for key, each in tree.items() if key not in legal}
+    if kind != "url" and rest:
+        raise ContextError(f"{place(min(rest))}: {unknown_key(min(rest), legal)}")
+    value, headers = tree[kind], tree.get("headers", {})
+    if kind == "command" and not (isinstance(value, list) and _are_texts(value)):
+        raise ContextError(f'{place(kind)}: command is a list of texts, as ["/usr/local/bin/page"]')
+    urls = value if isinstance(value, list) else [value]
+    if kind == "apprise" and not _are_texts(urls):
+        raise ContextError(f"{place(kind)}: apprise is a URL of apprise, or a list of them")
+    if not isinstance(headers, dict) or ("headers" in tree and not _are_texts([*headers.values()])):
+        raise ContextError(f'{place("headers")}: headers is a table of name = "value"')
+    entries = service(("notify", name), rest)
+    if kind == "apprise":
+        entries = {f"apprise.{number}": Entry(url, place(kind)) for number, url in enumerate(urls)}
+    made = {header: Entry(text, place("headers", header)) for header, text in headers.items()}
+    for header, entry in made.items():
+        _check_header(header, entry, entries)
+    body = tree.get("json")
+    for field in _fields(body, 0, place()) if body is not None else ():
+        if field not in FIELDS:
+            raise ContextError(
+                f"{place('json')}: json: {unknown_key(field, FIELDS)}; a template may have {', '.join(FIELDS)}"
+            )
+    return Table(name, place(), entries, made, body, tuple(value) if kind == "command" else ())
+
+
+def _are_texts(values: list[Any]) -> bool:
+    """Return whether these are texts that are not empty, and at least one."""
+    return bool(values) and all(isinstance(each, str) and each for each in values)
+
+
+def _check_header(name: str, entry: Entry, entries: Mapping[str, Entry]) -> None:
+    """Raise ContextError for a header that can't be set."""
+    if _HEADER.fullmatch(name) is None or name.lower() in _TAKEN:
+        raise ContextError(f"{entry.place}: {name!r} is no header that can be set")
+    login = next((each for each in _LOGINS if each in entries), None)
+    if name.lower() == "authorization" and login is not None:
+        raise ContextError(f"{entry.place}: {name} is given, and {login} too; remove one of them")
+
+
+def _fields(tree: Any, depth: int, place: Place) -> Iterator[str]:
+    """Yield the fields of a template. Raises ContextError if JSON has no such value, or it is too deep."""
+    if depth > DEEPEST:
+        raise ContextError(f"{place}: json has more than {DEEPEST} levels")
+    if isinstance(tree, str):
+        yield from _FIELD.findall(tree)
+    elif isinstance(tree, dict | list):
+        for each in tree.values() if isinstance(tree, dict) else tree:
+            yield from _fields(each, depth + 1, place)
+    elif not isinstance(tree, bool | int | float) or (isinstance(tree, float) and not isfinite(tree)):
+        raise ContextError(f"{place}: json has texts, numbers, true, false, lists and tables, not {tree}")
+
+
+def filled(tree: Data, fields: Mapping[str, str]) -> Data:
+    """Return a template with its fields replaced. A value that has braces is not replaced again."""
+    if isinstance(tree, str):
+        return _FIELD.sub(lambda match: fields[match[1]], tree)
+    if isinstance(tree, dict):
+        return {key: filled(each, fields) for key, each in tree.items()}
+    return [filled(each, fields) for each in tree] if isinstance(tree, list) else tree
+
+
+# -- the receiver ------------------------------------------------------------------------------------------------------
+
+
+def receiver(of: Table, surroundings: Surroundings, *, ask: bool) -> Receiver:
+    """Return a receiver with its secrets fetched. Blocks.
+
+    Args:
+        ask: whether kac can prompt the operator on the terminal now.
+
+    Raises:
+        ContextError: a secret can't be had, or a value is invalid; one line without the secret.
+    """
+    if of.command:
+        try:
+            require_own(of.place.file)
+        except OSError as error:
+            raise ContextError(f"{of.place}: command: it is not run: {error.strerror}") from None
+        return Receiver(of.name, Command(of.command, of.place))
+    secrets = _values({**of.entries, **{f"headers.{key}": each for key, each in of.headers.items()}}, surroundings)
+
+    def secret(key: str) -> str:
+        found = secrets.secret(key)
+        if isinstance(found, Locked):
+            found = unlocked_secret(found, of.name, ask=ask)
+        return found.reveal() if found is not None else ""
+
+    if "url" not in of.entries:
+        return Receiver(of.name, Chats(tuple(Secret(secret(key)) for key in of.entries)), secrets.exposure())
+    place = of.entries["url"].place
+    base, target = _split(secret("url").strip())
+    if not target.isascii() or not target.isprintable() or " " in target or "#" in target or "${" in base:
+        raise ContextError(f"{place}: url: it is no address such as https://chat.example/hook")
+    headers = tuple((name, Secret(secret(f"headers.{name}").strip())) for name in of.headers)
+    for name, value in headers:
+        if not value.reveal().isascii() or not value.reveal().isprintable():
+            raise ContextError(f"{of.headers[name].place}: {name}: it has characters that no header has")
+    # What follows the host may be a secret, and settings are shown: they are without it.
+    values = _values({**of.entries, "url": Entry(base, place)}, surroundings)
+    service = unlocked_settings(http_settings(values), of.name, ask=ask)
+    warnings = dict.fromkeys((*values.warnings, *values.exposure(), *secrets.exposure()))
+    return Receiver(of.name, Webhook(replace(service, headers=headers), Secret(target), of.body), (*warnings,))
+
+
+def _values(entries: Mapping[str, Entry], surroundings: Surroundings) -> Values:
+    file = next(iter(entries.values())).place.file
+    return Values(entries, file=file, bases=(file.absolute().parent,), surroundings=surroundings)
+
+
+def _split(url: str) -> tuple[str, str]:
+    """Return a URL up to its host and port, and its path with the query."""
+    scheme, separator, rest = url.partition("://")
+    host = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    target = rest[len(host) :]
+    return f"{scheme}{separator}{host}", target if target.startswith("/") else f"/{target}"

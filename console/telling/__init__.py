@@ -1,0 +1,1 @@
+"""Messages about causes for receivers outside of kac, and metrics for a Prometheus."""

@@ -1,0 +1,124 @@
+"""Serves metrics to a Prometheus: GET /metrics over HTTP, bounded in everything that a client decides."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+from console.model.numbers import is_natural
+
+log = logging.getLogger(__name__)
+
+MOST_CONNECTIONS = 16
+LONGEST_HEAD = 16 << 10
+"""Most bytes of a request."""
+SECONDS = 10.0
+"""Seconds for a request and its response."""
+_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Address(NamedTuple):
+    """An address to listen at."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this host reaches it."""
+        return _is_loopback(self.host)
+
+
+def address(text: str) -> Address:
+    """Return the address of a text, ``127.0.0.1:9108`` or ``[::1]:9108``. Raises ValueError."""
+    host, _, port = text.rpartition(":")
+    bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    is_host = bare.isascii() and bare.isprintable() and " " not in bare and (":" in bare) == (bare != host)
+    if not bare or not is_host or not is_natural(port) or int(port) > 65535:
+        raise ValueError(f"an address to listen at is HOST:PORT, as 127.0.0.1:9108, not {text!r}")
+    return Address(bare, int(port))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.rstrip(".").lower() == "localhost"
+
+
+@asynccontextmanager
+async def listening(at: Address, metrics: Callable[[], Awaitable[str]]) -> AsyncIterator[Address]:
+    """Serve metrics while the block lasts. Yields the address, with the port that was free for port 0.
+
+    Args:
+        metrics: returns the text of a response.
+
+    Raises:
+        OSError: the address can't be listened at.
+    """
+    open_ones: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        try:
+            if len(open_ones) < MOST_CONNECTIONS:
+                open_ones.add(task)
+                async with asyncio.timeout(SECONDS):
+                    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                    writer.write(await _response(head, at, metrics))
+                    await writer.drain()
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, TimeoutError) as end:
+            log.debug("a scrape ended: %r", end)
+        finally:
+            open_ones.discard(task)
+            writer.close()
+
+    server = await asyncio.start_server(serve, at.host, at.port, limit=LONGEST_HEAD)
+    if not server.sockets:
+        raise OSError(errno.EADDRNOTAVAIL, "it can't be listened at")
+    try:
+        yield at._replace(port=server.sockets[0].getsockname()[1])
+    finally:
+        server.close()
+        for task in open_ones:
+            task.cancel()
+        await asyncio.gather(*open_ones, return_exceptions=True)
+
+
+async def _response(head: str, at: Address, metrics: Callable[[], Awaitable[str]]) -> bytes:
+    """Return the response to a request, which closes the connection."""
+    line, *headers = head.split("\r\n")
+    method, _, rest = line.partition(" ")
+    path, _, version = rest.partition(" ")
+    if method not in ("GET", "HEAD") or version not in ("HTTP/1.0", "HTTP/1.1"):
+        return _message("405 Method Not Allowed", "only GET and HEAD")
+    # A page in a browser of this host may have a name that leads to loopback; it sends that name.
+    if at.is_loopback and not all(map(_is_loopback, _hosts(headers))):
+        return _message("403 Forbidden", "kac listens on loopback: ask for 127.0.0.1 or localhost")
+    if path.partition("?")[0] != "/metrics":
+        return _message("404 Not Found", "the metrics are at /metrics")
+    message = _message("200 OK", await metrics())
+    return message.partition(b"\r\n\r\n")[0] + b"\r\n\r\n" if method == "HEAD" else message
+
+
+def _hosts(headers: Iterable[str]) -> Iterator[str]:
+    """Yield what a request has as its host, without the port."""
+    for name, _, value in (header.partition(":") for header in headers):
+        if name.strip().lower() == "host":
+            host, bracket, _ = value.strip().partition("]")
+            yield host + bracket if bracket else host.partition(":")[0]
+
+
+def _message(status: str, text: str) -> bytes:
+    body = text.encode()
+    head = f"HTTP/1.1 {status}\r\nContent-Type: {_TYPE}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    return head.encode() + body

@@ -1,0 +1,129 @@
+"""Decides which causes are told: once each when one comes, gets worse and goes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from console.model.severity import Certainty, Severity
+from console.present.triage import UNEXPLAINED, CauseRow, cause_id
+from console.triage.cause import Claim, Evidence, Next
+from console.triage.diagnosis import Named
+from console.triage.settling import HELD
+from console.triage.symptoms import CLUSTER
+
+NO_ANSWER = "no-answer"
+"""The name of the cause that stands for a cluster of which no node answers."""
+_SEVERITIES = tuple(Severity)
+
+
+class What(StrEnum):
+    """What happened to a cause."""
+
+    CAME = "came"
+    WORSE = "worse"
+    GONE = "gone"
+
+
+class News(NamedTuple):
+    """One thing to tell. id: of its cause, the same in all of its messages. was: the severity that was told last; None
+    for a cause that came. at: UTC."""
+
+    what: What
+    id: str
+    row: CauseRow
+    at: datetime
+    was: Severity | None = None
+
+
+class Told(Struct, frozen=True):
+    """A cause that was told. worst: the highest severity that was told. row: as last seen. missing: since when it is
+    not seen, UTC; None while it is."""
+
+    worst: Severity
+    row: CauseRow
+    missing: datetime | None = None
+
+
+class Known(Struct, frozen=True):
+    """What receivers were told. told: by the id of the cause. first: id of an unexplained symptom -> when it was first
+    seen, UTC."""
+
+    told: Mapping[str, Told] = field(default_factory=dict)
+    first: Mapping[str, datetime] = field(default_factory=dict)
+
+
+def news(
+    known: Known, rows: Sequence[CauseRow], at: datetime, *, blind: bool = False
+) -> tuple[Known, tuple[News, ...]]:
+    """Return what is to be told of the causes of a verdict, and what receivers know then.
+
+    A cause comes if it counts as on the screen: sure, not muted, more than information. An unexplained symptom waits
+    for its cause, as long as rows keep their names (`HELD`); a cause has gone once no poll saw it for that time. So
+    receivers get one message about a cause that comes and goes meanwhile, and one about each severity that it reaches.
+    A cause that is muted later gets its last message when it goes.
+
+    Args:
+        rows: the causes, as the screen has them.
+        at: time of the poll, UTC.
+        blind: whether what a verdict needs could not be read: then nothing goes.
+    """
+    now = {_id(row.claim): row for row in rows if row.claim.severity is not Severity.INFO}
+    folded = [row.claim for row in now.values() if row.claim.fold is not None]
+    told, first, found = dict(known.told), dict[str, datetime](), list[News]()
+    for name, row in now.items():
+        before, severity = told.get(name), row.claim.severity
+        if before is not None:
+            is_worse = row.counts and _SEVERITIES.index(severity) < _SEVERITIES.index(before.worst)
+            if is_worse:
+                found.append(News(What.WORSE, name, row, at, before.worst))
+            told[name] = Told(severity if is_worse else before.worst, row)
+        elif row.counts:
+            if row.claim.cause.startswith(UNEXPLAINED):
+                first[name] = known.first.get(name, at)
+                if at - first[name] < HELD:
+                    continue
+            told[name] = Told(severity, row)
+            found.append(News(What.CAME, name, row, at))
+    for name, each in known.told.items():
+        if name in now:
+            continue
+        stays = blind or any(_has_taken_in(claim, each.row.claim) for claim in folded)
+        missing = None if stays else each.missing or at
+        if missing is not None and at - missing >= HELD:
+            del told[name]
+            found.append(News(What.GONE, name, each.row, at, each.worst))
+        elif missing != each.missing:
+            told[name] = replace(each, missing=missing)
+    return Known(told, first), tuple(found)
+
+
+def no_answer(why: str) -> CauseRow:
+    """Return the row of a cluster of which no node answers. why: one line."""
+    claim = Claim(
+        cause=NO_ANSWER,
+        subject=CLUSTER,
+        severity=Severity.CRITICAL,
+        certainty=Certainty.CERTAIN,
+        evidence=(Evidence(why, "connections from this host"),),
+        title=why,
+        next=(Next("look at the network between this host and the cluster, and at the cluster's processes"),),
+    )
+    return CauseRow(Named(claim, {}))
+
+
+def _id(claim: Claim) -> str:
+    # The number of an unexplained symptom, and so its subject, changes with each poll.
+    return claim.cause if claim.cause.startswith(UNEXPLAINED) else cause_id(claim)
+
+
+def _has_taken_in(claim: Claim, former: Claim) -> bool:
+    """Return whether a cause of several groups, or of several partitions of one, has another one as its part."""
+    mine, its = claim.subject, former.subject
+    pairs = ((mine.group, its.group), (mine.topic, its.topic), (mine.partition, its.partition))
+    return claim.cause == former.cause and mine.entity == its.entity and all(one in (None, of) for one, of in pairs)

@@ -1,0 +1,116 @@
+"""Delivers an event to a receiver: a request with HTTP, a program, or apprise. Each blocks, and is bounded in time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from console.contexts.receivers import Chats, Command, Receiver, Webhook, filled
+from console.extras import how_to_add
+from console.model.numbers import json_text
+from console.telling.message import Event
+from console.telling.news import What
+
+SECONDS = 10.0
+"""Seconds for one delivery. Apprise has limits of its own."""
+_LATER = frozenset({408, 425, 429})
+"""Statuses of HTTP below 500 that may go by themselves."""
+
+Deliver = Callable[[Event], None]
+"""Delivers an event, or raises NotDelivered."""
+
+
+class NotDelivered(Exception):
+    """An event that was not delivered. The text is the reason, one line without a secret.
+
+    Args:
+        why: the reason.
+        is_final: whether another attempt fails as well.
+    """
+
+    def __init__(self, why: str, *, is_final: bool = False) -> None:
+        super().__init__(why)
+        self.is_final = is_final
+
+
+def delivery(receiver: Receiver) -> Deliver:
+    """Return the function that delivers to a receiver.
+
+    Raises:
+        NotDelivered: it needs a package that is not installed, or apprise does not know its URL.
+    """
+    match receiver.way:
+        case Webhook():
+            return _webhook(receiver.name, receiver.way)
+        case Command():
+            return _program(receiver.way)
+        case Chats():
+            return _chats(receiver.way)
+
+
+def _webhook(name: str, way: Webhook) -> Deliver:
+    from console import event_loop
+    from console.admin.rest import Answer, RestClient, RestFailed, Service
+
+    client = RestClient(way.service, Service("the receiver", "webhook"))
+
+    async def post(body: bytes) -> Answer:
+        return await client.exchange("POST", way.target.reveal(), body, seconds=SECONDS, wants_body=False)
+
+    def deliver(event: Event) -> None:
+        tree = event.data if way.body is None else filled(way.body, event.fields)
+        try:
+            answer = event_loop.run(post(json_text(tree).encode()))
+        except RestFailed as error:
+            raise NotDelivered(str(error)) from None
+        if not answer.is_ok:
+            final = answer.status < 500 and answer.status not in _LATER
+            hint = f": look at [notify.{name}]" if final else ""
+            raise NotDelivered(f"the receiver answers {answer.status}{hint}", is_final=final)
+
+    return deliver
+
+
+def _program(way: Command) -> Deliver:
+    from console.programs import ProgramFailed, fed
+
+    def deliver(event: Event) -> None:
+        try:
+            fed(way.words, json_text(event.data).encode() + b"\n", SECONDS, way.place.file.absolute().parent)
+        except ProgramFailed as error:
+            raise NotDelivered(str(error)) from None
+
+    return deliver
+
+
+def _chats(way: Chats) -> Deliver:
+    try:
+        import apprise
+    except ImportError:
+        why = f"apprise is not installed. Add it: {how_to_add('notify')}"
+        raise NotDelivered(why, is_final=True) from None
+    # Its lines may have a URL with its secret.
+    logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
+    chats = apprise.Apprise()
+    if not all(chats.add(url.reveal()) for url in way.urls):
+        raise NotDelivered("apprise knows no service with such a URL", is_final=True)
+    kinds = {
+        What.CAME: apprise.NotifyType.FAILURE,
+        What.WORSE: apprise.NotifyType.FAILURE,
+        What.GONE: apprise.NotifyType.SUCCESS,
+    }
+
+    def deliver(event: Event) -> None:
+        fields = event.fields
+        body = "\n".join(filter(None, (fields["evidence"], fields["next"]))) or fields["text"]
+        # Names of a cluster are text, whatever marks the service reads.
+        told = chats.notify(
+            body=body,
+            title=fields["text"],
+            notify_type=kinds[What(fields["event"])],
+            body_format=apprise.NotifyFormat.TEXT,
+        )
+        if not told:
+            raise NotDelivered("apprise could not deliver to all of its services")
+
+    return deliver

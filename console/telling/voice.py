@@ -1,0 +1,105 @@
+"""The output of ``kac triage --watch`` besides its lines: messages for receivers, and metrics for a Prometheus."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from console.answers.metrics import Health, metrics_text
+from console.log_file import state_directory
+from console.present.triage import cause_rows
+from console.session.muted_causes import MutedCauses
+from console.telling.listening import Address, listening
+from console.telling.message import event
+from console.telling.news import Known, News, news, no_answer
+from console.telling.outbox import Outbox
+
+if TYPE_CHECKING:
+    from console.model.snapshot import Snapshot
+    from console.telling.receivers import Deliver
+    from console.triage.diagnosis import Verdict
+
+
+class Voice:
+    """The voice of one watch. Its methods never wait for a receiver.
+
+    Attributes:
+        health: of the watch so far.
+    """
+
+    def __init__(self, context: str, outboxes: Sequence[Outbox] = ()) -> None:
+        """Create it. context: the name of the cluster's context."""
+        self.health = Health()
+        self._context, self._outboxes = context, outboxes
+        self._verdict: Verdict | None = None
+        self._snapshot: Snapshot | None = None
+        self._known = Known()
+
+    async def judged(self, verdict: Verdict, snapshot: Snapshot, seconds: float) -> None:
+        """Tell a verdict. seconds: that the diagnosis took."""
+        self._verdict, self._snapshot = verdict, snapshot
+        self.health = self.health._replace(polls=self.health.polls + 1, verdict_seconds=seconds)
+        if self._outboxes:
+            await asyncio.to_thread(self._judge, verdict, snapshot)
+
+    def _judge(self, verdict: Verdict, snapshot: Snapshot) -> None:
+        kept = MutedCauses(state_directory(os.environ) / "muted.json")
+        rows = cause_rows(verdict, kept.read(snapshot.cluster.cluster_id or ""))
+        self._known, found = news(self._known, rows, verdict.at, blind=bool(verdict.blind))
+        self._tell(found)
+
+    def lost(self, why: str, at: datetime) -> None:
+        """Tell that no node answers. why: one line. at: UTC."""
+        self._verdict = None
+        self.health = self.health._replace(polls=self.health.polls + 1, failed=self.health.failed + 1)
+        self._known, found = news(self._known, (no_answer(why),), at, blind=True)
+        self._tell(found)
+
+    def _tell(self, found: Sequence[News]) -> None:
+        cluster_id = self._snapshot.cluster.cluster_id if self._snapshot is not None else None
+        for each in found:
+            told = event(each, self._context, cluster_id or "")
+            for outbox in self._outboxes:
+                outbox.put(told)
+
+    async def metrics(self) -> str:
+        """Return the metrics, as of the last poll."""
+        counts = {each.name: each.counts._asdict() for each in self._outboxes}
+        health = self.health._replace(receivers=counts)
+        # Of a large cluster it takes a while.
+        return await asyncio.to_thread(metrics_text, self._verdict, self._snapshot, health)
+
+
+@asynccontextmanager
+async def speaking(
+    context: str,
+    receivers: Sequence[tuple[str, Deliver]],
+    listen: Address | None,
+    complain: Callable[[str], None],
+) -> AsyncIterator[Voice]:
+    """Yield the voice of a watch. At the end receivers get what waits, for a few seconds.
+
+    Args:
+        context: the name of the cluster's context.
+        receivers: name, and how to deliver.
+        listen: where to serve metrics; None for nowhere.
+        complain: prints a line for the operator; called from other threads too.
+
+    Raises:
+        OSError: `listen` can't be listened at.
+    """
+    outboxes = [Outbox(name, deliver, complain) for name, deliver in receivers]
+    voice = Voice(context, outboxes)
+    try:
+        if listen is None:
+            yield voice
+        else:
+            async with listening(listen, voice.metrics) as at:
+                complain(f"metrics: http://{at}/metrics")
+                yield voice
+    finally:
+        await asyncio.gather(*(asyncio.to_thread(outbox.close) for outbox in outboxes))

@@ -1,0 +1,203 @@
+"""``kac triage --watch`` on a cluster: a receiver is notified of a cause that comes and goes, and Prometheus fires."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.cli.triage import ENDED
+from console.embedded.brokers import ThreadedCluster
+from console.embedded.spec import ClusterSpec
+from tests.support import worlds
+from tests.support.children import Child
+from tests.support.http_server import Answer, Asked, answering
+from tests.support.patience import PATIENCE
+
+cluster = worlds.cluster(ClusterSpec(brokers=3), worlds.topic("orders", 3, 3))
+RULES = worlds.ROOT / "docs" / "prometheus-rules.yml"
+PROMTOOL = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+SETTLES = "import console.telling.news as news, datetime; news.HELD = datetime.timedelta(seconds=2);"
+"""For the program of the test: a minute is long."""
+
+
+def until(holds: Callable[[], Any]) -> Any:
+    end = time.monotonic() + PATIENCE
+    while not (found := holds()):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    return found
+
+
+@contextmanager
+def watching(cluster: ThreadedCluster, folder: Path, *words: str, prepare: str = "") -> Iterator[None]:
+    """Run the command as a process, as a service does; at the end it gets SIGTERM."""
+    code = f"import sys; {prepare} from console.__main__ import main; sys.exit(main())"
+    line = [sys.executable, "-c", code, "triage", "-b", cluster.bootstrap, "--watch", *words]
+    variables = {"KAC_CONFIG": str(folder / "config.toml"), "XDG_STATE_HOME": str(folder), "PATH": "/usr/bin:/bin"}
+    with (folder / "errors").open("w") as errors:
+        process = Child(line, env=variables, cwd=worlds.ROOT, stdout=subprocess.DEVNULL, stderr=errors, text=True)
+        try:
+            yield
+        finally:
+            process.terminate()
+            ended = process.wait(PATIENCE)
+    assert ended == ENDED
+
+
+def address_in(folder: Path) -> str:
+    """The address that the program printed."""
+    lines: str = until(lambda: "http://" in (folder / "errors").read_text() and (folder / "errors").read_text())
+    return lines.split("http://")[1].split("/")[0]
+
+
+@pytest.mark.slow
+@pytest.mark.takes(15)
+def test_a_receiver_that_fails_twice_is_notified_once_each(cluster: ThreadedCluster, tmp_path: Path) -> None:
+    asked: list[dict[str, Any]] = []
+    delivered: list[dict[str, Any]] = []
+
+    def answer(request: Asked) -> Answer:
+        body = json.loads(request.body)
+        asked.append(body)
+        if len(asked) < 3:
+            return Answer(503)
+        delivered.append(body)
+        return Answer(200)
+
+    def events() -> list[str]:
+        return [each["event"] for each in delivered if each["id"] == "broker-down:broker:3"]
+
+    with answering(answer) as url:
+        (tmp_path / "config.toml").write_text(f'notify.chat.url = "{url}"')
+        (tmp_path / "config.toml").chmod(0o600)
+        with watching(cluster, tmp_path, "--notify", "chat", "--listen", "127.0.0.1:0", prepare=SETTLES):
+            at = address_in(tmp_path)
+
+            def scraped() -> str:
+                with urllib.request.urlopen(f"http://{at}/metrics") as response:
+                    return str(response.read().decode())
+
+            until(lambda: "kac_triage_healthy 1" in scraped())
+            cluster.run(lambda running: running.broker_killed(3))
+            until(lambda: events() == ["came"])
+            cluster.run(lambda running: running.broker_up(3))
+            until(lambda: events() == ["came", "gone"])
+            counts = scraped()
+    assert [each["event"] for each in asked[:3]] == ["came"] * 3
+    assert 'kac_notifications_total{receiver="chat",outcome="failed"} 2' in counts
+    assert 'kac_notifications_total{receiver="chat",outcome="dropped"} 0' in counts
+    assert {each["context"] for each in asked} == {cluster.bootstrap.split(",")[0]}
+    errors = (tmp_path / "errors").read_text()
+    assert "kac: chat does not take messages: the receiver answers 503; kac tries again" in errors
+    assert "kac: chat takes messages again" in errors
+
+
+@pytest.mark.slow
+def test_it_waits_for_a_cluster_that_does_not_answer_yet(cluster: ThreadedCluster, tmp_path: Path) -> None:
+    got: list[dict[str, Any]] = []
+
+    def answer(request: Asked) -> Answer:
+        got.append(json.loads(request.body))
+        return Answer(200)
+
+    for broker in (1, 2, 3):
+        cluster.run(lambda running, broker=broker: running.broker_down(broker))
+    with answering(answer) as url:
+        (tmp_path / "config.toml").write_text(f'notify.chat.url = "{url}"')
+        with watching(cluster, tmp_path, "--notify", "chat", prepare=SETTLES):
+            until(lambda: got)
+            for broker in (1, 2, 3):
+                cluster.run(lambda running, broker=broker: running.broker_up(broker))
+            until(lambda: any(each["event"] == "gone" for each in got))
+    assert [(each["event"], each["id"], each["severity"]) for each in got if each["cause"] == "no-answer"] == [
+        ("came", "no-answer", "critical"),
+        ("gone", "no-answer", "critical"),
+    ]
+
+
+def test_what_can_not_be_is_refused_before_a_connection(tmp_path: Path) -> None:
+    nowhere = ("-b", "127.0.0.1:1")
+    ran = worlds.process("triage", *nowhere, "--notify", "chat", KAC_CONFIG=str(tmp_path / "none.toml"))
+    assert (ran.code, ran.complaints) == (
+        2,
+        "kac: --notify and --listen need --watch, and a cluster instead of a record\n",
+    )
+    (tmp_path / "config.toml").write_text("")
+    ran = worlds.process("triage", *nowhere, "--watch", "--notify", "x", KAC_CONFIG=str(tmp_path / "config.toml"))
+    assert ran.code == 2
+    assert "there is no receiver 'x': write [notify.x]" in ran.complaints
+
+
+def test_an_address_in_use_is_said(cluster: ThreadedCluster) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        at = f"127.0.0.1:{taken.getsockname()[1]}"
+        ran = worlds.process("triage", "-b", cluster.bootstrap, "--watch", "--listen", at)
+    assert ran.code == 1
+    assert f"kac: --listen {at}: " in ran.complaints
+    assert "is another kac there?" in ran.complaints
+
+
+@PROMTOOL
+def test_promtool_accepts_the_alert_rules() -> None:
+    checked = subprocess.run(["promtool", "check", "rules", str(RULES)], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.takes(10)
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="Prometheus is not installed")
+def test_a_prometheus_scrapes_and_an_alert_fires(cluster: ThreadedCluster, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    # The rules of the page, without the time that an alert waits.
+    lines = [each for each in RULES.read_text().splitlines() if not each.strip().startswith("for: ")]
+    (tmp_path / "rules.yml").write_text("\n".join(lines))
+    (tmp_path / "config.toml").write_text("")
+    with watching(cluster, tmp_path, "--listen", "127.0.0.1:0"):
+        jobs = [{"job_name": "kac", "static_configs": [{"targets": [address_in(tmp_path)]}]}]
+        every = {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"}
+        # JSON is YAML.
+        (tmp_path / "prometheus.yml").write_text(
+            json.dumps({"global": every, "rule_files": ["rules.yml"], "scrape_configs": jobs})
+        )
+        options = (
+            f"--config.file={tmp_path}/prometheus.yml",
+            f"--storage.tsdb.path={tmp_path}/data",
+            f"--web.listen-address=127.0.0.1:{port}",
+        )
+        with (tmp_path / "prometheus.log").open("w") as log:
+            prometheus = Child(["prometheus", *options], stdout=log, stderr=log, cwd=tmp_path)
+
+        def api(path: str) -> Any:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{path}") as response:
+                    return json.load(response)["data"]
+            except OSError:
+                return None
+
+        def fires() -> list[dict[str, str]]:
+            alerts = (api("alerts") or {"alerts": []})["alerts"]
+            return [each["labels"] for each in alerts if each["state"] == "firing"]
+
+        try:
+            until(lambda: (api("query?query=kac_triage_healthy") or {"result": []})["result"])
+            targets = api("targets")["activeTargets"]
+            assert [(each["health"], each["lastError"]) for each in targets] == [("up", "")]
+            until(lambda: not fires())
+            cluster.run(lambda running: running.broker_killed(3))
+            (labels, *_) = until(lambda: [each for each in fires() if each.get("cause") == "broker-down"])
+        finally:
+            prometheus.terminate()
+            prometheus.wait(PATIENCE)
+    assert (labels["alertname"], labels["subject"], labels["severity"]) == ("KafkaCause", "broker 3", "critical")

@@ -1,0 +1,168 @@
+"""Metrics as a Prometheus scrapes them: the text, whatever names a cluster has, and who is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import subprocess
+from collections import Counter
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.answers import metrics
+from console.answers.metrics import Health, metrics_text
+from console.model.cluster import GroupLag, PartitionLag
+from console.model.severity import Certainty, Severity
+from console.model.snapshot import Snapshot, trends_after
+from console.telling import listening as serving
+from console.telling.listening import Address, address, listening
+from console.triage.cause import Claim, Evidence
+from console.triage.diagnosis import Named, Verdict
+from console.triage.symptoms import Subject
+
+AT = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
+SAMPLE = re.compile(r'(kac_\w+)(?:\{((?:\w+="(?:[^"\\\n]|\\["\\n])*",?)+)\})? (-?\d+(?:\.\d+)?)')
+HERE = Address("127.0.0.1", 0)
+
+
+def named(group: str) -> Named:
+    claim = Claim(
+        cause="consumer-slow",
+        subject=Subject(group=group),
+        severity=Severity.HIGH,
+        certainty=Certainty.CERTAIN,
+        evidence=(Evidence("seen", "x"),),
+        title="x",
+    )
+    return Named(claim, {})
+
+
+def snapshot(*groups: str) -> Snapshot:
+    lags = {name: GroupLag((PartitionLag("orders", 0, 1, 8, 7 + n),)) for n, name in enumerate(groups)}
+    return Snapshot(lags=lags, lag_trends=trends_after({}, lags, AT))
+
+
+def samples(text: str) -> Counter[tuple[str, str]]:
+    """The samples of a text, each a line of the format."""
+    found = []
+    for line in text.splitlines():
+        if not line.startswith("# "):
+            match = SAMPLE.fullmatch(line)
+            assert match is not None, line
+            found.append((match[1], match[2] or ""))
+    return Counter(found)
+
+
+@given(st.lists(st.text(max_size=20), unique=True, max_size=6), st.text(max_size=10))
+def test_hostile_names_make_no_other_lines_and_no_sample_twice(groups: list[str], receiver: str) -> None:
+    verdict = Verdict(AT, tuple(map(named, groups)), (), ())
+    health = Health(polls=3, receivers={receiver: {"delivered": 1}})
+    text = metrics_text(verdict, snapshot(*groups), health)
+    found = samples(text)
+    assert set(found.values()) == {1}
+    assert not set(text) & {"\x00", "\x1b", "\r"}
+    assert text.endswith("\n")
+
+
+def test_names_that_look_the_same_are_one_sample() -> None:
+    long = ["g" * 400 + end for end in "ab"]
+    text = metrics_text(Verdict(AT, (), (), ()), snapshot(*long))
+    (line,) = (each for each in text.splitlines() if each.startswith("kac_group_lag_records"))
+    assert line.endswith("} 8")  # the higher one
+
+
+def test_the_number_of_samples_is_bounded_and_the_highest_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "MOST", 3)
+    text = metrics_text(Verdict(AT, (), (), ()), snapshot(*(f"g{n}" for n in range(10))))
+    kept = [each for each in text.splitlines() if each.startswith("kac_group_lag_records")]
+    assert [each.split()[-1] for each in kept] == ["16", "15", "14"]
+    assert 'kac_truncated{metric="kac_group_lag_records"} 7' in text
+
+
+def test_a_lost_cluster_has_no_old_values() -> None:
+    text = metrics_text(None, snapshot("g"), Health(polls=3, failed=1))
+    assert "kac_triage_up 0" in text
+    assert "kac_polls_failed_total 1" in text
+    assert "group" not in text
+    assert "kac_triage_healthy" not in text
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_promtool_accepts_the_metrics() -> None:
+    verdict = Verdict(AT, (named('a"\\\n'),), (), ())
+    text = metrics_text(verdict, snapshot('a"\\\n'), Health(receivers={"chat": {"delivered": 1}}))
+    checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+# -- over HTTP ---------------------------------------------------------------------------------------------------------
+
+
+async def asked(port: int, request: str) -> str:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(request.encode("latin-1"))
+    try:
+        return (await reader.read()).decode()
+    except ConnectionError:
+        return ""
+    finally:
+        writer.close()
+
+
+async def text() -> str:
+    return "kac_triage_up 1\n"
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        ("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9108\r\n\r\n", "200 OK"),
+        ("GET /metrics?x=1 HTTP/1.0\r\n\r\n", "200 OK"),
+        ("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", "200 OK"),
+        ("GET /metrics HTTP/1.1\r\nhost: [::1]:9108\r\n\r\n", "200 OK"),
+        ("GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n", "403 Forbidden"),
+        ("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1.evil.example:9108\r\n\r\n", "403 Forbidden"),
+        ("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "404 Not Found"),
+        ("POST /metrics HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello", "405 Method Not Allowed"),
+        ("\x16\x03\x01\r\n\r\n", "405 Method Not Allowed"),
+    ],
+)
+async def test_who_is_answered(request_: str, status: str) -> None:
+    async with listening(HERE, text) as at:
+        answer = await asked(at.port, request_)
+    head, _, body = answer.partition("\r\n\r\n")
+    assert head.startswith(f"HTTP/1.1 {status}\r\n")
+    assert f"Content-Length: {len(body)}\r\n" in head + "\r\n"
+    assert (body == await text()) == (status == "200 OK")
+
+
+async def test_a_head_has_no_body() -> None:
+    async with listening(HERE, text) as at:
+        answer = await asked(at.port, "HEAD /metrics HTTP/1.1\r\n\r\n")
+    assert answer.startswith("HTTP/1.1 200 OK")
+    assert answer.endswith("\r\n\r\n")
+    assert f"Content-Length: {len(await text())}\r\n" in answer
+
+
+async def test_what_never_ends_is_cut_off_and_others_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "SECONDS", 0.3)
+    async with listening(HERE, text) as at:
+        assert await asked(at.port, "GET /metrics HTTP/1.1\r\nX: " + "x" * (1 << 20)) == ""
+        slow = [asyncio.create_task(asked(at.port, "GET /met")) for _ in range(serving.MOST_CONNECTIONS + 5)]
+        assert set(await asyncio.gather(*slow)) == {""}
+        assert "200 OK" in await asked(at.port, "GET /metrics HTTP/1.1\r\n\r\n")
+
+
+def test_addresses() -> None:
+    assert address("127.0.0.1:9108") == ("127.0.0.1", 9108)
+    assert address("[::1]:9108") == ("::1", 9108)
+    assert str(address("[::1]:9108")) == "[::1]:9108"
+    assert [address(each).is_loopback for each in ("localhost:1", "127.9.9.9:1", "[::1]:1")] == [True] * 3
+    assert [address(each).is_loopback for each in ("0.0.0.0:1", "[::]:1", "kafka-1:1", "10.0.0.1:1")] == [False] * 4
+    for wrong in ("9108", ":9108", "localhost", "localhost:70000", "::1:9108", "a b:1", "127.0.0.1:٣"):
+        with pytest.raises(ValueError, match="HOST:PORT"):
+            address(wrong)

@@ -1,0 +1,154 @@
+"""Which causes are told: once each when one comes, gets worse and goes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.model.severity import Certainty, Severity
+from console.present.triage import MUTED_FOR, CauseRow, cause_id, cause_rows
+from console.telling.news import Known, News, What, news, no_answer
+from console.triage.cause import Claim, Evidence
+from console.triage.diagnosis import Named, Unexplained, Verdict
+from console.triage.settling import HELD
+from console.triage.symptoms import Subject
+
+START = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+SEVERITIES = list(Severity)
+
+
+def row(
+    cause: str = "broker-down",
+    severity: Severity = Severity.HIGH,
+    certainty: Certainty = Certainty.CERTAIN,
+    subject: Subject | None = None,
+    fold: tuple[str, str] | None = None,
+) -> CauseRow:
+    where = Subject(broker=1) if subject is None else subject
+    return CauseRow(Named(claim(cause, severity, certainty, where, fold), {}))
+
+
+def claim(
+    cause: str, severity: Severity, certainty: Certainty, subject: Subject, fold: tuple[str, str] | None
+) -> Claim:
+    return Claim(
+        cause=cause,
+        subject=subject,
+        severity=severity,
+        certainty=certainty,
+        evidence=(Evidence("seen", "Metadata"),),
+        title=cause,
+        fold=fold,
+    )
+
+
+def told(*polls: tuple[float, list[CauseRow]], blind: bool = False) -> list[tuple[str, str, float]]:
+    """What is told of these polls: the event, the id, and the seconds."""
+    known, found = Known(), list[News]()
+    for seconds, rows in polls:
+        known, more = news(known, rows, START + seconds * SECOND, blind=blind)
+        found += more
+    return [(each.what.value, each.id, (each.at - START).total_seconds()) for each in found]
+
+
+def test_a_cause_that_comes_gets_worse_and_goes_is_told_once_each() -> None:
+    polls = [(t, [row(severity=Severity.WARNING if t < 20 else Severity.CRITICAL)]) for t in range(40)]
+    gone = [(40.0 + t, list[CauseRow]()) for t in range(120)]
+    assert told(*polls, *gone) == [
+        ("came", "broker-down:broker:1", 0),
+        ("worse", "broker-down:broker:1", 20),
+        ("gone", "broker-down:broker:1", 100),
+    ]
+
+
+def test_one_that_flaps_within_its_time_is_told_once() -> None:
+    polls = [(10.0 * t, [row()] if t % 2 else []) for t in range(30)]
+    assert told(*polls) == [("came", "broker-down:broker:1", 10)]
+
+
+def test_possible_ones_information_and_muted_ones_are_not_told() -> None:
+    muted = row()._replace(muted=START + MUTED_FOR)
+    others = [row(certainty=Certainty.POSSIBLE), row(severity=Severity.INFO), muted]
+    assert [told((0, [each]), (100, [each])) for each in others] == [[], [], []]
+    assert told((0, [muted]), (100, [row()])) == [("came", "broker-down:broker:1", 100)]
+
+
+def test_a_told_one_that_is_muted_then_is_silent_until_it_goes() -> None:
+    worse = row(severity=Severity.CRITICAL)._replace(muted=START + MUTED_FOR)
+    assert told((0, [row()]), (1, [worse]), (2, []), (2 + HELD.total_seconds(), [])) == [
+        ("came", "broker-down:broker:1", 0),
+        ("gone", "broker-down:broker:1", 62),
+    ]
+
+
+def test_mutes_are_those_of_the_screen() -> None:
+    verdict = Verdict(START, (row().named,), (), ())
+    rows = cause_rows(verdict, {cause_id(row().claim): START + MUTED_FOR})
+    assert told((0, rows)) == []
+
+
+def test_an_unexplained_symptom_waits_for_its_cause_whatever_its_number() -> None:
+    def rows(count: int) -> list[CauseRow]:
+        examples = (Subject(topic="a", partition=0),)
+        return cause_rows(Verdict(START, (), (Unexplained("leaderless", count, examples),), ()), {})
+
+    assert told(*((t, rows(1 + t % 3)) for t in range(59))) == []
+    assert told(*((t, rows(1 + t % 3)) for t in range(90))) == [("came", "unexplained-leaderless", 60)]
+
+
+def test_groups_that_become_one_row_have_not_gone() -> None:
+    fold = ("stands still", "stand still")
+    few = [row("consumer-stuck", subject=Subject(group=f"g{n}"), fold=fold) for n in range(3)]
+    many = [row("consumer-stuck", subject=Subject(), fold=fold)]
+    found = told((0, few), *((1.0 + t, many) for t in range(100)))
+    assert Counter(what for what, _, _ in found) == {"came": 4}
+    assert told((0, few), (1, many), *((2.0 + t, list[CauseRow]()) for t in range(100)))[-1][0] == "gone"
+
+
+def test_nothing_goes_while_what_a_verdict_needs_is_unread() -> None:
+    assert told((0, [row()]), (1, []), (500, []), blind=True) == [("came", "broker-down:broker:1", 0)]
+
+
+def test_a_cluster_that_does_not_answer_is_a_cause() -> None:
+    lost, at = no_answer("no broker answers: refused"), START
+    known, found = news(Known(), [row()], at)
+    known, more = news(known, [lost], at + SECOND, blind=True)
+    known, later = news(known, [lost], at + 10 * HELD, blind=True)
+    assert [each.what for each in (*found, *more, *later)] == [What.CAME, What.CAME]
+    known, back = news(known, [row()], at + 11 * HELD)
+    known, gone = news(known, [row()], at + 12 * HELD)
+    assert [(each.what, each.id) for each in (*back, *gone)] == [(What.GONE, "no-answer")]
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.integers(0, 3), st.sampled_from(SEVERITIES), st.booleans()), max_size=4), max_size=40
+    )
+)
+def test_each_cause_comes_before_it_gets_worse_or_goes(polls: list[list[tuple[int, Severity, bool]]]) -> None:
+    known, state = Known(), dict[str, Severity]()
+    for n, poll in enumerate(polls):
+        sure = {True: Certainty.CERTAIN, False: Certainty.POSSIBLE}
+        rows = [row(f"cause-{which}", severity, sure[is_sure]) for which, severity, is_sure in poll]
+        known, found = news(known, rows, START + n * 0.4 * HELD)
+        for each in found:
+            before = state.get(each.id)
+            assert each.was == before
+            if each.what is What.GONE:
+                assert before is not None
+                del state[each.id]
+            else:
+                assert (before is None) == (each.what is What.CAME)
+                assert before is None or SEVERITIES.index(each.row.claim.severity) < SEVERITIES.index(before)
+                state[each.id] = each.row.claim.severity
+    assert {name: each.worst for name, each in known.told.items()} == state
+    gone = set()
+    for days in (1, 2):
+        known, found = news(known, [], START + timedelta(days=days))
+        gone |= {each.id for each in found}
+    assert gone == state.keys()
+    assert not known.told
