@@ -1,4 +1,4 @@
-"""From what is pinned to one executable file, its papers and its Debian package."""
+"""From what is pinned to one executable file, and its papers."""
 
 from __future__ import annotations
 

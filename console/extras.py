@@ -15,12 +15,12 @@ _IN_ONE_FILE = {"history": "take the file with -lake in its name, or "}
 
 
 def licences_of_bundle() -> Path:
-    """Return the file of licences that only the one-file kac and the Debian package have."""
+    """Return the file of licences that only the one-file kac and its packages have."""
     return Path(sys.prefix) / "share" / "kac" / "licenses.txt"
 
 
 def how_to_add(extra: str) -> str:
-    """Return the command that adds an extra to this kac; for the one-file kac and the Debian package, which can't be
+    """Return the command that adds an extra to this kac; for the one-file kac and its packages, which can't be
     extended, the kac to install instead."""
     prefix = Path(sys.prefix)
     if licences_of_bundle().is_file():

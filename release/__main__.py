@@ -114,7 +114,7 @@ def main() -> int:
     """Make a release; the exit code: 1 where it is refused or fails."""
     parser = argparse.ArgumentParser(prog="python -m release", description=__doc__)
     parser.add_argument(
-        "--without-files", action="store_true", help="no single files and Debian packages (needs no Go)"
+        "--without-files", action="store_true", help="no single files, deb and rpm packages (needs no Go)"
     )
     parser.add_argument("--pictures-are-fresh", action="store_true", help="do not take them again: a test just did")
     parser.add_argument("--out", type=Path, default=inputs.ROOT / "dist", help="folder of what is made; emptied first")

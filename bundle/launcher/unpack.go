@@ -48,7 +48,7 @@ func unpacked(candidates []place) (string, error) {
 		said[number] = fmt.Sprintf("  %s: %s", each.folder, problems[number])
 	}
 	return "", fmt.Errorf("no folder to unpack into, %d MB are needed:\n%s\n"+
-		"Set XDG_CACHE_HOME to a folder of your own that allows execution, or install the Debian package or the wheel",
+		"Set XDG_CACHE_HOME to a folder of your own that allows execution, or install the deb, the rpm or the wheel",
 		unpackedSize()>>20, strings.Join(said, "\n"))
 }
 

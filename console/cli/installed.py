@@ -67,7 +67,7 @@ def run_self(options: argparse.Namespace) -> int:  # noqa: ARG001 - as every com
     """Print each file that is missing or changed, and return the exit code."""
     installed = distribution(NAME)
     if not installed.files:
-        complain("the list of installed files is not here; for the Debian package: dpkg -V kac")
+        complain("the list of installed files is not here; a deb verifies with dpkg -V kac, an rpm with rpm -V kac")
         return _CHANGED
     different = [problem for file in installed.files if (problem := _problem(installed, file))]
     for problem in different:

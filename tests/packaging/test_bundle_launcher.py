@@ -192,7 +192,7 @@ def test_no_place_at_all_is_said_with_each_reason(kac: Path, tmp_path: Path) -> 
         f"  {tmp_path}/.cache/kac: read-only file system\n"
         "  /var/tmp/kac-0: mounted noexec: files there can't be executed\n"
         "  /dev/shm/kac-0: kac-0 is writable by others (mode 0777); chmod go-w it\n"
-        "Set XDG_CACHE_HOME to a folder of your own that allows execution, or install the Debian package or the wheel\n"
+        "Set XDG_CACHE_HOME to a folder of your own that allows execution, or install the deb, the rpm or the wheel\n"
     )
 
 

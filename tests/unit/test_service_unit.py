@@ -1,4 +1,4 @@
-"""The unit of systemd in the Debian package."""
+"""The unit of systemd in the packages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bundle.debian import UNIT
+from bundle.packages import UNIT
 from bundle.inputs import ROOT
 from console.cli.triage import triage_options
 
