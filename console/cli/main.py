@@ -97,6 +97,7 @@ COMMANDS = (
         "write one file for an issue: the doctor's checks, and what brokers answer, without names",
     ),
     Command("triage", "console.cli.triage", "name what is wrong with a cluster, and why"),
+    Command("fleet", "console.cli.fleet", "look at the clusters of all contexts, the worst first", connects=False),
     Command("lint", "console.cli.lint", "find what stands wrong in a cluster before it hurts"),
     Command("record", "console.cli.record", "keep what brokers answer in a file, to look at it later"),
     Command("events", "console.cli.events", "print what changes in a cluster, as it happens"),

@@ -140,6 +140,7 @@ class Console(KeysInOrder["Context"]):
             self.message_line,
             self.journal,
             self.lake,
+            self.contexts,
             operating=lambda: self.operating,
             execute=self.execute,
         )

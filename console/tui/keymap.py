@@ -24,6 +24,7 @@ SCHEMAS = "schemas"
 MOVES = "moves"
 FIND = "find"
 OVERVIEW = "overview"
+FLEET, WATCH = "fleet", "watch"
 LINT = "lint"
 CONNECTORS, CONNECT_WORKERS, CONNECT_PLUGINS = "connectors", "connect-workers", "connect-plugins"
 CONNECT_LOGGERS, CONNECTOR, CONNECTOR_OFFSETS = "connect-loggers", "connector", "connector-offsets"
@@ -59,6 +60,8 @@ VIEWS = {
     SCHEMAS: ("Schemas", TOPICS),
     MOVES: ("Moves", TOPICS),
     OVERVIEW: ("The overview", NOW),
+    WATCH: ("What is watched", NOW),
+    FLEET: ("All contexts", NOW),
     QUORUM: ("The quorum", BROKERS),
     FEATURES: ("Features", BROKERS),
     NOW: ("What is wrong now", NOW),
@@ -123,6 +126,7 @@ KEYS: tuple[Key, ...] = (
         "events", "comma", "events", "What changed since the console began, and who did it where that is known", rank=59
     ),
     _key("overview", "ctrl+g", "overview", "The last half hour drawn: what is written, behind, out of sync, filling"),
+    _key("fleet", "ctrl+x", "fleet", "All contexts: the verdict on each cluster, its worst cause, and a few counts"),
     _key(
         "back",
         "escape",
