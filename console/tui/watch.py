@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from console.tui.reading import Contact, Reading
     from console.tui.topic_analyses import TopicAnalyses
     from console.tui.tour import Tour
+    from console.tui.watching import Watching
 
 log = logging.getLogger(__name__)
 
@@ -434,7 +435,7 @@ class ShownCluster(NamedTuple):
 
     reading: the session, and its reads. triage: the causes of problems. half_hour: the last half hour. changed: marks
     of the changes since the operator's last refresh. lint: what stands wrong before it hurts. analyses: returns
-    the analyses of topics, created on first use.
+    the analyses of topics, created on first use. watching: what the operator watches.
     """
 
     reading: Reading
@@ -443,6 +444,7 @@ class ShownCluster(NamedTuple):
     changed: Changed
     lint: LintWatch
     analyses: Callable[[], TopicAnalyses]
+    watching: Watching
 
     @property
     def session(self) -> Session:
