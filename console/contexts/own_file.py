@@ -491,7 +491,7 @@ class _OwnFileReader:
         return tuple(Acceptance(**each, place=str(place)) for each in found)
 
     def _watch(self, name: str, table: Mapping[str, Any]) -> Mapping[str, str]:
-        """Return the sets of what is watched, by name, in words that ``watch`` parses once one is opened."""
+        """Return the sets of what is watched, by name, as text that ``watch`` parses later."""
         value = table.get("watch", {})
         place = self._place("contexts", name, "watch")
         legal = f'[contexts.{name}.watch] has NAME = "topic orders, group billing"'

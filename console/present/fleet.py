@@ -14,8 +14,8 @@ from console.model.snapshot import Snapshot
 from console.model.time_lag import UNSEEN, Behind
 from console.model.topic_counts import TopicCounts
 from console.plan.amounts import Unit
+from console.present import columns
 from console.present import triage as shown_triage
-from console.present.columns import EVERYWHERE, OBJECT, Column, Columns, behind_text, clock, highest_first
 from console.present.failures import failure_text
 from console.present.text import Cell, Line, clean
 from widgets.row_source import Column as ScreenColumn
@@ -212,81 +212,81 @@ def _brokers(row: FleetRow) -> Cell:
     return _number(row, f"{brokers:,}") if up == brokers else _counted(row, brokers, f"{up:,}/{brokers:,}")
 
 
-FLEET: Columns[FleetRow] = Columns(
-    Column(
+FLEET: columns.Columns[FleetRow] = columns.Columns(
+    columns.Column(
         "name",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         title="Context",
         cell=_name,
         layout=ScreenColumn("name", "Context", min_width=10, max_width=30, sort_key="N"),
     ),
-    Column(
+    columns.Column(
         "verdict",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         type="word",
         cell=_verdict_cell,
         text=lambda row: row.verdict,
         order=lambda row: _RANKS[row.verdict],
         layout=ScreenColumn("verdict", "  Verdict", width=10, priority=100, sort_key="V"),
     ),
-    Column("healthy", OBJECT, lambda row: row.is_healthy, "boolean"),
-    Column("troubles", OBJECT, type="number"),
-    Column(
+    columns.Column("healthy", columns.OBJECT, lambda row: row.is_healthy, "boolean"),
+    columns.Column("troubles", columns.OBJECT, type="number"),
+    columns.Column(
         "since",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: row.began.isoformat() if row.began is not None else None,
-        cell=lambda row: clock(row.began) or ((shown_triage.AT_FIRST, "muted") if row.troubles else ""),
-        order=lambda row: highest_first(row.began.timestamp() if row.began is not None else None),
+        cell=lambda row: columns.clock(row.began) or ((shown_triage.AT_FIRST, "muted") if row.troubles else ""),
+        order=lambda row: columns.highest_first(row.began.timestamp() if row.began is not None else None),
         layout=ScreenColumn("since", "Since", width=8, priority=92),
     ),
-    Column(
+    columns.Column(
         "cause",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: row.cause or None,
         title="Worst cause",
         cell=lambda row: (clean(row.cause, 300), "muted" if row.asks else ""),
         text=lambda row: row.cause,
         layout=ScreenColumn("cause", "Worst cause", flex=1, min_width=20, priority=95),
     ),
-    Column(
+    columns.Column(
         "brokers",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: None if row.health is None else row.health.brokers,
         "number",
         cell=_brokers,
         layout=ScreenColumn("brokers", "Brok", width=5, align="right", priority=80, sort_key="B"),
     ),
-    Column("brokers_up", OBJECT, lambda row: None if row.health is None else row.health.up, "number"),
-    Column(
+    columns.Column("brokers_up", columns.OBJECT, lambda row: None if row.health is None else row.health.up, "number"),
+    columns.Column(
         "under_replicated",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: None if row.health is None else row.health.under_replicated,
         "number",
         title="URP",
         cell=lambda row: _counted(row, row.health.under_replicated if row.health is not None else 0),
         layout=ScreenColumn("urp", "URP", width=5, align="right", priority=90, sort_key="R"),
     ),
-    Column(
+    columns.Column(
         "offline",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: None if row.health is None else row.health.offline,
         "number",
         title="Offline",
         cell=lambda row: _counted(row, row.health.offline if row.health is not None else 0),
         layout=ScreenColumn("off", "Off", width=5, align="right", priority=75, sort_key="L"),
     ),
-    Column(
+    columns.Column(
         "lag",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: None if row.health is None else row.health.lag,
         "number",
         unknown=True,
         cell=lambda row: _number(row, "·" if row.health is None or row.health.lag is None else f"{row.health.lag:,}"),
         layout=ScreenColumn("lag", "Lag", min_width=7, max_width=14, align="right", priority=85, sort_key="G"),
     ),
-    Column(
+    columns.Column(
         "lag_seconds",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         lambda row: (
             None if row.health is None or row.health.behind.seconds is None else round(row.health.behind.seconds)
         ),
@@ -294,12 +294,12 @@ FLEET: Columns[FleetRow] = Columns(
         Unit.SECONDS,
         title="Behind",
         unknown=True,
-        cell=lambda row: _number(row, behind_text(row.health.behind) if row.health is not None else ""),
+        cell=lambda row: _number(row, columns.behind_text(row.health.behind) if row.health is not None else ""),
         layout=ScreenColumn("behind", "Behind", width=9, align="right", priority=60, sort_key="T"),
     ),
-    Column("lag_group", OBJECT, lambda row: row.health.group or None if row.health is not None else None),
-    Column("at", OBJECT, lambda row: row.health.at.isoformat() if row.health is not None else None),
-    Column("origin", OBJECT),
+    columns.Column("lag_group", columns.OBJECT, lambda row: (row.health and row.health.group) or None),
+    columns.Column("at", columns.OBJECT, lambda row: row.health.at.isoformat() if row.health is not None else None),
+    columns.Column("origin", columns.OBJECT),
 )
 """The contexts. lag: records that groups have not read; lag_seconds: of the group whose next record waited longest."""
 
@@ -308,17 +308,18 @@ def fleet_lines(row: FleetRow) -> list[Line]:
     """Return what is known of a context: the causes of its troubles, the time of the look, and its source."""
     lines: list[Line] = []
     if row.failure is not None:
-        since = f"no answer since {clock(row.since)}: " if row.since is not None else "no answer: "
+        since = f"no answer since {columns.clock(row.since)}: " if row.since is not None else "no answer: "
         lines.append([(since, "failed"), (failure_text(row.failure), "")])
     elif row.cause and row.troubles == 0:
         lines.append([(clean(row.cause, 600), "")])
     for cause in row.health.rows[:MOST_CAUSES] if row.health is not None else ():
         word = shown_triage.WORDS[cause.claim.severity]
-        began = clock(cause.claim.since) or shown_triage.AT_FIRST
+        began = columns.clock(cause.claim.since) or shown_triage.AT_FIRST
         meaning = "muted" if row.failure is not None else _MEANINGS[word]
         lines.append([(f"{word:<6}", meaning), (f"{began:<10}", "muted"), (clean(cause.claim.title, 300), "")])
     if row.health is not None and row.health.group:
-        lines.append([("Behind ", "muted"), (f"{clean(row.health.group, 100)}: {behind_text(row.health.behind)}", "")])
+        behind = columns.behind_text(row.health.behind)
+        lines.append([("Behind ", "muted"), (f"{clean(row.health.group, 100)}: {behind}", "")])
     if row.origin:
         lines.append([("From   ", "muted"), (clean(row.origin, 300), "")])
     return lines

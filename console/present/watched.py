@@ -20,19 +20,7 @@ from console.model.topic_readers import TopicLags
 from console.model.watched import Watched
 from console.plan.amounts import size
 from console.plan.plan import EMPTY
-from console.present import brokers, connectors, groups, schemas
-from console.present.columns import (
-    EVERYWHERE,
-    LISTED,
-    OBJECT,
-    SCREEN,
-    Column,
-    Columns,
-    behind_text,
-    clock,
-    rate_value,
-    records_cell,
-)
+from console.present import brokers, columns, connectors, groups, schemas
 from console.present.names import plural
 from console.present.overview import BLOCKS
 from console.present.text import Cell, clean, plain
@@ -187,16 +175,16 @@ class _Rows:
         newest = self._beside.newest.get(topic.name)
         told = [
             f"in {size(round(rate.bytes))}/s" if rate.bytes is not None else "",
-            f"{plain(records_cell(rate.records))} rec/s" if rate.records is not None else "",
-            f"out {plain(records_cell(out))} rec/s" if out is not None else "",
-            f"newest {clock(newest)}" if newest is not None else "",
+            f"{plain(columns.records_cell(rate.records))} rec/s" if rate.records is not None else "",
+            f"out {plain(columns.records_cell(out))} rec/s" if out is not None else "",
+            f"newest {columns.clock(newest)}" if newest is not None else "",
         ]
         data: dict[str, Data] = {
             "under_replicated": topic.under_replicated,
             "offline": topic.offline,
-            "bytes_per_second": rate_value(rate.bytes),
-            "records_per_second": rate_value(rate.records),
-            "read_per_second": rate_value(out),
+            "bytes_per_second": columns.rate_value(rate.bytes),
+            "records_per_second": columns.rate_value(rate.records),
+            "read_per_second": columns.rate_value(out),
             "newest": newest.isoformat() if newest is not None else None,
         }
         state, meaning = self._topic_state(topic)
@@ -218,10 +206,10 @@ class _Rows:
         snapshot, troubles = self._snapshot, self._beside.troubles
         row = groups.GroupRow(group, snapshot.lags.get(group.name), snapshot.lag_trends.get(group.name))
         lag, behind = row.lag, row.behind
-        rate = rate_value(row.rate)
+        rate = columns.rate_value(row.rate)
         told = [
             f"lag {groups.lag_total(lag)}" if lag is not None else "",
-            behind_text(behind) if behind.seconds is not None else "",
+            columns.behind_text(behind) if behind.seconds is not None else "",
             f"{groups.rate_text(row.rate)}/s" if rate else "",
             f"{row.stuck:,} stuck" if row.stuck else "",
         ]
@@ -327,36 +315,36 @@ def _state_cell(row: WatchRow) -> Cell:
     return (f"{sign}{clean(row.state, 200)}", row.meaning)
 
 
-WATCHED: Columns[WatchRow] = Columns(
-    Column("kind", LISTED, lambda row: row.subject.kind, "word"),
-    Column(
+WATCHED: columns.Columns[WatchRow] = columns.Columns(
+    columns.Column("kind", columns.LISTED, lambda row: row.subject.kind, "word"),
+    columns.Column(
         "name",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         cell=lambda row: [(f"{row.subject.kind} ", "muted"), (clean(row.name, 200), "")],
         text=lambda row: row.name,
         layout=ScreenColumn("name", "What", flex=1, min_width=18, max_width=60, sort_key="N"),
     ),
-    Column(
+    columns.Column(
         "state",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         cell=_state_cell,
         text=lambda row: row.state,
         order=lambda row: _RANKS[row.meaning],
         layout=ScreenColumn("state", "  State", min_width=12, max_width=30, priority=100, sort_key="S"),
     ),
-    Column("troubled", OBJECT, lambda row: row.meaning in (DANGER, FAILED), "boolean"),
-    Column("exists", OBJECT, lambda row: row.is_found, "boolean"),
-    Column(
+    columns.Column("troubled", columns.OBJECT, lambda row: row.meaning in (DANGER, FAILED), "boolean"),
+    columns.Column("exists", columns.OBJECT, lambda row: row.is_found, "boolean"),
+    columns.Column(
         "value",
-        EVERYWHERE,
+        columns.EVERYWHERE,
         title="Now",
         cell=lambda row: clean(row.value, 300),
         layout=ScreenColumn("value", "Now", flex=2, min_width=18, max_width=80, priority=95),
     ),
-    Column("values", OBJECT, lambda row: dict(row.data), "object"),
-    Column(
+    columns.Column("values", columns.OBJECT, lambda row: dict(row.data), "object"),
+    columns.Column(
         "line",
-        SCREEN,
+        columns.SCREEN,
         cell=lambda row: (row.line, row.meaning or "muted"),
         layout=ScreenColumn("line", "Last 30 min", min_width=SHORT_CELLS, max_width=LINE_CELLS, priority=90),
     ),

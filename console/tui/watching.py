@@ -55,11 +55,17 @@ def subject_of(target: ConfigResource | QuotaEntity) -> Watched | None:
 
 
 def subjects_in(context: Context, name: str) -> tuple[Watched, ...]:
-    """Return the subjects of a set of a context. Raises CommandError if its text is not understood."""
+    """Return the subjects of a set of a context. Raises CommandError if its text does not name any."""
     from console.language.errors import CommandError, LanguageError
-    from console.language.verbs.watch import subjects_of
+    from console.language.grammar import parse
+    from console.language.verbs.watch import Watch
 
     try:
-        return subjects_of(context.watch[name])
+        statements = parse(f"watch {context.watch[name]}")
     except LanguageError as error:  # its place is one in the text of the set
         raise CommandError(f"set {name}: {error.message}", error.hint) from None
+    match statements:
+        case [Watch(subjects=subjects)] if subjects:
+            return subjects
+        case _:
+            raise CommandError(f"set {name} names no subject", "for example: topic orders, group billing")

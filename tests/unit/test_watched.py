@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from console.admin.settings import ConnectionSettings
 from console.contexts.configured import Configured
 from console.contexts.context import BrokenContext, Context
+from console.language.errors import CommandError
 from console.model import cluster, half_hour, watched
 from console.model.config import CLUSTER_DEFAULT, broker_resource
 from console.model.failure import Failure
@@ -21,7 +22,7 @@ from console.model.snapshot import ReadFailure, Snapshot
 from console.model.watched import Watched
 from console.present import watched as shown
 from console.present.overview import BLOCKS
-from console.tui.watching import Watching, subject_of
+from console.tui.watching import Watching, subject_of, subjects_in
 from tests.support import fleets
 
 AT = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -132,7 +133,7 @@ def test_what_is_under_the_cursor_becomes_a_subject() -> None:
     watching.add([broker_resource(3), broker_resource(4)])
     assert watching.subjects == (Watched("broker", "3"), Watched("broker", "4"))
     watching.take_off([Watched("broker", "3")])
-    assert watching.subjects == (Watched("broker", "4"),)
+    assert [each.name for each in watching.subjects] == ["4"]
     assert subject_of(CLUSTER_DEFAULT) is None
 
 
@@ -148,6 +149,13 @@ def test_a_context_has_sets(tmp_path: Path) -> None:
     assert found.watch == {"checkout": "topic orders, group billing"}
     assert Watching(found, "checkout").subjects == (Watched("topic", "orders"), Watched("group", "billing"))
     assert Watching(found, "other").subjects == ()
+
+
+@pytest.mark.parametrize("text", ["other", "topic a; topic b", "user alice", "topic 'a"])
+def test_the_text_of_a_set_names_subjects(text: str) -> None:
+    settings = ConnectionSettings((("127.0.0.1", 9092),))
+    with pytest.raises(CommandError, match="set odd"):
+        subjects_in(Context("c", "tests", settings, watch={"odd": text}), "odd")
 
 
 @pytest.mark.parametrize(

@@ -102,25 +102,6 @@ def _text(statement: Watch) -> str:
     return statements.joined("watch", quote(statement.set) if statement.set else subjects_text(statement.subjects))
 
 
-def subjects_of(text: str) -> tuple[Watched, ...]:
-    """Return the subjects of a set.
-
-    Args:
-        text: as after ``watch``.
-
-    Raises:
-        LanguageError: it is none, or names another set.
-    """
-    from console.language.errors import CommandError
-    from console.language.grammar import parse
-
-    match parse(f"watch {text}"):
-        case [Watch(subjects=subjects)] if subjects:
-            return subjects
-        case _:
-            raise CommandError("it names no subject", "for example: topic orders, group billing")
-
-
 def _needs(statement: Watch, _selected: statements.Subject | None) -> Needs:
     need = NOTHING
     for kind in {each.kind for each in statement.subjects}:

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.language.errors import LanguageError
 from console.language.needs import needs
-from console.language.verbs.watch import Watch, subjects_of, subjects_text
+from console.language.verbs.watch import Watch
 from console.model import watched
 from console.model.parts import Part
 from console.model.watched import Watched
@@ -32,8 +31,6 @@ SUBJECTS = st.lists(EXACT | NUMBERS | PATTERNS, max_size=5, unique=True).map(tup
 @given(SUBJECTS)
 def test_what_is_written_reads_back(subjects):
     reads_back(Watch(subjects))
-    if subjects:
-        assert subjects_of(subjects_text(subjects)) == subjects
 
 
 @given(st.text("abc-1", min_size=1).filter(lambda name: name not in watched.KINDS))
@@ -73,12 +70,6 @@ def test_a_quoted_comma_or_star_is_part_of_the_name():
 )  # fmt: skip
 def test_other_words_are_refused(text):
     assert wrong(text).message
-
-
-@pytest.mark.parametrize("text", ["", "checkout", "topic a; topic b", "user alice"])
-def test_a_set_names_subjects(text):
-    with pytest.raises(LanguageError):
-        subjects_of(text)
 
 
 def test_what_it_needs():
