@@ -40,7 +40,7 @@ LINES: Mapping[str, tuple[half_hour.Kind, tuple[str, ...]]] = {
 """Kind of a subject -> its kind in the half hour, and the values of which the first known one is drawn."""
 NOT_NAMED = {Part.CONNECT: "no Connect cluster is named", Part.SCHEMAS: "no registry is named"}
 """Part -> why a context may not have it."""
-WIDE, LINE_CELLS, SHORT_CELLS = 120, 45, 15
+WIDE, LINE_CELLS, SHORT_CELLS = 150, 45, 15
 """The cells of a screen from which on the half hour has `LINE_CELLS` columns, else `SHORT_CELLS`."""
 
 
@@ -322,7 +322,7 @@ WATCHED: columns.Columns[WatchRow] = columns.Columns(
         columns.EVERYWHERE,
         cell=lambda row: [(f"{row.subject.kind} ", "muted"), (clean(row.name, 200), "")],
         text=lambda row: row.name,
-        layout=ScreenColumn("name", "What", flex=1, min_width=18, max_width=60, sort_key="N"),
+        layout=ScreenColumn("name", "What", flex=1, min_width=18, max_width=60, priority=97, sort_key="N"),
     ),
     columns.Column(
         "state",
@@ -330,7 +330,7 @@ WATCHED: columns.Columns[WatchRow] = columns.Columns(
         cell=_state_cell,
         text=lambda row: row.state,
         order=lambda row: _RANKS[row.meaning],
-        layout=ScreenColumn("state", "  State", min_width=12, max_width=30, priority=100, sort_key="S"),
+        layout=ScreenColumn("state", "  State", min_width=12, max_width=30, priority=98, sort_key="S"),
     ),
     columns.Column("troubled", columns.OBJECT, lambda row: row.meaning in (DANGER, FAILED), "boolean"),
     columns.Column("exists", columns.OBJECT, lambda row: row.is_found, "boolean"),
@@ -346,7 +346,7 @@ WATCHED: columns.Columns[WatchRow] = columns.Columns(
         "line",
         columns.SCREEN,
         cell=lambda row: (row.line, row.meaning or "muted"),
-        layout=ScreenColumn("line", "Last 30 min", min_width=SHORT_CELLS, max_width=LINE_CELLS, priority=90),
+        layout=ScreenColumn("line", "Last 30 min", min_width=SHORT_CELLS, max_width=LINE_CELLS, priority=99),
     ),
 )
 """What is watched. values: what the kind of subject has: rates, lag, leaders, tasks or versions."""
