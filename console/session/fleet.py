@@ -22,6 +22,7 @@ from console.contexts.secret_sources import asks_operator, unlocked
 from console.log_file import INTERNAL
 from console.model.failure import Failure
 from console.present.fleet import FleetRow, Health, health
+from console.session.muted_causes import of_this_user
 from console.session.scheduler import Pace, Scheduled, Scheduler, Turn
 from console.session.session import Session
 from console.session.snapshot_reader import WALL, Refused
@@ -81,7 +82,9 @@ class Looks:
             await asyncio.to_thread(begin, poll) if known is None else await asyncio.to_thread(after, known, poll)
         )
         self._verdict = await asyncio.to_thread(diagnose, self._observations, (), self._verdict)
-        return await asyncio.to_thread(health, self._verdict, self._session.snapshot)
+        snapshot = self._session.snapshot
+        muted = await asyncio.to_thread(of_this_user().read, snapshot.cluster.cluster_id or "")
+        return await asyncio.to_thread(health, self._verdict, snapshot, muted)
 
     async def _connect(self) -> None:
         # The commands of secrets get no terminal.

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -144,10 +143,9 @@ class Watch:
         return self._session.snapshot.cluster.cluster_id or ""
 
     def _kept(self) -> MutedCauses:
-        from console.log_file import state_directory
-        from console.session.muted_causes import MutedCauses
+        from console.session.muted_causes import of_this_user
 
-        return MutedCauses(state_directory(os.environ) / "muted.json")
+        return of_this_user()
 
     def _show(self) -> None:
         self._write_tabs()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ import pytest
 from console.cli import main as cli
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
+from console.log_file import state_directory
+from console.session.muted_causes import MutedCauses
 from tests.support import fleets, worlds
 
 healthy = worlds.cluster(ClusterSpec(brokers=1), worlds.topic("orders", 2, 1, brokers=(1,)), scope="module")
@@ -45,6 +49,20 @@ def test_the_exit_code_says_whether_all_are_known_to_be_healthy(
     assert cli.run(["fleet", *names, "--output", "json"]) == code
     (row,) = json.loads(capsys.readouterr().out)["clusters"]
     assert (row["name"], row["healthy"]) == (names[0], code == 0)
+
+
+def test_muted_causes_do_not_count(troubled: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    muted = MutedCauses(state_directory(os.environ) / "muted.json")
+    cluster_id = troubled.call(lambda each: each.state.cluster_id)
+    until = datetime.now(UTC) + timedelta(hours=1)
+    try:
+        muted.write(cluster_id, {"broker-down:broker:3": until})
+        cli.run(["fleet", "bad", "--output", "json"])
+        (row,) = json.loads(capsys.readouterr().out)["clusters"]
+        assert "broker 3 is down" not in row["cause"]
+        assert row["verdict"] == "HIGH"
+    finally:
+        muted.write(cluster_id, {})
 
 
 def test_json_has_what_the_columns_have(capsys: pytest.CaptureFixture[str]) -> None:
