@@ -54,7 +54,6 @@ from console.contexts import context
 from console.contexts.console_settings import ConsoleSettings, read_settings, unknown_key
 from console.model.config import CLUSTER_DEFAULT, ConfigPlace, broker_resource, topic_resource
 from console.model.numbers import is_natural
-from console.model.watched import KINDS as WATCHED_KINDS
 from widgets.cells import clean
 
 if TYPE_CHECKING:
@@ -494,11 +493,15 @@ class _OwnFileReader:
         """Return the sets of what is watched, by name, as text that ``watch`` parses later."""
         value = table.get("watch", {})
         place = self._place("contexts", name, "watch")
+        if not value:
+            return {}
+        from console.model.watched import KINDS
+
         legal = f'[contexts.{name}.watch] has NAME = "topic orders, group billing"'
         if not isinstance(value, dict):
             raise context.ContextError(f"{place}: {legal}, not {value!r}")
         for each, text in value.items():
-            if not _SET_NAME.fullmatch(each) or each in WATCHED_KINDS:
+            if not _SET_NAME.fullmatch(each) or each in KINDS:
                 raise context.ContextError(
                     f"{place}: the name of a set has letters, digits, - and _, and is no kind of subject, not {each!r}"
                 )

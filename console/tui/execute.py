@@ -41,7 +41,6 @@ from console.tui.editing import Cancelled, Editing
 from console.tui.keep_record import keep_record
 from console.tui.places import analysis_of, pane_named, records_in, view_place
 from console.tui.plan_script import RUNBOOK, runbook_lines
-from console.tui.watching import subjects_in
 from widgets.row_table import BadQuery, parse_query
 
 if TYPE_CHECKING:
@@ -248,11 +247,13 @@ class Executor:
             raise CommandError(str(error), "") from None
 
     async def _watch(self, statement: Watch) -> None:
-        context, watching = self._session.context, self._cluster.watching
+        context, watching = self._session.context, self._cluster.watching()
         if statement.set and statement.set not in context.watch:
             known = ", ".join(clean(each, 60) for each in context.watch)
             raise CommandError("the context has no such set", f"it has {known}" if known else "", statement.span)
         if statement.set:
+            from console.tui.watching import subjects_in
+
             watching.begin(subjects_in(context, statement.set), statement.set)
         elif statement.subjects:
             watching.begin(statement.subjects)

@@ -67,7 +67,7 @@ class ScreenKeys:
         """Watch the entity under the cursor, or all marked ones."""
         from console.language.verbs.watch import subject_text
 
-        added = self._cluster.watching.add(self._navigator.view.targets())
+        added = self._cluster.watching().add(self._navigator.view.targets())
         said = subject_text(added[0]) if len(added) == 1 else plural(len(added), "row")
         text = f"watched: {clean(said, 200)}; ^W shows what is watched" if added else "this can't be watched"
         self._frame.message.say(text, "muted")

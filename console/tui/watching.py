@@ -9,6 +9,7 @@ from console.model import codes, watched
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.watched import Watched
+from console.present.text import clean
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -22,18 +23,25 @@ _KINDS = {
 
 
 class Watching:
-    """The watched subjects, in the operator's order. set: the context's set with them; ``""`` for none."""
+    """The watched subjects, in the operator's order. set: the context's set with them; ``""`` for none.
+    problem: why a set could not be opened; ``""`` for none.
+    """
 
     def __init__(self, context: Context, wanted: str) -> None:
         """Begin with a set of a context. wanted: its name; ``""``, or one that the context does not have: nothing."""
+        from console.language.errors import CommandError
+
         self.subjects: tuple[Watched, ...] = ()
-        self.set = ""
-        if wanted in context.watch:
-            self.begin(subjects_in(context, wanted), wanted)
+        self.set = self.problem = ""
+        try:
+            if wanted in context.watch:
+                self.begin(subjects_in(context, wanted), wanted)
+        except CommandError as error:
+            self.problem = clean(f"{error.message}; {error.hint}" if error.hint else error.message, 600)
 
     def begin(self, subjects: Iterable[Watched], set_: str = "") -> None:
         """Watch these subjects, and no others."""
-        self.subjects, self.set = tuple(subjects), set_
+        self.subjects, self.set, self.problem = tuple(subjects), set_, ""
 
     def add(self, targets: Iterable[ConfigResource | QuotaEntity]) -> list[Watched]:
         """Watch entities too. Return those that can be watched."""

@@ -119,7 +119,12 @@ async def test_commands_open_sets_and_name_those_that_there_are(troubled: Thread
         await it.press("escape")
         await it.command("watch odd")
         await it.shows("set odd: ")
-        assert it.app.cluster.watching.set == "shop"
+        assert it.app.cluster.watching().set == "shop"
+
+
+async def test_a_set_that_is_not_understood_says_why(troubled: ThreadedCluster) -> None:
+    async with opened(worlds.settings(troubled), sets={"odd": "user [b]alice"}, watch="odd") as it:
+        await it.shows("set odd: ")
 
 
 async def test_connectors_have_their_tasks_and_the_cause_of_a_failure(connected: ThreadedCluster) -> None:
@@ -137,7 +142,7 @@ async def test_connectors_have_their_tasks_and_the_cause_of_a_failure(connected:
 
 
 async def test_a_row_has_its_line_of_the_half_hour(troubled: ThreadedCluster) -> None:
-    async with opened(worlds.settings(troubled), watch="shop") as it:
+    async with opened(worlds.settings(troubled), (160, 40), watch="shop") as it:
         await it.until(lambda: "leads" in it.line("broker 1 "))
         known = HalfHour().after(it.app.session.snapshot, it.app.session.clock.now())
         (last,) = known.own
@@ -155,7 +160,7 @@ HOSTILE = ["\x1b[31mred", "[bold]no[/bold]", "a\tb", "‮right", "a, topic b", "
 
 async def test_hostile_names_are_only_text() -> None:
     async with driven() as it:
-        watching = it.app.cluster.watching
+        watching = it.app.cluster.watching()
         watching.begin([Watched("group", name) for name in HOSTILE])
         await it.press("ctrl+w", shows="no such group")
         assert not set("\x1b\t‮") & set(it.text)

@@ -47,7 +47,7 @@ class WatchView(TableView[present_watched.WatchRow]):
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
         self.table.folds = False
-        self._watching = self.cluster.watching
+        self._watching = self.cluster.watching()
         self._rates = ShownRates(self)
         self._lags = TopicLags()
         self._newest: Mapping[str, datetime] = {}
@@ -163,6 +163,10 @@ class WatchView(TableView[present_watched.WatchRow]):
     def in_trouble(self, row: present_watched.WatchRow) -> bool:
         """Return whether the state is bad."""
         return row.meaning in (present_watched.DANGER, present_watched.FAILED)
+
+    def empty_text(self) -> str:
+        """Return why the set that was wanted is not shown, else the usual text."""
+        return self._watching.problem or super().empty_text()
 
     def crumbs(self) -> Line:
         """Return the title, and the name of the set."""
