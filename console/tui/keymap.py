@@ -230,7 +230,7 @@ KEYS: tuple[Key, ...] = (
         BROKERS,
         CONNECTORS,
         CONNECTOR,
-        rank=39,
+        rank=76,
     ),
     _row_key("take-off", "x", "take off", "Watch it no more; a pattern with all that it matches", WATCH, rank=12),
     _key("internal", "i", "internal", "Show or hide internal topics", TOPICS, rank=75),
