@@ -10,6 +10,7 @@ from console.language.verbs.effective import EffectiveQuota
 from console.language.verbs.explain import Explain
 from console.language.verbs.listing import List
 from console.language.verbs.show import Show
+from console.language.verbs.watch import Watch
 from console.language.verbs.whose import Whose
 from console.language.vocabulary import subject_of
 from console.model.snapshot import Snapshot
@@ -43,6 +44,10 @@ def answer(
             from console.answers.describe import whose
 
             return whose(statement, snapshot)
+        case Watch():
+            from console.answers.watched import watch
+
+            return watch(statement, snapshot)
         case EffectiveQuota():
             from console.answers.quotas import effective_result
 

@@ -107,6 +107,8 @@ COMMANDS = (
         "write one file for an issue: the doctor's checks, and what brokers answer, without names",
     ),
     Command("triage", "console.cli.triage", "name what is wrong with a cluster, and why"),
+    Command("watch", "console.cli.watch", "print topics, groups, brokers, connectors together, the worst first"),
+    Command("fleet", "console.cli.fleet", "look at the clusters of all contexts, the worst first", connects=False),
     Command("lint", "console.cli.lint", "find what stands wrong in a cluster before it hurts"),
     Command("record", "console.cli.record", "keep what brokers answer in a file, to look at it later"),
     Command("events", "console.cli.events", "print what changes in a cluster, as it happens"),
@@ -249,6 +251,9 @@ def parser() -> argparse.ArgumentParser:
         type=_path,
         dest="request_logs",
         help="a broker's request log on this host, which says whom brokers throttle; can be given again",
+    )
+    top.add_argument(
+        "--watch", metavar="SET", default=argparse.SUPPRESS, dest="watch_set", help="open on a set of the context"
     )
     top.add_argument("-V", "--version", action="store_true", help="print the version")
     top.add_argument("--licenses", action="store_true", help="print the licences of kac and all its parts")

@@ -112,8 +112,26 @@ def run(options: argparse.Namespace) -> int:
         return USAGE
     from console.contexts.configured import Configured
 
+    if (wanted := getattr(options, "watch_set", "")) and (why := _unusable_set(context, wanted)):
+        complain(why)
+        return USAGE
     open_log_file()
     return show(options, context, Configured(os.environ, Path.home(), unlock=False))
+
+
+def _unusable_set(context: Context, name: str) -> str:
+    """Return why the screen can't open on a set of the context; ``""`` if it can."""
+    from console.cli.watch import no_set
+    from console.language.errors import CommandError
+    from console.tui.watching import subjects_in
+
+    if name not in context.watch:
+        return no_set(name, tuple(context.watch), context.name)
+    try:
+        subjects_in(context, name)
+    except CommandError as error:
+        return f"{error.message}; {error.hint}" if error.hint else error.message
+    return ""
 
 
 SWITCH_EVERY = 0.001
@@ -131,6 +149,8 @@ def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: 
         contexts: those that it can switch to.
         tour: the file whose existence means that the tour was seen; None for no tour.
     """
+    from msgspec.structs import replace
+
     from console.admin.gc_pause import gc_paused
     from console.contexts import ContextError, load
     from console.contexts.secret_sources import unlocked
@@ -141,6 +161,7 @@ def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: 
     for problem in found.own_problems:
         complain(f"warning: {problem}")
     settings, lake = screen_settings(found, options), getattr(options, "lake", None)
+    settings = replace(settings, watch=getattr(options, "watch_set", ""))
     sessions = SessionFactory(recorded_client)
     try:
         # The connection to the first broker opens while Textual is imported here.

@@ -43,12 +43,12 @@ class Contexts:
     @property
     def contexts(self) -> tuple[contexts_context.Context, ...]:
         """All usable contexts."""
-        return tuple(item for item in self._all if isinstance(item, contexts_context.Context))
+        return tuple(item for item in self.all if isinstance(item, contexts_context.Context))
 
     @property
     def broken(self) -> tuple[contexts_context.BrokenContext, ...]:
         """The unusable contexts, with the reason."""
-        return tuple(item for item in self._all if isinstance(item, contexts_context.BrokenContext))
+        return tuple(item for item in self.all if isinstance(item, contexts_context.BrokenContext))
 
     @property
     def settings(self) -> ConsoleSettings:
@@ -106,7 +106,7 @@ class Contexts:
         for item in self._own.found.items:
             if item.name == name:
                 return item
-        return next((item for item in self._all if name in (item.name, f"{item.tool}/{item.name}")), None)
+        return next((item for item in self.all if name in (item.name, f"{item.tool}/{item.name}")), None)
 
     @cached_property
     def _own(self) -> OwnFile:
@@ -119,7 +119,8 @@ class Contexts:
         return _of_other_tools(self.surroundings)
 
     @cached_property
-    def _all(self) -> tuple[contexts_context.Context | contexts_context.BrokenContext, ...]:
+    def all(self) -> tuple[contexts_context.Context | contexts_context.BrokenContext, ...]:
+        """All contexts, usable or not."""
         own = self._own.found.items
         others = [item for found in self._discovered for item in found.items]
         taken = Counter(item.name for item in (*own, *others))
@@ -291,6 +292,10 @@ class Configured:
         """Return the names of all usable contexts."""
         return [context.name for context in load(self._environ, self._home).contexts]
 
+    def all(self) -> tuple[contexts_context.Context | contexts_context.BrokenContext, ...]:
+        """Return all contexts, also the unusable ones; no secret is fetched."""
+        return load(self._environ, self._home).all
+
     def get(self, name: str) -> contexts_context.Context:
         """Return the context of a name. Raise ContextError."""
         return resolve(load(self._environ, self._home), name=name, unlock=self._unlock, environ=self._environ)
@@ -306,6 +311,10 @@ class Given:
         """Return their names, in their order."""
         return list(self._contexts)
 
+    def all(self) -> tuple[contexts_context.Context | contexts_context.BrokenContext, ...]:
+        """Return all of them."""
+        return tuple(self._contexts.values())
+
     def get(self, name: str) -> contexts_context.Context:
         """Return the context of a name. Raise ContextError."""
         found = self._contexts.get(name)
@@ -315,4 +324,4 @@ class Given:
 
 
 Choice = Configured | Given
-"""Contexts by name: `names` for completion, and `get`, which raises ContextError."""
+"""Contexts by name: `names` for completion, `all` for the fleet, and `get`, which raises ContextError."""

@@ -40,7 +40,8 @@ class KeyRemap(Struct, frozen=True):
 class ConsoleSettings(Struct, frozen=True):
     """start_pane: one of PANES. theme: one of THEMES; None to follow the terminal. refresh: seconds between reads; 0
     for reads only on request. keys: action -> its keys instead of the defaults; unknown actions are not checked here.
-    editing_mode: of the command bar and the shell.
+    editing_mode: of the command bar and the shell. watch: of ``--watch``, the set that the screen opens on; ``""`` for
+    none.
     """
 
     start_pane: str = "now"
@@ -49,6 +50,7 @@ class ConsoleSettings(Struct, frozen=True):
     mouse: bool = True
     editing_mode: str = "emacs"
     keys: Mapping[str, KeyRemap] = field(default_factory=dict)
+    watch: str = ""
 
 
 THEME_VARIABLE = "KAC_THEME"

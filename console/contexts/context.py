@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from console.admin.settings import ConnectionSettings, HttpSettings
 from console.model.config import ConfigPlace
@@ -95,6 +95,8 @@ class Context(Struct, frozen=True):
     """Findings of lint that stay, each with its reason."""
     decode: tuple[DecodeRule, ...] = ()
     """How records without a reference to a schema are decoded, the first rule that fits."""
+    watch: Mapping[str, str] = field(default_factory=dict)
+    """Name of a set -> its subjects, as ``watch`` takes them."""
 
     @property
     def schemas(self) -> HttpSettings | None:

@@ -30,6 +30,9 @@ url = ["https://w1:8083", "https://w2:8083"]
 [contexts.prod.decode]                # topics whose records refer to no schema: console/contexts/decoding
 "orders-*" = { key = "int64", value = { protobuf = { file = "orders.proto", message = "shop.Order" } } }
 
+[contexts.prod.watch]                 # sets of what is watched together: watch checkout, kac --watch checkout
+checkout = "topic orders.*, group billing, connector pg"
+
 [[contexts.prod.lint]]                # a finding of lint that stays; the reason is required
 rule = "single-replica"
 subject = "topic scratch-*"           # a glob of what lint prints
@@ -145,7 +148,9 @@ _OWN_KEYS = (
     "via",
     "addresses",
     "lint",
+    "watch",
 )
+_SET_NAME = re.compile(r"[\w-]+")
 _VIA_KEYS = {"url", "username", "password"}
 _LINT_KEYS = ("rule", "subject", "reason")
 
@@ -306,6 +311,7 @@ class _OwnFileReader:
             mask=self._mask(name, own),
             decode=self._decode(name, own),
             lint=self._lint(name, own),
+            watch=self._watch(name, own),
         )
 
     def _lake(self, name: str, table: Mapping[str, Any]) -> str | None:
@@ -500,6 +506,26 @@ class _OwnFileReader:
                 legal = f"[[contexts.{name}.lint]] has {', '.join(_LINT_KEYS)}, each a text that is not empty"
                 raise context.ContextError(f"{place}: {legal}, not {each!r}")
         return tuple(Acceptance(**each, place=str(place)) for each in found)
+
+    def _watch(self, name: str, table: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return the sets of what is watched, by name, as text that ``watch`` parses later."""
+        value = table.get("watch", {})
+        place = self._place("contexts", name, "watch")
+        if not value:
+            return {}
+        from console.model.watched import KINDS
+
+        legal = f'[contexts.{name}.watch] has NAME = "topic orders, group billing"'
+        if not isinstance(value, dict):
+            raise context.ContextError(f"{place}: {legal}, not {value!r}")
+        for each, text in value.items():
+            if not _SET_NAME.fullmatch(each) or each in KINDS:
+                raise context.ContextError(
+                    f"{place}: the name of a set has letters, digits, - and _, and is no kind of subject, not {each!r}"
+                )
+            if not isinstance(text, str) or not text.strip() or not text.isprintable():
+                raise context.ContextError(f"{self._place('contexts', name, 'watch', each)}: {legal}, not {text!r}")
+        return value
 
     def _included(self, name: str, table: Mapping[str, Any]) -> tuple[Mapping[str, Entry], bool, tuple[str, ...]]:
         path = self._text(name, "properties", table)

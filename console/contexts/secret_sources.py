@@ -3,13 +3,13 @@
 ``${exec:COMMAND}``, ``${keyring:SERVICE:USER}``, ``${kube:NAMESPACE/SECRET/KEY}``, ``${prompt}`` and
 ``${prompt:TEXT}`` replace a secret, or a part of
 it. They stay locked while contexts are read and listed, and only the used context fetches its own: kac never prompts
-for the passwords of other clusters, and runs none of their commands.
+for the passwords of other clusters, and runs none of their commands. The fleet uses all contexts but those that prompt.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -49,12 +49,22 @@ class Locked(Secret):
 
 def is_locked(settings: Struct) -> bool:
     """Return whether a secret of these settings is not fetched yet."""
+    return any(True for _ in _locked_in(settings))
+
+
+def asks_operator(settings: Struct) -> bool:
+    """Return whether a secret of these settings is one that the operator types."""
+    return any(match[3] for each in _locked_in(settings) for match in LOCKED.finditer(each.text))
+
+
+def _locked_in(settings: Struct) -> Iterator[Locked]:
     values = (getattr(settings, each.name) for each in fields(settings))
-    return any(
-        isinstance(one, Locked) or (isinstance(one, Struct) and is_locked(one))
-        for value in values
-        for one in (value if isinstance(value, tuple) else (value,))
-    )
+    for value in values:
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(one, Locked):
+                yield one
+            elif isinstance(one, Struct):
+                yield from _locked_in(one)
 
 
 def unlocked(context: Context, *, ask: bool, limit: float = COMMAND_SECONDS) -> Context:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -64,3 +65,10 @@ class MutedCauses:
             for cluster, mine in file.clusters.items()
         }
         return file
+
+
+def of_this_user() -> MutedCauses:
+    """Return the file in the state directory."""
+    from console.log_file import state_directory
+
+    return MutedCauses(state_directory(os.environ) / "muted.json")

@@ -43,7 +43,7 @@ from console.tui.reading import Reading, SessionChanged, StatusMessage
 from console.tui.text_lines import MessageLine, TextLines
 from console.tui.theme_choice import ThemeChoice
 from console.tui.tools import Tools
-from console.tui.watch import HalfHourWatch, LintWatch, ShownCluster, Watch
+from console.tui.watch import HalfHourWatch, LintWatch, ShownCluster, Watch, watching_of
 from themes import DEFAULTS, THEMES, native_ansi
 from widgets.lean_driver import AskingDriver, Background, LeanDriver
 from widgets.line_view import LineView
@@ -106,7 +106,10 @@ class Console(KeysInOrder["Context"]):
         )
         half_hour = self.HALF_HOUR(self.triage, self.journal, lambda: self.view.update())
         lint = LintWatch(self.triage, lambda: self.view.update())
-        self.cluster = ShownCluster(self.reading, self.triage, half_hour, Changed(), lint, lambda: self.analyses)
+        watching = watching_of(session.context, settings.watch)
+        self.cluster = ShownCluster(
+            self.reading, self.triage, half_hour, Changed(), lint, lambda: self.analyses, watching
+        )
         self.editing = Editing(
             self.cluster,
             self.message_line,
@@ -115,6 +118,8 @@ class Console(KeysInOrder["Context"]):
         )
         self.body = Container(id="body")
         first = pane(PANE_NAMES.index(settings.start_pane) + 1)
+        if settings.watch in session.context.watch:
+            first = view_place(keymap.WATCH)
         if session.context.settings.controllers:
             first = view_place(keymap.QUORUM)
         self.navigator = Navigator(first, self._make_view, self.body, self._leave_place, self._enter_place)
@@ -140,6 +145,7 @@ class Console(KeysInOrder["Context"]):
             self.message_line,
             self.journal,
             self.lake,
+            self.contexts,
             operating=lambda: self.operating,
             execute=self.execute,
         )

@@ -29,11 +29,12 @@ from console.language.verbs.plan import ShowPlan
 from console.language.verbs.records import Records
 from console.language.verbs.revert import Revert
 from console.language.verbs.undo import Redo, Undo
+from console.language.verbs.watch import Watch
 from console.model.config import ConfigResource
 from console.model.secret import Secret
 from console.plan.edits import Edit
 from console.present.failures import failure_text
-from console.present.text import Line
+from console.present.text import Line, clean
 from console.session.reading import read_needs
 from console.tui import keymap
 from console.tui.editing import Cancelled, Editing
@@ -146,6 +147,8 @@ class Executor:
         """Execute a statement without edits: about the plan, the view or kac itself."""
         session = self._session
         match statement:
+            case Watch():
+                await self._watch(statement)
             case language_statements.QueryStatement():
                 selected = self._selected()[0]
                 await read_needs(session, needs(statement, selected), sparing=True)
@@ -242,6 +245,21 @@ class Executor:
             self._navigator.view.take_filter(text)
         except ValueError as error:
             raise CommandError(str(error), "") from None
+
+    async def _watch(self, statement: Watch) -> None:
+        context, watching = self._session.context, self._cluster.watching()
+        if statement.set and statement.set not in context.watch:
+            known = ", ".join(clean(each, 60) for each in context.watch)
+            raise CommandError("the context has no such set", f"it has {known}" if known else "", statement.span)
+        if statement.set:
+            from console.tui.watching import subjects_in
+
+            watching.begin(subjects_in(context, statement.set), statement.set)
+        elif statement.subjects:
+            watching.begin(statement.subjects)
+        await self._navigator.goto(view_place(keymap.WATCH))
+        self._navigator.view.update()
+        self._cluster.reading.tick()
 
     async def _records(self, statement: Records) -> None:
         from console.session.record_reading import refuse_if_never

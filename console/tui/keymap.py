@@ -24,6 +24,7 @@ SCHEMAS = "schemas"
 MOVES = "moves"
 FIND = "find"
 OVERVIEW = "overview"
+FLEET, WATCH = "fleet", "watch"
 LINT = "lint"
 CONNECTORS, CONNECT_WORKERS, CONNECT_PLUGINS = "connectors", "connect-workers", "connect-plugins"
 CONNECT_LOGGERS, CONNECTOR, CONNECTOR_OFFSETS = "connect-loggers", "connector", "connector-offsets"
@@ -59,6 +60,8 @@ VIEWS = {
     SCHEMAS: ("Schemas", TOPICS),
     MOVES: ("Moves", TOPICS),
     OVERVIEW: ("The overview", NOW),
+    WATCH: ("What is watched", NOW),
+    FLEET: ("All contexts", NOW),
     QUORUM: ("The quorum", BROKERS),
     FEATURES: ("Features", BROKERS),
     NOW: ("What is wrong now", NOW),
@@ -123,6 +126,8 @@ KEYS: tuple[Key, ...] = (
         "events", "comma", "events", "What changed since the console began, and who did it where that is known", rank=59
     ),
     _key("overview", "ctrl+g", "overview", "The last half hour drawn: what is written, behind, out of sync, filling"),
+    _key("watch", "ctrl+w", "watch", "What is watched: topics, groups, brokers, connectors together, the worst first"),
+    _key("fleet", "ctrl+x", "fleet", "All contexts: the verdict on each cluster, its worst cause, and a few counts"),
     _key(
         "back",
         "escape",
@@ -213,6 +218,21 @@ KEYS: tuple[Key, ...] = (
         rank=35,
     ),
     _key("nodes-back", "shift+tab", "part before", "The same the other way round", BROKERS, QUORUM, FEATURES),
+    _row_key(
+        "add-watch",
+        "f",
+        "watch it",
+        "Watch what is under the cursor, or all that is marked, in the pane Watch",
+        TOPICS,
+        TOPIC,
+        GROUPS,
+        GROUP,
+        BROKERS,
+        CONNECTORS,
+        CONNECTOR,
+        rank=76,
+    ),
+    _row_key("take-off", "x", "take off", "Watch it no more; a pattern with all that it matches", WATCH, rank=12),
     _key("internal", "i", "internal", "Show or hide internal topics", TOPICS, rank=75),
     _key("overrides", "o", "overrides", "Show only overrides, or all", CONFIGS, ENTITIES, rank=32),
     _key(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from console.present.names import plural
 from console.present.text import clean
 
 if TYPE_CHECKING:
@@ -61,6 +62,15 @@ class ScreenKeys:
     def do_suspend(self) -> None:
         """Suspend the console and return to the shell until ``fg``."""
         self._app.suspend_job()
+
+    def do_add_watch(self) -> None:
+        """Watch the entity under the cursor, or all marked ones."""
+        from console.language.verbs.watch import subject_text
+
+        added = self._cluster.watching().add(self._navigator.view.targets())
+        said = subject_text(added[0]) if len(added) == 1 else plural(len(added), "row")
+        text = f"watched: {clean(said, 200)}; ^W shows what is watched" if added else "this can't be watched"
+        self._frame.message.say(text, "muted")
 
     async def do_copy(self) -> None:
         """Copy the view's text, and show the outcome."""

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from console.contexts.configured import Choice
     from console.language.errors import LanguageError
     from console.language.statements import Statement
     from console.tui.editing import Editing
@@ -30,6 +31,8 @@ class Tools(NamedTuple):
     journal: Journal
     """This host's journal, and the events since the console began."""
     lake: OpenLake
+    contexts: Choice
+    """The contexts that the operator can switch to."""
     operating: Callable[[], Operating]
     """Returns the object that begins operations, created on first use."""
     execute: Callable[[Sequence[Statement]], Awaitable[LanguageError | None]]

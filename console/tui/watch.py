@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from console.admin.errors import AdminError
+    from console.contexts import Context
     from console.lint.report import Report
     from console.lint.rule import Rule, Seen
     from console.model.failure import Failure
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from console.tui.reading import Contact, Reading
     from console.tui.topic_analyses import TopicAnalyses
     from console.tui.tour import Tour
+    from console.tui.watching import Watching
 
 log = logging.getLogger(__name__)
 
@@ -143,10 +145,9 @@ class Watch:
         return self._session.snapshot.cluster.cluster_id or ""
 
     def _kept(self) -> MutedCauses:
-        from console.log_file import state_directory
-        from console.session.muted_causes import MutedCauses
+        from console.session.muted_causes import of_this_user
 
-        return MutedCauses(state_directory(os.environ) / "muted.json")
+        return of_this_user()
 
     def _show(self) -> None:
         self._write_tabs()
@@ -429,12 +430,29 @@ def _reported(seen: Seen) -> tuple[Report, Sequence[str]]:
     return lint(seen, target), tuple(partly(seen))
 
 
+def watching_of(context: Context, wanted: str) -> Callable[[], Watching]:
+    """Return a function that returns what the operator watches, created at its first call.
+
+    Args:
+        wanted: the set of the context to begin with; ``""`` for none.
+    """
+
+    @cache
+    def watching() -> Watching:
+        from console.tui.watching import Watching
+
+        return Watching(context, wanted)
+
+    return watching
+
+
 class ShownCluster(NamedTuple):
     """The cluster as all views see it.
 
     reading: the session, and its reads. triage: the causes of problems. half_hour: the last half hour. changed: marks
     of the changes since the operator's last refresh. lint: what stands wrong before it hurts. analyses: returns
-    the analyses of topics, created on first use.
+    the analyses of topics, created on first use. watching: returns what the
+    operator watches, created on first use.
     """
 
     reading: Reading
@@ -443,6 +461,7 @@ class ShownCluster(NamedTuple):
     changed: Changed
     lint: LintWatch
     analyses: Callable[[], TopicAnalyses]
+    watching: Callable[[], Watching]
 
     @property
     def session(self) -> Session:

@@ -30,6 +30,7 @@ COMMANDS = (
         "list mirror-groups",
         "list mirror-topics",
         f"whose topic {ABSENT}",
+        f"watch topic {ABSENT}, group {ABSENT}, group *, broker *, connector {ABSENT}, schema {ABSENT}",
     ),
     *(f"describe {noun} {ABSENT}" for noun in ("group", "user", "client")),
     *(f"explain quota user={ABSENT} client={ABSENT}", "describe broker 1", "describe broker <default>"),
@@ -54,6 +55,7 @@ ARGUMENTS = (
     ("doctor",),
     ("triage",),
     ("lint",),
+    ("watch", "topic", ABSENT),
 )
 """Commands of their own, to which the cluster's address is added."""
 CALLS: tuple[tuple[str, dict[str, Any]], ...] = (

@@ -51,10 +51,11 @@ from console.language.verbs import (
     unregister,
     unset,
     voter,
+    watch,
     whose,
 )
 
-_LOOK = (show, listing, whose, effective, explain, records, analyze)
+_LOOK = (show, listing, watch, whose, effective, explain, records, analyze)
 _CHANGE = (
     *(alter, unset, create, grow, delete, connector, reset, skip, clone),
     *(produce, access, scram, token, schema, abort, elect, cancel),

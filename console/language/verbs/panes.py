@@ -88,6 +88,13 @@ _HELP = (
         "schemas orders",
         about="Read from the registry of the context, [contexts.NAME.schemas].",
     ),
+    _pane(
+        "fleet",
+        "All contexts: the verdict on each cluster, its worst cause, and a few counts",
+        "fleet HIGH",
+        about="Each cluster is read every 45 s while the pane is visible, but none whose secret the operator types: "
+        "Enter opens it, and asks. kac fleet prints the rows.",
+    ),
     _pane("moves", "What moves, how far it is, why not", "moves stuck"),
     _pane(
         "find",

@@ -1,0 +1,62 @@
+"""``kac fleet``: all contexts at once, the worst cluster first."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from console.cli.opening import DONE, FAILED, USAGE, open_log_file
+from console.terminal import complain, waiting
+
+EXAMPLES = """\
+examples:
+  kac fleet                        each context: its verdict, worst cause, brokers, URP and lag
+  kac fleet prod stage             these alone
+  kac fleet --output json
+"""
+
+
+def fleet_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``kac fleet``."""
+    parser.epilog = EXAMPLES
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of a context (default: all)")
+    parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the rows")
+
+
+def run_fleet(options: argparse.Namespace) -> int:
+    """Look once at the cluster of each context, and print a row for each.
+
+    Returns:
+        The exit code: 0 all are healthy; 1 one is in trouble, does not answer, or could not be read whole, because its
+        context can't be used or asks for a secret, too; 2 no context, or one that does not exist.
+    """
+    from console import event_loop
+    from console.answers.results import Printer, table_of
+    from console.contexts.configured import Configured
+    from console.present.fleet import FLEET, worst_first
+    from console.session.fleet import Fleet
+
+    configured = Configured(os.environ, Path.home()).all()
+    chosen = [each for each in configured if not options.names or each.name in options.names]
+    if missing := [name for name in options.names if name not in {each.name for each in configured}]:
+        complain(f"there is no context {missing[0]!r}; `kac contexts` lists what there is")
+        return USAGE
+    if not chosen:
+        complain("no contexts are configured: kac contexts add NAME -b HOST:PORT")
+        return USAGE
+    open_log_file()
+    waiting(f"looking at {len(chosen)} clusters…" if len(chosen) > 1 else "looking at the cluster…")
+
+    async def look() -> Fleet:
+        fleet = Fleet()
+        fleet.take(chosen)
+        try:
+            await fleet.once()
+        finally:
+            await fleet.leave()
+        return fleet
+
+    rows = worst_first(event_loop.run(look()).rows.values())
+    Printer(options.output)(table_of("clusters", FLEET, rows))
+    return DONE if all(row.is_healthy for row in rows) else FAILED

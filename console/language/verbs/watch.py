@@ -1,0 +1,143 @@
+"""``watch``: a pane, or a table, of topics, groups, brokers, connectors and schemas together, the worst first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from console.language import statements
+from console.language.arguments import is_glob, literal_pattern, pattern, whole_number
+from console.language.quoting import DEFAULT_NAME, quote, quote_pattern, quoted
+from console.language.reader import Expected, Reader, Role, What
+from console.language.snapshot_parts import NOTHING, Needs, whole_parts
+from console.language.tokenizer import Word
+from console.language.verb import LOOK, StatementKind, Verb
+from console.model import watched
+from console.model.parts import Part
+from console.model.watched import Watched
+
+_NAMES = {
+    watched.TOPIC: Expected(What.TOPIC, "the NAME of a topic, or a GLOB"),
+    watched.GROUP: Expected(What.GROUP, "the NAME of a group, or a GLOB"),
+    watched.BROKER: Expected(What.BROKER, "the number of a broker, or *"),
+    watched.CONNECTOR: Expected(What.RESOURCE, "the NAME of a connector, or a GLOB", detail="connector"),
+    watched.SCHEMA: Expected(What.RESOURCE, "the SUBJECT of a schema, or a GLOB", detail="schema"),
+}
+_LITERAL = re.compile(r"\[([*?\[])\]")
+"""A character that `pattern` made literal."""
+
+
+class Watch(statements.QueryStatement, frozen=True):
+    """``watch topic orders, group billing``, or ``watch SET``.
+
+    set: name of a set of the context; ``""`` if the subjects are named; without either, what is watched already.
+    """
+
+    subjects: tuple[Watched, ...] = ()
+    set: str = ""
+
+
+def _parse(reader: Reader) -> Watch:
+    subjects: list[Watched] = []
+    a_set = Expected(What.ARGUMENT, "the NAME of a set")
+    while not reader.ended:
+        kind = reader.take_keyword(*watched.KINDS, label=f"one of {', '.join(watched.KINDS)}")
+        if kind is None and not subjects:
+            word = reader.take(a_set, Role.NAME)
+            reader.finish()
+            return Watch(set=word.text)
+        subjects.append(_subject(reader, kind if kind is not None else reader.fail()))
+    reader.expect(Expected(What.WORDS, " or ".join(watched.KINDS), watched.KINDS))
+    if not subjects:
+        reader.expect(a_set)
+    return Watch(tuple(dict.fromkeys(subjects)))
+
+
+def _subject(reader: Reader, kind: str) -> Watched:
+    expected = _NAMES[kind]
+    word = reader.take(expected)
+    following = reader.word
+    if following is not None and following.is_bare(","):
+        reader.take(Expected(What.WORDS, "a comma"), Role.OPERATOR)
+    name = pattern(_without_comma(word))
+    if name is None:
+        reader.fail(f"{kind}s have no {DEFAULT_NAME}", word, f"quote a name that is spelled so: '{DEFAULT_NAME}'")
+    if not name and kind != watched.GROUP:  # brokers keep offsets for a group without a name too
+        reader.fail(f"{expected.label} can't be empty", word)
+    subject = Watched(kind, name, is_pattern=True) if is_glob(name) else Watched(kind, _LITERAL.sub(r"\1", name))
+    if kind != watched.BROKER or subject.is_pattern:
+        return subject
+    if (number := whole_number(subject.name)) is None:
+        reader.fail(f"expected {expected.label}, not {reader.shown(word)}", word)
+    return Watched(kind, str(number))
+
+
+def _without_comma(word: Word) -> Word:
+    """Return a word without the unquoted comma at its end, which parts it from the next subject."""
+    *before, last = word.pieces
+    if last.quote or not last.text.endswith(","):
+        return word
+    cut = last._replace(text=last.text[:-1], end=last.end - 1)
+    return replace(word, pieces=(*before, *((cut,) if cut.text else ())), end=word.end - 1)
+
+
+def subject_text(subject: Watched) -> str:
+    """Return a subject as text of the language."""
+    name = subject.name
+    if not subject.is_pattern:
+        is_plain = not name.endswith(",") and not set(name) & set("*?[")
+        return f"{subject.kind} {quote(name) if is_plain else quoted(name)}"
+    text = f"{quote_pattern(name[:-1])}{quoted(',')}" if name.endswith(",") else quote_pattern(name)
+    return f"{subject.kind} {text}"
+
+
+def subjects_text(subjects: Iterable[Watched]) -> str:
+    """Return subjects as they are written in a set."""
+    return ", ".join(map(subject_text, subjects))
+
+
+def _text(statement: Watch) -> str:
+    return statements.joined("watch", quote(statement.set) if statement.set else subjects_text(statement.subjects))
+
+
+def _needs(statement: Watch, _selected: statements.Subject | None) -> Needs:
+    need = NOTHING
+    for kind in {each.kind for each in statement.subjects}:
+        mine = [each for each in statement.subjects if each.kind == kind]
+        match kind:
+            case watched.TOPIC:
+                # Whether a topic exists, and its min ISR, are asked of it alone; a pattern needs all names.
+                names = frozenset(each.name for each in mine)
+                need |= whole_parts(Part.TOPICS) if any(e.is_pattern for e in mine) else Needs(topics=names)
+            case watched.GROUP:
+                patterns = frozenset((_pattern(each),) for each in mine)
+                need |= whole_parts(Part.GROUPS) | Needs(lags_of=patterns, lag_times=True)
+            case watched.BROKER:
+                need |= whole_parts(Part.CLUSTER, Part.TOPICS, Part.LOG_DIRS)
+            case watched.CONNECTOR:
+                need |= whole_parts(Part.CONNECT, Part.GROUPS) | Needs(connectors=True)
+            case watched.SCHEMA:
+                need |= whole_parts(Part.SCHEMAS)
+    return need
+
+
+def _pattern(subject: Watched) -> str:
+    return subject.name if subject.is_pattern else literal_pattern(subject.name)
+
+
+VERBS = (
+    Verb(
+        "watch",
+        LOOK,
+        ("watch {topic|group|broker|connector|schema NAME}", "watch SET"),
+        "Topics, groups, brokers, connectors and schemas together, the worst first",
+        "On the screen a pane: Enter opens the subject, `x` takes it off, and `f` on a row of Topics, Groups, Brokers "
+        "or Connectors adds it. NAME may be a glob; commas between subjects may be left out. SET is one of the "
+        "context, [contexts.NAME.watch]; kac --watch SET opens on it, kac watch prints it.",
+        ("watch topic orders, group billing, connector pg", "watch topic orders.*, broker *", "watch checkout"),
+        parse=_parse,
+        statements=(StatementKind(statement=Watch, text=_text, needs=_needs),),
+    ),
+)

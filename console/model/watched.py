@@ -1,0 +1,32 @@
+"""The subjects that an operator watches, and which entities they mean. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+TOPIC, GROUP, BROKER, CONNECTOR, SCHEMA = "topic", "group", "broker", "connector", "schema"
+KINDS = (TOPIC, GROUP, BROKER, CONNECTOR, SCHEMA)
+
+
+class Watched(NamedTuple):
+    """A subject: an entity by its name, or all whose names match a pattern.
+
+    kind: one of `KINDS`. name: a broker's is its number. is_pattern: whether the name is one for `fnmatch`.
+    """
+
+    kind: str
+    name: str
+    is_pattern: bool = False
+
+    def among(self, names: Iterable[str]) -> list[str]:
+        """Return the names that the subject means, in their order. kac's name of a connector has its Connect cluster
+        before a slash, which may be left out."""
+        return [each for each in names if any(map(self._is, (each, *self._short(each))))]
+
+    def _is(self, name: str) -> bool:
+        return fnmatchcase(name, self.name) if self.is_pattern else name == self.name
+
+    def _short(self, name: str) -> tuple[str, ...]:
+        return (name.partition("/")[2],) if self.kind == CONNECTOR and "/" not in self.name else ()

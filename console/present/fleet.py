@@ -1,0 +1,325 @@
+"""All contexts as rows: the verdict on each cluster, its worst cause, and a few counts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from console.model.failure import Failure
+from console.model.name_order import in_order
+from console.model.parts import Part
+from console.model.snapshot import Snapshot
+from console.model.time_lag import UNSEEN, Behind
+from console.model.topic_counts import TopicCounts
+from console.plan.amounts import Unit
+from console.present import columns
+from console.present import triage as shown_triage
+from console.present.failures import failure_text
+from console.present.text import Cell, Line, clean
+from widgets.row_source import Column as ScreenColumn
+
+if TYPE_CHECKING:
+    from console.triage.diagnosis import Verdict
+
+LOST, UNKNOWN, UNUSABLE, ASKS, READING, HEALTHY = "LOST", "unknown", "unusable", "asks", "reading", "healthy"
+"""Verdicts on a cluster that no cause names: no broker answers; a part could not be read; the context can't be used;
+the operator has to type its secret; kac is reading it; nothing is wrong."""
+_MEANINGS = {
+    LOST: "danger",
+    "CRIT": "danger",
+    "HIGH": "failed",
+    "WARN": "pending",
+    UNKNOWN: "pending",
+    UNUSABLE: "pending",
+    ASKS: "muted",
+    READING: "muted",
+    HEALTHY: "",
+}
+"""Verdict -> its meaning; the worst verdict first."""
+_RANKS = {word: rank for rank, word in enumerate(_MEANINGS)}
+ASKS_TEXT = "asks for its secret: Enter opens it"
+MOST_CAUSES = 12
+"""Most causes in the details of a cluster."""
+
+
+class Health(NamedTuple):
+    """A look at a cluster. at: its time, UTC. muted: cause id -> the end of its mute."""
+
+    at: datetime
+    verdict: Verdict
+    brokers: int
+    up: int
+    """Brokers that are not fenced."""
+    under_replicated: int
+    offline: int
+    lag: int | None
+    """Records that all groups have not read, as far as they were read; None if no group was."""
+    group: str
+    """The group whose next record has waited longest; ``""`` if that is unknown."""
+    behind: Behind
+    """For how long."""
+    muted: Mapping[str, datetime] = MappingProxyType({})
+
+    @property
+    def rows(self) -> list[shown_triage.CauseRow]:
+        """The causes and unexplained symptoms that count as trouble, the worst first."""
+        return [row for row in shown_triage.cause_rows(self.verdict, self.muted) if row.counts]
+
+
+def health(
+    verdict: Verdict,
+    snapshot: Snapshot,
+    muted: Mapping[str, datetime] = MappingProxyType({}),
+    at: datetime | None = None,
+) -> Health:
+    """Return a look at a cluster.
+
+    Args:
+        snapshot: of the cluster; the verdict is on it.
+        muted: cause id -> the end of its mute.
+        at: time of the look, UTC; None: of the verdict.
+    """
+    counts = TopicCounts().after(snapshot.topics)
+    nodes = snapshot.cluster.brokers or snapshot.cluster.controllers
+    is_without_groups = Part.GROUPS in snapshot.read_at and not snapshot.groups
+    totals = [total for lag in snapshot.lags.values() if (total := lag.known_total) is not None]
+    waits = [(trend.longest_behind, name) for name, trend in snapshot.lag_trends.items()]
+    longest = max((each for each in waits if each[0].seconds), key=lambda each: each[0].seconds or 0, default=None)
+    behind, group = longest or (UNSEEN, "")
+    return Health(
+        at or verdict.at,
+        verdict,
+        len(nodes),
+        sum(not node.fenced for node in nodes),
+        counts.under_replicated,
+        counts.offline,
+        sum(totals) if totals or is_without_groups else None,
+        group,
+        behind,
+        muted,
+    )
+
+
+class FleetRow(NamedTuple):
+    """A context. origin: its source, as text. health: the last look; None before the first."""
+
+    name: str
+    origin: str = ""
+    health: Health | None = None
+    failure: Failure | None = None
+    """Why its brokers do not answer; None if the last look succeeded."""
+    since: datetime | None = None
+    """The time since which they do not answer, UTC: of the last answer, or of the first attempt."""
+    problem: str = ""
+    """Why the context can't be used."""
+    asks: bool = False
+    """Whether the operator has to type its secret, so that kac has not looked at it."""
+    is_shown: bool = False
+    """Whether it is the cluster of this console."""
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in a word."""
+        if self.problem:
+            return UNUSABLE
+        if self.asks:
+            return ASKS
+        if self.failure is not None:
+            return LOST
+        if self.health is None:
+            return READING
+        if rows := self.health.rows:
+            return shown_triage.WORDS[min((row.claim.severity for row in rows), key=_severity_rank)]
+        return UNKNOWN if self.health.verdict.unread else HEALTHY
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether the cluster is known to be healthy."""
+        return self.verdict == HEALTHY
+
+    @property
+    def troubles(self) -> int:
+        """The number of troubles."""
+        return len(self.health.rows) if self.health is not None and self.failure is None else 0
+
+    @property
+    def began(self) -> datetime | None:
+        """The beginning of the worst trouble, UTC; None if it is unknown, or there is none."""
+        if self.failure is not None:
+            return self.since
+        rows = self.health.rows if self.health is not None else []
+        return rows[0].claim.since if rows else None
+
+    @property
+    def cause(self) -> str:
+        """The worst cause, or why there is no verdict; ``""`` if nothing is wrong. Untrusted text."""
+        if self.problem or self.asks:
+            return self.problem or ASKS_TEXT
+        if self.failure is not None:
+            return str(self.failure)
+        if self.health is None:
+            return ""
+        if rows := self.health.rows:
+            more = f"  and {len(rows) - 1:,} more" if len(rows) > 1 else ""
+            return f"{rows[0].claim.title}{more}"
+        unread = self.health.verdict.unread
+        return f"{shown_triage.part_names(unread)} could not be read" if unread else ""
+
+
+def _severity_rank(severity: str) -> int:
+    return _RANKS[shown_triage.WORDS[severity]]
+
+
+def worst_first(rows: Iterable[FleetRow]) -> list[FleetRow]:
+    """Return the rows with the worst cluster first; those with the same verdict and number of troubles by name."""
+    known = {row.name: row for row in rows}
+    names = {name: place for place, name in enumerate(in_order(known))}
+    return sorted(known.values(), key=lambda row: (_RANKS[row.verdict], -row.troubles, names[row.name]))
+
+
+def _name(row: FleetRow) -> Cell:
+    return (clean(row.name, 200), "strong" if row.is_shown else "")
+
+
+def _verdict_cell(row: FleetRow) -> Cell:
+    word = row.verdict
+    sign = "! " if _MEANINGS[word] in ("danger", "failed") else "  "
+    return (f"{sign}{word}", _MEANINGS[word])
+
+
+def _counted(row: FleetRow, count: int, text: str = "") -> Cell:
+    """Return a count that is bad unless it is 0; blank without a look, muted if the cluster no longer answers.
+
+    Args:
+        text: in place of the number.
+    """
+    if row.health is None or not count:
+        return ""
+    return (text or f"{count:,}", "muted" if row.failure is not None else "failed")
+
+
+def _number(row: FleetRow, text: str) -> Cell:
+    return "" if row.health is None else (text, "muted" if row.failure is not None else "")
+
+
+def _brokers(row: FleetRow) -> Cell:
+    """Return the number of brokers; ``2/3`` if one of them is down."""
+    if row.health is None:
+        return ""
+    up, brokers = row.health.up, row.health.brokers
+    return _number(row, f"{brokers:,}") if up == brokers else _counted(row, brokers, f"{up:,}/{brokers:,}")
+
+
+FLEET: columns.Columns[FleetRow] = columns.Columns(
+    columns.Column(
+        "name",
+        columns.EVERYWHERE,
+        title="Context",
+        cell=_name,
+        layout=ScreenColumn("name", "Context", min_width=10, max_width=30, sort_key="N"),
+    ),
+    columns.Column(
+        "verdict",
+        columns.EVERYWHERE,
+        type="word",
+        cell=_verdict_cell,
+        text=lambda row: row.verdict,
+        order=lambda row: _RANKS[row.verdict],
+        layout=ScreenColumn("verdict", "  Verdict", width=10, priority=100, sort_key="V"),
+    ),
+    columns.Column("healthy", columns.OBJECT, lambda row: row.is_healthy, "boolean"),
+    columns.Column("troubles", columns.OBJECT, type="number"),
+    columns.Column(
+        "since",
+        columns.EVERYWHERE,
+        lambda row: row.began.isoformat() if row.began is not None else None,
+        cell=lambda row: columns.clock(row.began) or ((shown_triage.AT_FIRST, "muted") if row.troubles else ""),
+        order=lambda row: columns.highest_first(row.began.timestamp() if row.began is not None else None),
+        layout=ScreenColumn("since", "Since", width=8, priority=92),
+    ),
+    columns.Column(
+        "cause",
+        columns.EVERYWHERE,
+        lambda row: row.cause or None,
+        title="Worst cause",
+        cell=lambda row: (clean(row.cause, 300), "muted" if row.asks else ""),
+        text=lambda row: row.cause,
+        layout=ScreenColumn("cause", "Worst cause", flex=1, min_width=20, priority=95),
+    ),
+    columns.Column(
+        "brokers",
+        columns.EVERYWHERE,
+        lambda row: None if row.health is None else row.health.brokers,
+        "number",
+        cell=_brokers,
+        layout=ScreenColumn("brokers", "Brok", width=5, align="right", priority=80, sort_key="B"),
+    ),
+    columns.Column("brokers_up", columns.OBJECT, lambda row: None if row.health is None else row.health.up, "number"),
+    columns.Column(
+        "under_replicated",
+        columns.EVERYWHERE,
+        lambda row: None if row.health is None else row.health.under_replicated,
+        "number",
+        title="URP",
+        cell=lambda row: _counted(row, row.health.under_replicated if row.health is not None else 0),
+        layout=ScreenColumn("urp", "URP", width=5, align="right", priority=90, sort_key="R"),
+    ),
+    columns.Column(
+        "offline",
+        columns.EVERYWHERE,
+        lambda row: None if row.health is None else row.health.offline,
+        "number",
+        title="Offline",
+        cell=lambda row: _counted(row, row.health.offline if row.health is not None else 0),
+        layout=ScreenColumn("off", "Off", width=5, align="right", priority=75, sort_key="L"),
+    ),
+    columns.Column(
+        "lag",
+        columns.EVERYWHERE,
+        lambda row: None if row.health is None else row.health.lag,
+        "number",
+        unknown=True,
+        cell=lambda row: _number(row, "·" if row.health is None or row.health.lag is None else f"{row.health.lag:,}"),
+        layout=ScreenColumn("lag", "Lag", min_width=7, max_width=14, align="right", priority=85, sort_key="G"),
+    ),
+    columns.Column(
+        "lag_seconds",
+        columns.EVERYWHERE,
+        lambda row: (
+            None if row.health is None or row.health.behind.seconds is None else round(row.health.behind.seconds)
+        ),
+        "number",
+        Unit.SECONDS,
+        title="Behind",
+        unknown=True,
+        cell=lambda row: _number(row, columns.behind_text(row.health.behind) if row.health is not None else ""),
+        layout=ScreenColumn("behind", "Behind", width=9, align="right", priority=60, sort_key="T"),
+    ),
+    columns.Column("lag_group", columns.OBJECT, lambda row: (row.health and row.health.group) or None),
+    columns.Column("at", columns.OBJECT, lambda row: row.health.at.isoformat() if row.health is not None else None),
+    columns.Column("origin", columns.OBJECT),
+)
+"""The contexts. lag: records that groups have not read; lag_seconds: of the group whose next record waited longest."""
+
+
+def fleet_lines(row: FleetRow) -> list[Line]:
+    """Return what is known of a context: the causes of its troubles, the time of the look, and its source."""
+    lines: list[Line] = []
+    if row.failure is not None:
+        since = f"no answer since {columns.clock(row.since)}: " if row.since is not None else "no answer: "
+        lines.append([(since, "failed"), (failure_text(row.failure), "")])
+    elif row.cause and row.troubles == 0:
+        lines.append([(clean(row.cause, 600), "")])
+    for cause in row.health.rows[:MOST_CAUSES] if row.health is not None else ():
+        word = shown_triage.WORDS[cause.claim.severity]
+        began = columns.clock(cause.claim.since) or shown_triage.AT_FIRST
+        meaning = "muted" if row.failure is not None else _MEANINGS[word]
+        lines.append([(f"{word:<6}", meaning), (f"{began:<10}", "muted"), (clean(cause.claim.title, 300), "")])
+    if row.health is not None and row.health.group:
+        behind = columns.behind_text(row.health.behind)
+        lines.append([("Behind ", "muted"), (f"{clean(row.health.group, 100)}: {behind}", "")])
+    if row.origin:
+        lines.append([("From   ", "muted"), (clean(row.origin, 300), "")])
+    return lines

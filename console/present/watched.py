@@ -1,0 +1,352 @@
+"""What is watched, as rows of one table: topics, groups, brokers, connectors and schemas, the worst first. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from math import ceil, log2
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from console.model import half_hour, watched
+from console.model.cluster import Group, Topic
+from console.model.config import min_isr
+from console.model.name_order import in_order
+from console.model.numbers import Data
+from console.model.parts import Part
+from console.model.rates import UNKNOWN, Rate
+from console.model.snapshot import Snapshot
+from console.model.topic_readers import TopicLags
+from console.model.watched import Watched
+from console.plan.amounts import size
+from console.plan.plan import EMPTY
+from console.present import brokers, columns, connectors, groups, schemas
+from console.present.names import plural
+from console.present.overview import BLOCKS
+from console.present.text import Cell, clean, plain
+from widgets.row_source import Column as ScreenColumn
+
+if TYPE_CHECKING:
+    from console.triage.trouble import Troubles
+
+DANGER, FAILED, UNREAD, CHANGES, FINE = "danger", "failed", "pending", "changed", ""
+_RANKS = {DANGER: 0, FAILED: 1, UNREAD: 2, CHANGES: 3, FINE: 4, "muted": 5}
+"""Meaning of a state -> its place: the worst first."""
+LINES: Mapping[str, tuple[half_hour.Kind, tuple[str, ...]]] = {
+    watched.TOPIC: ("topic", ("bytes in",)),
+    watched.GROUP: ("group", ("behind", "lag")),
+    watched.BROKER: ("broker", ("written", "leaders")),
+}
+"""Kind of a subject -> its kind in the half hour, and the values of which the first known one is drawn."""
+NOT_NAMED = {Part.CONNECT: "no Connect cluster is named", Part.SCHEMAS: "no registry is named"}
+"""Part -> why a context may not have it."""
+WIDE, LINE_CELLS, SHORT_CELLS = 150, 45, 15
+"""The cells of a screen from which on the half hour has `LINE_CELLS` columns, else `SHORT_CELLS`."""
+
+
+class Beside(NamedTuple):
+    """What the rows need beside the snapshot. rates: topic -> its rate, if known. lags: of the topics' readers. newest:
+    topic -> the time of its newest record, UTC. samples: of the half hour, the earliest first. columns: of its lines.
+    troubles: everything with a symptom; None if that is unknown. is_read: whether what is watched was read once.
+    absent: part -> why the context can't have it."""
+
+    rates: Mapping[str, Rate] = MappingProxyType({})
+    lags: TopicLags = TopicLags()
+    newest: Mapping[str, datetime] = MappingProxyType({})
+    samples: Sequence[half_hour.OwnSample] = ()
+    columns: int = LINE_CELLS
+    troubles: Troubles | None = None
+    silent: Collection[int] = frozenset()
+    is_read: bool = True
+    absent: Mapping[Part, str] = MappingProxyType({})
+
+
+class WatchRow(NamedTuple):
+    """An entity that is watched, or a subject that means none. subject: through which it is watched. state, value:
+    untrusted text. data: further fields of its object in JSON."""
+
+    subject: Watched
+    name: str
+    state: str
+    meaning: str = FINE
+    value: str = ""
+    line: str = ""
+    data: Mapping[str, Data] = MappingProxyType({})
+    is_found: bool = True
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The kind and the name: unique, since the first subject that means an entity has its row."""
+        return self.subject.kind, self.name
+
+
+class _State(NamedTuple):
+    state: str
+    meaning: str = FINE
+    value: str = ""
+    data: Mapping[str, Data] = MappingProxyType({})
+
+
+def watch_rows(subjects: Iterable[Watched], snapshot: Snapshot, beside: Beside) -> list[WatchRow]:
+    """Return a row for each entity that is watched, and for each subject that means none: the worst first, those that
+    are equally bad in the order of the subjects."""
+    made = _Rows(snapshot, beside)
+    rows: dict[tuple[str, str], WatchRow] = {}
+    for subject in subjects:
+        for row in made.of(subject):
+            rows.setdefault(row.key, row)
+    return worst_first(rows.values())
+
+
+def worst_first(rows: Iterable[WatchRow]) -> list[WatchRow]:
+    """Return the rows with the worst state first, and otherwise in their order."""
+    return sorted(rows, key=lambda row: _RANKS[row.meaning])
+
+
+class _Rows:
+    """Makes the rows of subjects; what is computed for several of them is computed once."""
+
+    def __init__(self, snapshot: Snapshot, beside: Beside) -> None:
+        self._snapshot, self._beside = snapshot, beside
+        self._brokers: Mapping[str, brokers.BrokerRow] | None = None
+        self._connectors: Mapping[str, connectors.ConnectorRow] | None = None
+        self._schemas: Mapping[str, schemas.SchemaRow] | None = None
+
+    def of(self, subject: Watched) -> Iterator[WatchRow]:
+        """Yield the rows of a subject."""
+        names, state, part = self._kind(subject.kind)
+        found = subject.among(names)
+        for name in found:
+            yield WatchRow(subject, name, *state(name)[:3], line=self._line(subject.kind, name), data=state(name).data)
+        if not found:
+            yield WatchRow(subject, subject.name, *self._missing(subject, part), is_found=False)
+
+    def _kind(self, kind: str) -> tuple[Sequence[str], Callable[[str], _State], Part]:
+        """Return the names of a kind, the function that judges one of them, and its part of the snapshot."""
+        known = self._snapshot
+        match kind:
+            case watched.TOPIC:
+                return in_order(known.topics), lambda name: self._topic(known.topics[name]), Part.TOPICS
+            case watched.GROUP:
+                return in_order(known.groups), lambda name: self._group(known.groups[name]), Part.GROUPS
+            case watched.BROKER:
+                if self._brokers is None:
+                    loads = brokers.broker_loads(known)
+                    rows = brokers.broker_rows(known, EMPTY, loads)
+                    self._brokers = {row.key: row for row in rows if row.broker is not None}
+                mine = self._brokers
+                return [*mine], lambda name: self._broker(mine[name]), Part.CLUSTER
+            case watched.CONNECTOR:
+                if self._connectors is None:
+                    self._connectors = {row.name: row for row in connectors.connector_rows(known)}
+                rows_of = self._connectors
+                return [*rows_of], lambda name: _connector(rows_of[name]), Part.CONNECT
+            case _:
+                if self._schemas is None:
+                    self._schemas = {row.name: row for row in schemas.schema_rows(known)}
+                subjects = self._schemas
+                return [*subjects], lambda name: _schema(subjects[name]), Part.SCHEMAS
+
+    def _missing(self, subject: Watched, part: Part) -> tuple[str, str]:
+        """Return why a subject means nothing, and the meaning of that."""
+        if (why := self._beside.absent.get(part)) is not None:
+            return f"not read: {why}", UNREAD
+        failures = [each for each in self._snapshot.failures if each.part == part]
+        failed = next((each for each in failures if each.entity in ("", subject.name)), None)
+        if failed is None and (subject.is_pattern or part in (Part.CONNECT, Part.SCHEMAS)):
+            failed = next(iter(failures), None)
+        if failed is not None:
+            return f"not read: {failed.failure}", UNREAD
+        if not self._beside.is_read:
+            return "reading", "muted"
+        return f"no {subject.kind} matches" if subject.is_pattern else f"no such {subject.kind}", FAILED
+
+    def _line(self, kind: str, name: str) -> str:
+        if kind not in LINES or not self._beside.samples:
+            return ""
+        of, wanted = LINES[kind]
+        values = half_hour.own_values(self._beside.samples, of, name)
+        what = next((each for each in wanted if each in values), None)
+        return "" if what is None else line_of(values[what], self._beside.samples[-1].slot, self._beside.columns)
+
+    def _topic(self, topic: Topic) -> _State:
+        rate = self._beside.rates.get(topic.name, UNKNOWN)
+        out = _read_rate(self._snapshot, [name for name, _ in self._beside.lags.readers(topic.name)], topic.name)
+        newest = self._beside.newest.get(topic.name)
+        told = [
+            f"in {size(round(rate.bytes))}/s" if rate.bytes is not None else "",
+            f"{plain(columns.records_cell(rate.records))} rec/s" if rate.records is not None else "",
+            f"out {plain(columns.records_cell(out))} rec/s" if out is not None else "",
+            f"newest {columns.clock(newest)}" if newest is not None else "",
+        ]
+        data: dict[str, Data] = {
+            "under_replicated": topic.under_replicated,
+            "offline": topic.offline,
+            "bytes_per_second": columns.rate_value(rate.bytes),
+            "records_per_second": columns.rate_value(rate.records),
+            "read_per_second": columns.rate_value(out),
+            "newest": newest.isoformat() if newest is not None else None,
+        }
+        state, meaning = self._topic_state(topic)
+        return _State(state, meaning, "  ".join(filter(None, told)), data)
+
+    def _topic_state(self, topic: Topic) -> tuple[str, str]:
+        least = min_isr(self._snapshot.configs, topic.name)
+        below = sum(least is not None and len(each.isr) < least for each in topic.partitions)
+        if topic.offline:
+            return f"{topic.offline:,} of {len(topic.partitions):,} offline", DANGER
+        if below:
+            return f"{below:,} below min ISR", DANGER
+        if topic.under_replicated:
+            return f"URP {topic.under_replicated:,} of {len(topic.partitions):,}", FAILED
+        troubles = self._beside.troubles
+        return ("in trouble", FAILED) if troubles is not None and topic.name in troubles.topics else ("ok", FINE)
+
+    def _group(self, group: Group) -> _State:
+        snapshot, troubles = self._snapshot, self._beside.troubles
+        row = groups.GroupRow(group, snapshot.lags.get(group.name), snapshot.lag_trends.get(group.name))
+        lag, behind = row.lag, row.behind
+        rate = columns.rate_value(row.rate)
+        told = [
+            f"lag {groups.lag_total(lag)}" if lag is not None else "",
+            columns.behind_text(behind) if behind.seconds is not None else "",
+            f"{groups.rate_text(row.rate)}/s" if rate else "",
+            f"{row.stuck:,} stuck" if row.stuck else "",
+        ]
+        is_bad = bool(row.stuck) or (troubles is not None and group.name in troubles.groups)
+        meaning = FAILED if is_bad else groups.state_meaning(group.state)
+        data: dict[str, Data] = {
+            "lag": lag.known_total if lag is not None else None,
+            "lag_seconds": round(behind.seconds) if behind.seconds is not None else None,
+            "lag_seconds_is_part": behind.least,
+            "rate": rate,
+            "stuck": row.stuck,
+        }
+        return _State(group.state, meaning, "  ".join(filter(None, told)), data)
+
+    def _broker(self, row: brokers.BrokerRow) -> _State:
+        assert row.broker is not None
+        troubles, load = self._beside.troubles, row.load
+        state, meaning = "up", FINE
+        if row.broker.port < 0:
+            state, meaning = "down", DANGER
+        elif row.broker.fenced:
+            state, meaning = "fenced", DANGER
+        elif row.broker.id in self._beside.silent:
+            state, meaning = "does not answer", DANGER
+        elif load.out_of_sync:
+            state, meaning = f"{load.out_of_sync:,} out of sync", FAILED
+        elif troubles is not None and row.broker.id in troubles.brokers:
+            state, meaning = "in trouble", FAILED
+        disk = brokers.disk(row.dirs)
+        told = [f"leads {load.leaders:,}", f"disk {plain(disk)}" if disk else ""]
+        data: dict[str, Data] = {
+            "leaders": load.leaders,
+            "out_of_sync": load.out_of_sync,
+            "size": sum(each.size for each in row.dirs) if row.dirs is not None else None,
+        }
+        return _State(state, meaning, "  ".join(filter(None, told)), data)
+
+
+def _connector(row: connectors.ConnectorRow) -> _State:
+    tasks = row.connector.tasks
+    meaning = FAILED if row.in_trouble else connectors.state_meaning(row.state)
+    told = [f"tasks {connectors.tasks_text(tasks)}" if row.unanswered is None else "", row.cause]
+    state = row.state if row.unanswered is None else f"not read: {row.unanswered}"
+    data: dict[str, Data] = {
+        "tasks": len(tasks),
+        "tasks_failed": len(row.connector.tasks_in("FAILED")),
+        "cause": row.cause or None,
+    }
+    return _State(state, meaning if row.unanswered is None else UNREAD, "  ".join(filter(None, told)), data)
+
+
+def _schema(row: schemas.SchemaRow) -> _State:
+    level = row.value("compatibility") or ""
+    told = [plural(len(row.subject.versions), "version"), f"used by {plural(len(row.topics), 'topic')}"]
+    state = "deleted" if row.subject.is_deleted else level or "ok"
+    data: dict[str, Data] = {"compatibility": level or None, "versions": len(row.subject.versions)}
+    return _State(state, CHANGES if row.nothing_checked else FINE, "  ".join(told), data)
+
+
+def _read_rate(snapshot: Snapshot, readers: Iterable[str], topic: str) -> float | None:
+    """Return the records a second that groups commit in a topic; None until two polls show it for one of them."""
+    total: float | None = None
+    for name in readers:
+        trend = snapshot.lag_trends.get(name)
+        if trend is None or trend.last is trend.base or trend.last.at <= trend.base.at:
+            continue
+        before = {each.partition: each.committed for each in trend.base.lag.partitions if each.topic == topic}
+        moved = sum(
+            each.committed - before[each.partition]
+            for each in trend.last.lag.partitions
+            if each.topic == topic and 0 <= before.get(each.partition, -1) <= each.committed
+        )
+        total = (total or 0.0) + moved / (trend.last.at - trend.base.at)
+    return total
+
+
+def line_of(values: Mapping[int, float], newest: int, columns: int) -> str:
+    """Return values over the half hour as a line of blocks, from left to right; a blank for an unknown value.
+
+    Args:
+        values: slot of a sample -> its value.
+        newest: the slot at the right edge.
+        columns: number of blocks, a divisor of the samples of half an hour; each shows its highest value.
+    """
+    slots = half_hour.OWN_SLOTS // columns
+    # A power of two: a new highest value seldom draws the whole line again.
+    highest = max(values.values(), default=0.0)
+    top = 2.0 ** ceil(log2(highest)) if highest > 0 else 1.0
+    line = []
+    for column in range(newest // slots - columns + 1, newest // slots + 1):
+        known = [values[slot] for slot in range(column * slots, (column + 1) * slots) if slot in values]
+        line.append(_block(max(known), top) if known else " ")
+    return "".join(line)
+
+
+def _block(value: float, top: float) -> str:
+    """Return the first block for 0 alone, so that a value above 0 is never drawn as 0."""
+    return BLOCKS[0] if value <= 0 else BLOCKS[min(len(BLOCKS) - 1, ceil((len(BLOCKS) - 1) * value / top))]
+
+
+def _state_cell(row: WatchRow) -> Cell:
+    sign = "! " if row.meaning in (DANGER, FAILED) else "  "
+    return (f"{sign}{clean(row.state, 200)}", row.meaning)
+
+
+WATCHED: columns.Columns[WatchRow] = columns.Columns(
+    columns.Column("kind", columns.LISTED, lambda row: row.subject.kind, "word"),
+    columns.Column(
+        "name",
+        columns.EVERYWHERE,
+        cell=lambda row: [(f"{row.subject.kind} ", "muted"), (clean(row.name, 200), "")],
+        text=lambda row: row.name,
+        layout=ScreenColumn("name", "What", flex=1, min_width=18, max_width=60, priority=97, sort_key="N"),
+    ),
+    columns.Column(
+        "state",
+        columns.EVERYWHERE,
+        cell=_state_cell,
+        text=lambda row: row.state,
+        order=lambda row: _RANKS[row.meaning],
+        layout=ScreenColumn("state", "  State", min_width=12, max_width=30, priority=98, sort_key="S"),
+    ),
+    columns.Column("troubled", columns.OBJECT, lambda row: row.meaning in (DANGER, FAILED), "boolean"),
+    columns.Column("exists", columns.OBJECT, lambda row: row.is_found, "boolean"),
+    columns.Column(
+        "value",
+        columns.EVERYWHERE,
+        title="Now",
+        cell=lambda row: clean(row.value, 300),
+        layout=ScreenColumn("value", "Now", flex=2, min_width=18, max_width=80, priority=95),
+    ),
+    columns.Column("values", columns.OBJECT, lambda row: dict(row.data), "object"),
+    columns.Column(
+        "line",
+        columns.SCREEN,
+        cell=lambda row: (row.line, row.meaning or "muted"),
+        layout=ScreenColumn("line", "Last 30 min", min_width=SHORT_CELLS, max_width=LINE_CELLS, priority=99),
+    ),
+)
+"""What is watched. values: what the kind of subject has: rates, lag, leaders, tasks or versions."""

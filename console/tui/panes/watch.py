@@ -1,0 +1,235 @@
+"""What is watched: topics, groups, brokers, connectors and schemas in one table, the worst first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Hashable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from console.admin.partitions import newest_records
+from console.language.verbs.watch import subject_text, subjects_text
+from console.model import watched
+from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.parts import Part
+from console.model.rates import NOT_POLLED
+from console.model.topic_readers import TopicLags
+from console.present import watched as present_watched
+from console.present.names import plural
+from console.present.text import Line, clean
+from console.session.connector_reads import sink_groups
+from console.tui import keymap
+from console.tui.panes.rates import ShownRates, read_rates
+from console.tui.panes.table import TableView
+from console.tui.places import Place, pane_named, view_place
+from console.tui.tools import Tools
+
+if TYPE_CHECKING:
+    from console.model.half_hour import OwnSample
+
+MOST_PLACES = 500
+"""Most partitions whose newest record is asked for in a turn."""
+
+
+class WatchView(TableView[present_watched.WatchRow]):
+    """One row for each entity that is watched; Enter opens it in its own pane."""
+
+    NAME = keymap.WATCH
+    PARTS = frozenset({Part.TOPICS, Part.GROUPS, Part.LAGS, Part.CLUSTER, Part.CONNECT, Part.SCHEMAS})
+    ENTER = "open"
+    NOUN = present_watched.WATCHED
+    EMPTY = (
+        "nothing is watched: `:watch topic NAME, group NAME`, or `f` on a row of Topics, Groups, Brokers, Connectors"
+    )
+    CALM = "nothing that is watched is in trouble"
+    MORE_EVERY = 1
+
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self.table.folds = False
+        self._watching = self.cluster.watching()
+        self._rates = ShownRates(self)
+        self._lags = TopicLags()
+        self._newest: Mapping[str, datetime] = {}
+        self._was_read: tuple[watched.Watched, ...] = ()
+
+    def _samples(self) -> Sequence[OwnSample]:
+        known = self.cluster.half_hour.known
+        return known.own if known is not None else ()
+
+    def inputs(self) -> tuple[object, ...]:
+        """Return what is watched, the parts of the snapshot that rows are made of, the samples and the width."""
+        known, width = self.snapshot, self.app.size.width
+        self._lags = self._lags.after(known)
+        return (
+            self._watching.subjects,
+            self._was_read,
+            *(known.topics, known.configs, known.groups, known.lags, known.lag_trends),
+            *(known.cluster, known.log_dirs, known.connect, known.schemas),
+            *(self._lags.topics, self._rates.by_topic(), self._newest, self._samples()),
+            width >= present_watched.WIDE,
+        )
+
+    async def read(self) -> None:
+        """Read the parts of what is watched. Raises AdminError."""
+        session, reading = self.session, self.cluster.reading
+        subjects = self._watching.subjects
+        kinds = {each.kind for each in subjects}
+        reads = [session.read_cluster()]
+        if kinds & {watched.TOPIC, watched.BROKER}:
+            reads.append(self._read_topics())
+        reads += [session.read_whole(Part.GROUPS)] if watched.GROUP in kinds else []
+        if watched.CONNECTOR in kinds and session.context.settings.connect:
+            reads.append(session.read_whole(Part.CONNECT))
+        if watched.SCHEMA in kinds and session.context.schemas is not None:
+            reads.append(session.read_whole(Part.SCHEMAS))
+        await asyncio.gather(*reads)
+        read_rates(self, [known for each in self._shown(watched.TOPIC) if (known := self.snapshot.topics.get(each))])
+        self._was_read = subjects
+        if not reading.at_controllers:
+            self.cluster.half_hour.begin()
+        self.update()
+
+    async def _read_topics(self) -> None:
+        if not await self.cluster.reading.whole(Part.TOPICS):
+            await self.session.read_topics(self._shown(watched.TOPIC))
+        await self.session.read_configs([topic_resource(name) for name in self._shown(watched.TOPIC)])
+
+    def _shown(self, kind: str) -> list[str]:
+        """Return the names of a kind whose rows are on the screen."""
+        return [row.name for row in self.visible_rows() if row.is_found and row.subject.kind == kind]
+
+    async def read_more(self) -> None:
+        """Read the lag of the groups on the screen, disks, and the times of the newest records."""
+        session, kinds = self.session, {each.kind for each in self._watching.subjects}
+        groups = self._shown(watched.GROUP)
+        if watched.CONNECTOR in kinds and session.context.settings.connect:
+            groups += sink_groups(self.snapshot)
+        await session.poll_groups(list(dict.fromkeys(groups)))
+        if watched.BROKER in kinds:
+            await session.read_log_dirs()
+        await self._read_newest()
+
+    async def _read_newest(self) -> None:
+        led: dict[int, list[tuple[str, int]]] = {}
+        known, silent = self.snapshot.topics, self.cluster.contact.silent
+        places = [
+            (name, each) for name in self._shown(watched.TOPIC) if name in known for each in known[name].partitions
+        ]
+        for name, partition in places[:MOST_PLACES]:
+            if partition.leader >= 0 and partition.leader not in silent:
+                led.setdefault(partition.leader, []).append((name, partition.number))
+        if not led or self.session.front_end == "replay":
+            return
+        newest: dict[str, int] = {}
+        for (name, _), record in (await self.session.client.run(newest_records, led)).items():
+            newest[name] = max(record.timestamp, newest.get(name, record.timestamp))
+        found = {name: datetime.fromtimestamp(at / 1000, UTC) for name, at in newest.items() if 0 <= at < MOST_TIME}
+        if found != self._newest:
+            self._newest = found
+            self.update()
+
+    def rows(self) -> Sequence[present_watched.WatchRow]:
+        """Return the rows of what is watched, the worst first."""
+        context, known = self.session.context, self.snapshot
+        has = {Part.CONNECT: bool(context.settings.connect), Part.SCHEMAS: context.schemas is not None}
+        absent = {part: why for part, why in present_watched.NOT_NAMED.items() if not has[part]}
+        is_wide = self.app.size.width >= present_watched.WIDE
+        beside = present_watched.Beside(
+            self._rates.by_topic() if known.rates is not NOT_POLLED else {},
+            self._lags,
+            self._newest,
+            self._samples(),
+            present_watched.LINE_CELLS if is_wide else present_watched.SHORT_CELLS,
+            self.trouble.found,
+            self.cluster.contact.silent,
+            self._was_read is self._watching.subjects,
+            absent,
+        )
+        return present_watched.watch_rows(self._watching.subjects, known, beside)
+
+    def key(self, row: present_watched.WatchRow) -> Hashable:
+        """Return the kind and the name."""
+        return row.key
+
+    def key_text(self, key: Hashable) -> str:
+        """Return the kind and the name as text."""
+        return clean(" ".join(key) if isinstance(key, tuple) else str(key), 120)
+
+    def words(self, row: present_watched.WatchRow) -> str:
+        """Return the kind, the name and the state."""
+        return f"{row.subject.kind} {row.name} {row.state}"
+
+    def in_trouble(self, row: present_watched.WatchRow) -> bool:
+        """Return whether the state is bad."""
+        return row.meaning in (present_watched.DANGER, present_watched.FAILED)
+
+    def empty_text(self) -> str:
+        """Return why the set that was wanted is not shown, else the usual text."""
+        return self._watching.problem or super().empty_text()
+
+    def crumbs(self) -> Line:
+        """Return the title, and the name of the set."""
+        named = self._watching.set
+        return [("watch", "strong"), *([(f"  {clean(named, 60)}", "")] if named else [])]
+
+    def status(self) -> Line:
+        """Return the number of rows in trouble, and of all."""
+        bad = sum(map(self.in_trouble, self._all.source.rows))
+        return [*([(f"{bad:,} in trouble  ", "failed")] if bad else []), *super().status()]
+
+    def note(self) -> Line:
+        """Return the state and values under the cursor, which their columns may cut."""
+        row = self.row()
+        if row is None:
+            return super().note()
+        state = (clean(row.state, 300), row.meaning)
+        return [(f"{row.subject.kind} {clean(row.name, 120)}: ", ""), state, (f"  {clean(row.value, 300)}", "muted")]
+
+    def target_of(self, row: present_watched.WatchRow) -> ConfigResource | None:
+        """Return the resource of a topic's or a broker's configs."""
+        if not row.is_found or row.subject.kind not in (watched.TOPIC, watched.BROKER):
+            return None
+        return topic_resource(row.name) if row.subject.kind == watched.TOPIC else broker_resource(int(row.name))
+
+    def copied(self) -> str:
+        """Return the statement that watches everything here."""
+        return f"watch {subjects_text(self._watching.subjects)}" if self._watching.subjects else ""
+
+    async def enter(self, row: present_watched.WatchRow) -> None:
+        """Open the entity in its own pane."""
+        if not row.is_found:
+            self._message.say(f"{subject_text(row.subject)}: {clean(row.state, 300)}", "muted")
+            return
+        place, at = place_of(row)
+        await self._navigator.goto(place, row=at)
+
+    def do_take_off(self) -> None:
+        """Take the marked subjects, or the one under the cursor, off the list; a pattern with all its rows."""
+        subjects = list(dict.fromkeys(row.subject for row in self.rows_meant()))
+        self._watching.take_off(subjects)
+        self.table.set_marks(())
+        self.redraw()
+        said = subject_text(subjects[0]) if len(subjects) == 1 else plural(len(subjects), "subject")
+        self._message.say(f"not watched any more: {clean(said, 200)}", "muted")
+
+
+MOST_TIME = 253_402_300_800_000
+"""Milliseconds from which on a timestamp is after the year 9999."""
+
+
+def place_of(row: present_watched.WatchRow) -> tuple[Place, Hashable | None]:
+    """Return the place of an entity, and the key of its row there."""
+    match row.subject.kind:
+        case watched.TOPIC:
+            return view_place(keymap.TOPIC)._replace(about=topic_resource(row.name)), None
+        case watched.GROUP:
+            return view_place(keymap.GROUP)._replace(about=row.name), None
+        case watched.BROKER:
+            return pane_named(keymap.BROKERS), row.name
+        case watched.CONNECTOR:
+            from console.model.codes import CONNECTOR
+
+            return view_place(keymap.CONNECTOR)._replace(about=ConfigResource(CONNECTOR, row.name)), None
+        case _:
+            return view_place(keymap.SCHEMAS), row.name

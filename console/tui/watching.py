@@ -1,0 +1,79 @@
+"""What the operator watches: kept for the pane while the console runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from console.model import codes, watched
+from console.model.config import ConfigResource
+from console.model.quota import QuotaEntity
+from console.model.watched import Watched
+from console.present.text import clean
+
+if TYPE_CHECKING:
+    from console.contexts import Context
+
+_KINDS = {
+    codes.TOPIC: watched.TOPIC,
+    codes.GROUP: watched.GROUP,
+    codes.BROKER: watched.BROKER,
+    codes.CONNECTOR: watched.CONNECTOR,
+}
+
+
+class Watching:
+    """The watched subjects, in the operator's order. set: the context's set with them; ``""`` for none.
+    problem: why a set could not be opened; ``""`` for none.
+    """
+
+    def __init__(self, context: Context, wanted: str) -> None:
+        """Begin with a set of a context. wanted: its name; ``""``, or one that the context does not have: nothing."""
+        from console.language.errors import CommandError
+
+        self.subjects: tuple[Watched, ...] = ()
+        self.set = self.problem = ""
+        try:
+            if wanted in context.watch:
+                self.begin(subjects_in(context, wanted), wanted)
+        except CommandError as error:
+            self.problem = clean(f"{error.message}; {error.hint}" if error.hint else error.message, 600)
+
+    def begin(self, subjects: Iterable[Watched], set_: str = "") -> None:
+        """Watch these subjects, and no others."""
+        self.subjects, self.set, self.problem = tuple(subjects), set_, ""
+
+    def add(self, targets: Iterable[ConfigResource | QuotaEntity]) -> list[Watched]:
+        """Watch entities too. Return those that can be watched."""
+        found = [subject for each in targets if (subject := subject_of(each)) is not None]
+        self.subjects = tuple(dict.fromkeys((*self.subjects, *found)))
+        return found
+
+    def take_off(self, subjects: Iterable[Watched]) -> None:
+        """Watch these subjects no more."""
+        gone = {*subjects}
+        self.subjects = tuple(each for each in self.subjects if each not in gone)
+
+
+def subject_of(target: ConfigResource | QuotaEntity) -> Watched | None:
+    """Return the subject that means an entity; None for one that can't be watched."""
+    if not isinstance(target, ConfigResource) or target.is_default or target.type not in _KINDS:
+        return None
+    return Watched(_KINDS[target.type], target.name)
+
+
+def subjects_in(context: Context, name: str) -> tuple[Watched, ...]:
+    """Return the subjects of a set of a context. Raises CommandError if its text does not name any."""
+    from console.language.errors import CommandError, LanguageError
+    from console.language.grammar import parse
+    from console.language.verbs.watch import Watch
+
+    try:
+        statements = parse(f"watch {context.watch[name]}")
+    except LanguageError as error:  # its place is one in the text of the set
+        raise CommandError(f"set {name}: {error.message}", error.hint) from None
+    match statements:
+        case [Watch(subjects=subjects)] if subjects:
+            return subjects
+        case _:
+            raise CommandError(f"set {name} names no subject", "for example: topic orders, group billing")

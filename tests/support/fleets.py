@@ -1,0 +1,41 @@
+"""Files with contexts of several clusters: healthy ones, in trouble, unreachable, and one that asks for a password."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from console.contexts.own_file import CONFIG
+
+ASKS = """security.protocol = "SASL_PLAINTEXT"
+sasl.mechanism = "PLAIN"
+sasl.jaas.config = \"\"\"org.apache.kafka.common.security.plain.PlainLoginModule required username="a" \
+password="${prompt:its password}";\"\"\"
+"""
+
+
+def nowhere() -> str:
+    """An address at which nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return f"127.0.0.1:{probe.getsockname()[1]}"
+
+
+def write(folder: Path, at: Mapping[str, Any], **more: str) -> dict[str, str]:
+    """Write a file with a context for each cluster.
+
+    Args:
+        at: context -> its cluster, or the addresses.
+        more: context -> further lines of its table.
+
+    Returns:
+        The environment in which kac reads it.
+    """
+    tables = []
+    for name, cluster in at.items():
+        bootstrap = cluster if isinstance(cluster, str) else cluster.bootstrap
+        tables.append(f'[contexts.{name}]\nbootstrap.servers = "{bootstrap}"\n{more.get(name, "")}')
+    file = folder / "config.toml"
+    file.write_text("\n".join(tables))
+    return {CONFIG: str(file)}
