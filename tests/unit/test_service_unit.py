@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bundle.packages import UNIT
 from bundle.inputs import ROOT
+from bundle.packages import UNIT
 from console.cli.triage import triage_options
 
 TEXT = (ROOT / "bundle" / UNIT).read_text()
