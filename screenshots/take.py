@@ -8,6 +8,7 @@ which of the files are others, ``--check --once`` takes each walk in one size al
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import re
 import sys
@@ -21,7 +22,11 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 from msgspec.structs import replace
+from rich.color import Color as RichColor
+from rich.console import Console as RichConsole
+from rich.terminal_theme import TerminalTheme
 
+from benchmarks import contrast
 from console.admin import link
 from console.admin.client import AdminClient
 from console.cli.demo import CONTROLLERS, context_of
@@ -44,6 +49,7 @@ from tests.support import sample_half_hour
 from tests.support.patience import PATIENCE
 from tests.support.registry_server import RegistryServer, registry
 from tests.support.sample_lake import make_lake
+from themes import THEMES
 
 HERE = Path(__file__).parent
 CLUSTER_ID = "a-demo-of-kac-00000000"
@@ -202,6 +208,15 @@ TOUR: dict[str, Step] = {
 """Title -> what is pressed, frame by frame, on the quiet scenario: together they are one picture that moves."""
 TOUR_SECONDS = 3
 """For each frame."""
+THEMES_WALK: dict[str, Step] = {
+    "themes": (
+        "see:watched since", "colon", "text:set topic checkout.orders retention.ms=1h", "enter", "see:staged",
+        "colon", "text:set broker 2 log.dirs=/elsewhere", "enter", "see:Plan*2",
+        "colon", "text:allow User:mallory READ on topic checkout.orders", "enter", "see:Plan*3",
+        "7", "see:deleted within", "c", "see:✗", "see:✓",
+    ),
+}  # fmt: skip
+"""A plan with what is accepted, refused, warned of and staged, in each theme."""
 
 
 def plain(svg: str) -> str:
@@ -298,7 +313,7 @@ def shown(app: Console) -> str:
 def pictures() -> set[str]:
     """The names of all pictures, without the ending."""
     walked = (each for sizes, walks in WALKED for each in product(sizes, walks))
-    return {"tour"} | {name + suffix for suffix, (_, walk) in walked for name in walk}
+    return {"tour", "themes"} | {name + suffix for suffix, (_, walk) in walked for name in walk}
 
 
 def moving(frames: dict[str, str]) -> str:
@@ -320,6 +335,50 @@ def moving(frames: dict[str, str]) -> str:
     return f"{head}\n<title>{', '.join(frames)}</title>\n<style>\n{style}</style>\n{''.join(parts)}</svg>\n"
 
 
+def size_of(svg: str) -> tuple[float, float]:
+    """The width and the height of a picture."""
+    found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
+    assert found is not None
+    return float(found[1]), float(found[2])
+
+
+def beside(frames: dict[str, str]) -> str:
+    """One picture of several of the same size, two beside each other."""
+    width, height = (max(sizes) for sizes in zip(*map(size_of, frames.values()), strict=True))
+    parts = []
+    for number, svg in enumerate(frames.values()):
+        at = (
+            f'x="{number % 2 * (width + 8):g}" y="{number // 2 * (height + 8):g}" width="{width:g}" height="{height:g}"'
+        )
+        parts.append(PICTURE_ID.sub(f"theme-{number}", svg.replace("<svg ", f"<svg {at} ", 1)))
+    rows = (len(frames) + 1) // 2
+    whole = f"{2 * width + 8:g} {rows * (height + 8) - 8:g}"
+    head = f'<svg class="rich-terminal" viewBox="0 0 {whole}" xmlns="http://www.w3.org/2000/svg">'
+    return f"{head}\n<title>{', '.join(frames)}</title>\n{''.join(parts)}</svg>\n"
+
+
+TRUE_COLORS = contrast.Palette("", contrast.XTERM, "#ffffff", "#000000", brightens=False)
+
+
+def in_theme(app: Console, name: str) -> str:
+    """The screen in a theme; in one of the terminal's own colours, as the first terminal shows it that it is for."""
+    palette = contrast.PALETTES[name][0] if name in contrast.PALETTES else TRUE_COLORS
+    named = [RichColor.parse(each).get_truecolor() for each in (palette.ground, palette.text, *palette.colors)]
+    ground, text, *colors = [(each.red, each.green, each.blue) for each in named]
+    console = RichConsole(
+        width=app.size.width,
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system="truecolor",
+        record=True,
+        legacy_windows=False,
+        safe_box=False,
+    )
+    console.print(app.screen._compositor.render_update(full=True))
+    title = ", ".join(filter(None, (name.removeprefix("kac-"), palette.name)))
+    return plain(console.export_svg(title=title, theme=TerminalTheme(ground, text, colors[:8], colors[8:])))
+
+
 async def walk(
     scenario: str,
     steps_of: dict[str, Step],
@@ -328,9 +387,11 @@ async def walk(
     schemas: RegistryServer,
     suffix: str,
     title: str,
+    *,
+    in_themes: bool = False,
 ) -> AsyncIterator[tuple[str, str]]:
     """Press every key of a scenario's walk; gives a picture's name and what is in it after each part. title: of all
-    pictures, or ``""`` where each has its name as title."""
+    pictures, or ``""`` where each has its name as title. in_themes: gives a picture in each theme instead."""
     context = _context(scenario, cluster)
     if "schemas" in steps_of:
         context = replace(context, settings=replace(context.settings, schemas=schemas.settings))
@@ -355,7 +416,13 @@ async def walk(
                     await pilot.press(step)
             await all_read(app, pilot.pause)
             await pilot.pause()
-            yield name + suffix, plain(app.export_screenshot(title=title or name))
+            if not in_themes:
+                yield name + suffix, plain(app.export_screenshot(title=title or name))
+                continue
+            for theme in THEMES:
+                app.theme = theme.name
+                await pilot.pause()
+                yield theme.name, in_theme(app, theme.name)
         await pilot.press("escape")
 
 
@@ -418,7 +485,7 @@ def take(port: int = PORT, *, once: bool = False) -> dict[str, str]:
             with AdminClient(_context(scenario, cluster).settings) as client:
                 pictures_of = walk(scenario, steps_of, client, cluster, schemas, suffix, "kac")
                 taken |= asyncio.run(_collected(pictures_of))
-    return taken | {"tour": tour(port)}
+    return taken | {"tour": tour(port), "themes": themes(port)}
 
 
 def tour(port: int = PORT) -> str:
@@ -429,6 +496,16 @@ def tour(port: int = PORT) -> str:
         somebody_sets(cluster, ALARM)
         with AdminClient(context_of("quiet", cluster.bootstrap, 1).settings) as client:
             return moving(asyncio.run(_collected(walk("quiet", TOUR, client, cluster, schemas, "", ""))))
+
+
+def themes(port: int = PORT) -> str:
+    """The picture of all themes. Raises OSError where the port is taken."""
+    (spec,) = clusters_of("quiet", ClusterSpec(port=port, cluster_id=CLUSTER_ID)).values()
+    with TemporaryDirectory() as state, run_in_thread(spec) as cluster, registry() as schemas:
+        _same_everywhere(state)
+        with AdminClient(context_of("quiet", cluster.bootstrap, 1).settings) as client:
+            walking = walk("quiet", THEMES_WALK, client, cluster, schemas, "", "", in_themes=True)
+            return beside(asyncio.run(_collected(walking)))
 
 
 def _same_everywhere(state: str) -> None:

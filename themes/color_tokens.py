@@ -1,4 +1,4 @@
-"""Three themes, dark, light and ansi, over one list of meanings.
+"""The themes dark, light and ansi, the last for dark and light terminals, over one list of meanings.
 
 Every theme defines every meaning; `DEFAULTS` makes them available in an app with any other theme
 (return it from `App.get_theme_variable_defaults`).
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from textual.color import Color
 from textual.theme import Theme
 
 _DARK: Final = {
@@ -19,13 +20,15 @@ _DARK: Final = {
     "read-only": "#8b949e",
     "read-only-text-style": "none",
     "pending": "#61afef",
-    "failed": "#ff7b72",
+    "failed": "#ea6860",
+    "failed-text-style": "bold",
     "stale": "#ffa657",
     "stale-text-style": "reverse",
     "changed": "#56d4dd",
     "changed-text-style": "none",
-    "danger": "#ff7b72",
-    "ok": "#7ee787",
+    "danger": "#ea6860",
+    "danger-text-style": "bold",
+    "ok": "#8bf494",
     "muted": "#8b949e",
     "muted-text-style": "none",
     "heading": "#a5b1c2",
@@ -48,14 +51,16 @@ _LIGHT: Final = {
     "sensitive": "#7a3e9d",
     "read-only": "#5b6470",
     "read-only-text-style": "none",
-    "pending": "#0550ae",
-    "failed": "#b3161b",
+    "pending": "#132c8e",
+    "failed": "#ac0714",
+    "failed-text-style": "bold",
     "stale": "#953800",
     "stale-text-style": "reverse",
     "changed": "#0b6e75",
     "changed-text-style": "none",
-    "danger": "#b3161b",
-    "ok": "#1a6b2b",
+    "danger": "#ac0714",
+    "danger-text-style": "bold",
+    "ok": "#127053",
     "muted": "#5b6470",
     "muted-text-style": "none",
     "heading": "#424a53",
@@ -71,35 +76,48 @@ _LIGHT: Final = {
     "cursor-blurred-text-style": "none",
 }
 
-_ANSI: Final = {
-    "override": "ansi_yellow",
-    "default": "ansi_default",
-    "default-text-style": "dim",
-    "sensitive": "ansi_magenta",
-    "read-only": "ansi_default",
-    "read-only-text-style": "dim",
-    "pending": "ansi_cyan",
-    "failed": "ansi_red",
-    "stale": "ansi_yellow",
-    "stale-text-style": "reverse",
-    "changed": "ansi_cyan",
-    "changed-text-style": "none",
-    "danger": "ansi_red",
-    "ok": "ansi_green",
-    "muted": "ansi_default",
-    "muted-text-style": "dim",
-    "heading": "ansi_default",
-    "heading-text-style": "bold",
-    "marked": "ansi_yellow",
-    "name": "ansi_cyan",
-    "value": "ansi_green",
-    "cursor-foreground": "ansi_default",
-    "cursor-background": "ansi_default",
-    "cursor-text-style": "reverse",
-    "cursor-blurred-foreground": "ansi_default",
-    "cursor-blurred-background": "ansi_default",
-    "cursor-blurred-text-style": "bold",
+
+def _ansi(inks: dict[str, str], styles: dict[str, str]) -> dict[str, str]:
+    """Return the variables of a theme in a terminal's own colours.
+
+    Args:
+        inks: meaning -> its colour; all others have the terminal's colour of text.
+        styles: meaning -> its style of text, if it is not that of `_DARK`.
+    """
+    plain = {name: "none" if name.endswith("-text-style") else "ansi_default" for name in _DARK}
+    cursor = {"cursor-text-style": "reverse", "cursor-blurred-text-style": "bold", "heading-text-style": "bold"}
+    kept = {name: style for name, style in _DARK.items() if style in ("bold", "reverse")}
+    return {**plain, **kept, **cursor, **inks, **{f"{name}-text-style": style for name, style in styles.items()}}
+
+
+_ON_BLACK: Final = {
+    "override": "ansi_bright_yellow",
+    "sensitive": "ansi_bright_magenta",
+    "pending": "ansi_bright_cyan",
+    "failed": "ansi_bright_red",
+    "stale": "ansi_bright_yellow",
+    "changed": "ansi_bright_cyan",
+    "danger": "ansi_bright_red",
+    "ok": "ansi_bright_green",
+    "marked": "ansi_bright_yellow",
+    "name": "ansi_bright_cyan",
+    "value": "ansi_bright_green",
 }
+"""The bright colours: of the others, red and blue are too dark on black. Dim text is too dark on the Linux console."""
+_ON_WHITE: Final = {
+    "override": "ansi_magenta",
+    "sensitive": "ansi_magenta",
+    "pending": "ansi_blue",
+    "failed": "ansi_red",
+    "stale": "ansi_blue",
+    "changed": "ansi_magenta",
+    "danger": "ansi_red",
+    "marked": "ansi_blue",
+    "name": "ansi_blue",
+    "value": "ansi_magenta",
+}
+"""The colours that are dark enough on white. Xterm makes bold red brighter, so failures are not bold."""
+_NOT_BOLD: Final = {"failed": "none", "danger": "none"}
 
 DEFAULTS: Final[dict[str, str]] = _DARK
 
@@ -113,8 +131,8 @@ DARK: Final = Theme(
     surface="#161b22",
     panel="#161b22",
     warning="#e5c07b",
-    error="#ff7b72",
-    success="#7ee787",
+    error="#ea6860",
+    success="#8bf494",
     dark=True,
     variables=dict(_DARK),
 )
@@ -129,30 +147,36 @@ LIGHT: Final = Theme(
     surface="#f6f8fa",
     panel="#f0f2f5",
     warning="#8a5a00",
-    error="#b3161b",
-    success="#1a6b2b",
+    error="#ac0714",
+    success="#127053",
     dark=False,
     variables=dict(_LIGHT),
 )
 
-ANSI: Final = Theme(
-    name="kac-ansi",
-    primary="ansi_blue",
-    secondary="ansi_cyan",
-    accent="ansi_cyan",
-    foreground="ansi_default",
-    background="ansi_default",
-    surface="ansi_default",
-    panel="ansi_default",
-    warning="ansi_yellow",
-    error="ansi_red",
-    success="ansi_green",
-    dark=True,
-    ansi=True,
-    variables={**_ANSI, "ansi-background": "ansi_default", "ansi-foreground": "ansi_default"},
-)
 
-THEMES: Final = (DARK, LIGHT, ANSI)
+def _of_terminal(name: str, variables: dict[str, str], *, dark: bool) -> Theme:
+    return Theme(
+        name=name,
+        primary="ansi_default",
+        secondary="ansi_default",
+        accent="ansi_default",
+        foreground="ansi_default",
+        background="ansi_default",
+        surface="ansi_default",
+        panel="ansi_default",
+        warning=variables["pending"],
+        error=variables["failed"],
+        success=variables["ok"],
+        dark=dark,
+        ansi=True,
+        variables={**variables, "ansi-background": "ansi_default", "ansi-foreground": "ansi_default"},
+    )
+
+
+ANSI: Final = _of_terminal("kac-ansi", _ansi(_ON_BLACK, {}), dark=True)
+ANSI_LIGHT: Final = _of_terminal("kac-ansi-light", _ansi(_ON_WHITE, _NOT_BOLD), dark=False)
+
+THEMES: Final = (DARK, LIGHT, ANSI, ANSI_LIGHT)
 
 
 CONTEXTS: Final[Mapping[str, str]] = {
@@ -161,25 +185,54 @@ CONTEXTS: Final[Mapping[str, str]] = {
     "yellow": "#d9b13b",
     "blue": "#1f5cad",
     "magenta": "#85418f",
-    "cyan": "#1f7f8c",
+    "cyan": "#1a6f7c",
     "white": "#d5d9de",
 }
 """The colours of contexts by name, on terminals with more than sixteen colours: calm enough to be on top all day."""
 
 
+_ON_BRIGHT: Final = frozenset({"green", "yellow", "cyan", "white"})
+_NEITHER: Final = 0.179
+"""The luminance at which black and white text have the same contrast (WCAG 2.1)."""
+
+
+def header_look(wanted: str, *, native: bool) -> tuple[Color, Color]:
+    """Return the ground and the text of a header in a context's colour, as legible as they can be.
+
+    Args:
+        wanted: a name of `CONTEXTS`, or another colour that Textual knows.
+        native: whether the sixteen colours are the terminal's own.
+
+    Raises:
+        ColorParseError: there is no such colour.
+    """
+    if native and wanted in CONTEXTS:
+        # The yellow of the Linux console is a brown, and that of xterm is not: black is legible on both bright ones.
+        ground = Color.parse("ansi_bright_yellow" if wanted == "yellow" else f"ansi_{wanted}")
+        return ground, Color.parse("black" if wanted in _ON_BRIGHT else "white")
+    ground = Color.parse(CONTEXTS.get(wanted, wanted))
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in ground.normalized
+    )
+    return ground, Color.parse("black" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > _NEITHER else "white")
+
+
 def suitable(wanted: str | None, *, color_system: str | None, no_color: bool, is_light: bool | None = None) -> str:
     """Return the name of the theme to use.
 
-    With 16 colours, or none, it is always ansi: other colours would be rounded to the nearest of the sixteen.
+    With 16 colours, or none, it is ansi: other colours would be rounded to the nearest of the sixteen. The colours that
+    are legible on black are not those that are on white, so there are two.
 
     Args:
-        wanted: ``dark``, ``light`` or ``ansi``; None: the one for the terminal's background.
+        wanted: ``dark``, ``light`` or ``ansi``; None: the one for the terminal's background. With 16 colours ``light``
+            says that the background is light.
         color_system: as Rich names it, None for a terminal without colours.
         is_light: whether the background is light, None if unknown.
     """
+    ansi = (ANSI_LIGHT if is_light else ANSI).name
     if no_color or color_system in (None, "standard", "windows"):
-        return ANSI.name
-    return {"light": LIGHT.name, "ansi": ANSI.name}.get(wanted or ("light" if is_light else ""), DARK.name)
+        return {"light": ANSI_LIGHT.name, "dark": ANSI.name}.get(wanted or "", ansi)
+    return {"light": LIGHT.name, "ansi": ansi}.get(wanted or ("light" if is_light else ""), DARK.name)
 
 
 def native_ansi(environ: Mapping[str, str]) -> bool | None:

@@ -21,6 +21,7 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
+from textual.theme import Theme
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -318,7 +319,7 @@ class BarRows(Widget):
             text-style: $cursor-text-style;
         }
         & > .bar--help { color: $muted; text-style: $muted-text-style; }
-        & > .bar--error { color: $failed; text-style: bold; }
+        & > .bar--error { color: $failed; text-style: $failed-text-style; }
     }
     """
 
@@ -439,6 +440,11 @@ class CommandBar(BarRows):
         def moved() -> None:
             self.call_later(self._follow)  # Input sets its text before or after its cursor
 
+        def recolored(_theme: Theme) -> None:
+            self.notify_style_update()
+            self._input.refresh()  # its own ground may be the same in both themes
+
+        self.app.theme_changed_signal.subscribe(self, recolored)
         self.watch(self._input, "selection", moved, init=False)
         self.watch(self._input, "scroll_x", self._redraw, init=False)
 

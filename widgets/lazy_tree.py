@@ -292,6 +292,10 @@ class LazyTree(ColumnView):
         """Return a node's line."""
         return self._flat.index_of(key)
 
+    def depth_at(self, index: int) -> int:
+        """Return the number of nodes above a node."""
+        return self._flat[index].depth
+
     def cells_at(self, index: int) -> Sequence[Cell]:
         """Return the indented label and the cells after it."""
         place = self._flat[index]

@@ -113,9 +113,9 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         & > .line--sensitive { color: $sensitive; }
         & > .line--read-only { color: $read-only; text-style: $read-only-text-style; }
         & > .line--pending { color: $pending; text-style: bold; }
-        & > .line--failed { color: $failed; text-style: bold; }
+        & > .line--failed { color: $failed; text-style: $failed-text-style; }
         & > .line--changed { color: $changed; text-style: $changed-text-style; }
-        & > .line--danger { color: $danger; text-style: bold; }
+        & > .line--danger { color: $danger; text-style: $danger-text-style; }
         & > .line--ok { color: $ok; }
         & > .line--muted { color: $muted; text-style: $muted-text-style; }
         & > .line--strong { text-style: bold; }

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from console.cli.opening import FAILED, USAGE, add_theme, open_log_file
-from console.cli.screen import no_screen, show
+from console.cli.opening import FAILED, USAGE, add_plain, add_theme, open_log_file
+from console.cli.screen import is_plain, no_screen, show
 from console.embedded import cluster_command
 from console.embedded.cluster_command import ClusterProcessFailed, Reached, argv_of
 from console.terminal import complain
@@ -42,6 +42,7 @@ def demo_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac demo``; the default scenario is `incident`."""
     cluster_command.add_options(parser, scenario="incident")
     add_theme(parser)
+    add_plain(parser)
 
 
 def run_demo(options: argparse.Namespace) -> int:
@@ -61,7 +62,7 @@ def run_demo(options: argparse.Namespace) -> int:
         complain(str(error))
         return USAGE
     why = no_screen(os.environ)
-    if why:
+    if why and not is_plain(options):
         complain(f"{why}; `kac cluster` runs such a cluster for it")
         return USAGE
     open_log_file()

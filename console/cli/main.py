@@ -244,6 +244,12 @@ def parser() -> argparse.ArgumentParser:
         help="the screen's colours (default: KAC_THEME, the settings, by the terminal's background)",
     )
     top.add_argument(
+        "--plain",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="the console as lines, for screen readers and pipes (setting: accessible = true)",
+    )
+    top.add_argument(
         "--request-log",
         metavar="FILE",
         action="append",

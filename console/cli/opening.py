@@ -215,6 +215,12 @@ def throttle_rate(text: str) -> int:
     return rate_of(text)
 
 
+def add_plain(parser: argparse.ArgumentParser) -> None:
+    """Add ``--plain``, for commands that open the screen."""
+    why = "the console as lines, for screen readers and pipes (setting: accessible = true)"
+    parser.add_argument("--plain", action="store_true", default=argparse.SUPPRESS, help=why)
+
+
 def add_theme(parser: argparse.ArgumentParser) -> None:
     """Add ``--theme``, for commands that open the screen."""
     why = "the screen's colours (default: KAC_THEME, the settings, by the terminal's background)"

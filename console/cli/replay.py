@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.cli.opening import FAILED, USAGE, add_theme, open_log_file, screen_settings
+from console.cli.opening import FAILED, USAGE, add_plain, add_theme, open_log_file, screen_settings
 from console.model.numbers import plural
 from console.present.text import clean
 from console.terminal import complain
@@ -113,6 +113,7 @@ def replay_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", type=Path, help="a flight record, as `kac record` writes it")
     parser.add_argument("--at", metavar="TIME", help="the time to begin at, as 03:11 (default: the record's beginning)")
     add_theme(parser)
+    add_plain(parser)
 
 
 def run_replay(options: argparse.Namespace) -> int:
@@ -121,9 +122,9 @@ def run_replay(options: argparse.Namespace) -> int:
     Returns:
         The console's exit code; 1 if the file can't be read as a record, 2 without a terminal for the screen.
     """
-    from console.cli.screen import no_screen
+    from console.cli.screen import is_plain, no_screen
 
-    if why := no_screen(os.environ):
+    if (why := no_screen(os.environ)) and not is_plain(options):
         complain(f"{why}; `kac triage --replay` works here")
         return USAGE
     open_log_file()
@@ -142,5 +143,10 @@ def run_replay(options: argparse.Namespace) -> int:
         return USAGE
     settings = screen_settings(load(os.environ, Path.home()), options)
     app = ReplayConsole(Replay.of(reader, str(options.file)), settings, command_history(os.environ), at_ms)
-    app.run(mouse=settings.mouse)
+    if getattr(options, "plain", False) or settings.accessible:
+        from console.tui.voice import InputLines
+
+        app.run_as_lines(InputLines())
+    else:
+        app.run(mouse=settings.mouse)
     return app.return_code or 0

@@ -26,7 +26,15 @@ _LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
 def no_screen(environ: Mapping[str, str]) -> str:
     """Return why the screen can't be shown here, with an alternative; ``""`` if it can."""
     why = not_a_terminal() or dumb(environ) or no_unicode(environ) or plain_window(environ)
-    return f"{why}. `kac shell` works here with the same commands, `kac run` in scripts" if why else ""
+    other = "`kac --plain` works here, and so does `kac shell` with the same commands; `kac run` in scripts"
+    return f"{why}. {other}" if why else ""
+
+
+def is_plain(options: argparse.Namespace) -> bool:
+    """Return whether the console is to be lines: by ``--plain``, or the settings."""
+    from console.contexts import load
+
+    return getattr(options, "plain", False) or load(os.environ, Path.home()).settings.accessible
 
 
 def not_a_terminal() -> str:
@@ -104,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
         The console's exit code; 2 without a context, or without a terminal for the screen.
     """
     why = no_screen(os.environ)
-    if why:
+    if why and not is_plain(options):
         complain(why)
         return USAGE
     context = context_of(options)
@@ -145,7 +153,7 @@ def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: 
 
     Args:
         options: `lake`, the path of the cluster's history, and `theme`; both override the environment and the settings;
-            `request_logs`, those of brokers on this host.
+            `plain`, for lines instead of a screen; `request_logs`, those of brokers on this host.
         contexts: those that it can switch to.
         tour: the file whose existence means that the tour was seen; None for no tour.
     """
@@ -173,6 +181,11 @@ def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: 
             lean_textual.import_app()
             from console.tui.app import Console
 
+        lines = None
+        if getattr(options, "plain", False) or settings.accessible:
+            from console.tui.voice import InputLines
+
+            lines = InputLines()
         while True:
             history = command_history(os.environ)
             app = Console(session, settings, history, contexts, lake, sessions)
@@ -181,7 +194,7 @@ def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: 
                 from console.tui.tour import Tour
 
                 app.triage.tour = Tour(tour)
-            chosen: Context | None = app.run(mouse=settings.mouse)
+            chosen = app.run(mouse=settings.mouse) if lines is None else app.run_as_lines(lines)
             if app.return_code or chosen is None:
                 return app.return_code or 0
             # For another context the app ends, and opens again on a session of it.

@@ -40,8 +40,8 @@ class KeyRemap(Struct, frozen=True):
 class ConsoleSettings(Struct, frozen=True):
     """start_pane: one of PANES. theme: one of THEMES; None to follow the terminal. refresh: seconds between reads; 0
     for reads only on request. keys: action -> its keys instead of the defaults; unknown actions are not checked here.
-    editing_mode: of the command bar and the shell. watch: of ``--watch``, the set that the screen opens on; ``""`` for
-    none.
+    editing_mode: of the command bar and the shell. accessible: whether the console is lines instead of a screen. watch:
+    of ``--watch``, the set that the screen opens on; ``""`` for none.
     """
 
     start_pane: str = "now"
@@ -49,6 +49,7 @@ class ConsoleSettings(Struct, frozen=True):
     refresh: float = 5.0
     mouse: bool = True
     editing_mode: str = "emacs"
+    accessible: bool = False
     keys: Mapping[str, KeyRemap] = field(default_factory=dict)
     watch: str = ""
 
@@ -122,10 +123,13 @@ def _seconds(value: Any, _where: Where) -> float:
     return float(value)
 
 
-def _mouse(value: Any, _where: Where) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"mouse is true or false, not {value!r}")
-    return value
+def _switch(name: str) -> Callable[[Any, Where], bool]:
+    def read(value: Any, _where: Where) -> bool:
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} is true or false, not {value!r}")
+        return value
+
+    return read
 
 
 def _keys(value: Any, where: Where) -> Mapping[str, KeyRemap]:
@@ -144,7 +148,8 @@ _READERS: Mapping[str, Callable[[Any, Where], Any]] = {
     "start_pane": _one_of("start_pane", PANES),
     "theme": _one_of("theme", THEMES),
     "refresh": _seconds,
-    "mouse": _mouse,
+    "mouse": _switch("mouse"),
     "editing_mode": _one_of("editing_mode", EDITING_MODES),
+    "accessible": _switch("accessible"),
     "keys": _keys,
 }

@@ -49,7 +49,7 @@ from widgets.lean_driver import AskingDriver, Background, LeanDriver
 from widgets.line_view import LineView
 
 if TYPE_CHECKING:
-    from console.contexts import Context  # noqa: F401  # type argument of the base class
+    from console.contexts import Context  # type argument of the base class
     from console.language.errors import LanguageError
     from console.language.statements import Statement
     from console.session.command_history import CommandHistory
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from console.tui.prefetch import SessionFactory
     from console.tui.screen_keys import ScreenKeys
     from console.tui.topic_analyses import TopicAnalyses
+    from console.tui.voice import InputLines
 
 log = logging.getLogger(__name__)
 
@@ -137,8 +138,10 @@ class Console(KeysInOrder["Context"]):
             self.driver_class = AskingDriver
         self.themes.show()
 
-    def _make_view(self, name: str) -> View:
-        tools = Tools(
+    @cached_property
+    def tools(self) -> Tools:
+        """The parts of the console that panes use."""
+        return Tools(
             self.cluster,
             self.navigator,
             self.editing,
@@ -149,7 +152,16 @@ class Console(KeysInOrder["Context"]):
             operating=lambda: self.operating,
             execute=self.execute,
         )
-        return make_view(name, tools)
+
+    def _make_view(self, name: str) -> View:
+        return make_view(name, self.tools)
+
+    def run_as_lines(self, lines: InputLines) -> Context | None:
+        """Run without a screen, as lines of text; return the context to go to, None to end."""
+        from console.tui.plain import Plain
+
+        bar, applying = (lambda: self.bar), (lambda: self.applying)
+        return Plain(self, self.tools, self.keys, self.frame, bar, applying, self.action_do).run(lines)
 
     def on_background(self, message: Background) -> None:
         """Apply the theme for the terminal's background, unless the operator chose one."""
@@ -361,7 +373,7 @@ class Console(KeysInOrder["Context"]):
                 self.frame.write_tabs()
             case Progress(what=what, done=done, total=total):
                 if self.reading.held:
-                    self.message_line.say(f"{what}: {done} of {total}", "pending")
+                    self.message_line.say(f"{what}: {done} of {total}", "pending", is_progress=True)
                 return
         self.view.update()
         self.message_line.write()

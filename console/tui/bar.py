@@ -128,6 +128,8 @@ class Bar:
         self._history = history
         self._filter_before = ""
         self._asked: asyncio.Future[Secret | None] | None = None
+        self.asked_for = ""
+        """The secret that the line asks for, or asked for last."""
         self.line = BarLine(self, {COMMAND: history.read()} if history else None)
 
     @property
@@ -180,7 +182,7 @@ class Bar:
 
     async def ask_secret(self, prompt: str) -> Secret | None:
         """Prompt for a secret without echo. Return None if the operator cancels."""
-        self._asked = asyncio.get_running_loop().create_future()
+        self._asked, self.asked_for = asyncio.get_running_loop().create_future(), prompt
         self._open(SECRET, prompt=f"{prompt}:")
         return await self._asked
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from textual.color import Color, ColorParseError
+from textual.color import ColorParseError
 
 from console.model.topic_counts import TopicCounts
 from console.present.brokers import silent_line
@@ -16,7 +16,7 @@ from console.present.header import State, Who, facts, header
 from console.present.text import Line, clean
 from console.tui import keymap, places
 from console.tui.text_lines import TextLines
-from themes import CONTEXTS
+from themes import header_look
 from widgets.cells import cell_width
 
 if TYPE_CHECKING:
@@ -248,15 +248,11 @@ class Frame:
         wanted = self._cluster.session.context.color
         if wanted is None or "NO_COLOR" in os.environ:
             return
-        native = self.header.app.native_ansi_color and not wanted.startswith("#")
-        name = f"ansi_{wanted}" if native else CONTEXTS.get(wanted, wanted)
         try:
-            color = Color.parse(name)
+            ground, text = header_look(wanted, native=self.header.app.native_ansi_color)
         except ColorParseError:
             return
-        self.header.styles.background = color
-        bright = color.ansi is None and color.brightness > 0.5
-        self.header.styles.color = Color.parse("black" if bright else "white")
+        self.header.styles.background, self.header.styles.color = ground, text
         self._colored = True
 
     def all(self) -> None:

@@ -142,15 +142,15 @@ class KeysInOrder(App[Result]):
             self.call_next(self._hand_on)
 
     async def _at_rest(self) -> None:
-        await self._no_messages()
+        await self.no_messages()
         began = monotonic()
         while self._held and self._held[0].ahead and monotonic() - began < LONGEST:
             if not self.is_busy(self._held[0].event):
                 break
             await asyncio.sleep(CHECK_EVERY)
-            await self._no_messages()
+            await self.no_messages()
 
-    async def _no_messages(self) -> None:
+    async def no_messages(self) -> None:
         """Wait until no widget has a message left.
 
         Sends each widget a message of its own, repeatedly, until that was the only message in every queue.

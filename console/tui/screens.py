@@ -33,6 +33,10 @@ class TextView(LineView):
         """The lines as plain text."""
         return "\n".join(plain(line) for line in self._lines)
 
+    def made(self, width: int) -> Sequence[Line]:
+        """Return the lines for a width in cells."""
+        return self._make(width)
+
     def remake(self) -> None:
         """Render the lines again because their content changed."""
         held = self._hold()
@@ -112,6 +116,10 @@ class TextScreen(ModalScreen[None]):
         """Render the text again because its content changed."""
         self._body.remake()
 
+    def told(self, width: int) -> Sequence[Line]:
+        """Return the title and the lines for a width in cells, for a front end that does not draw them."""
+        return [[(self._title, "strong")], *self._body.made(width)]
+
     def action_close(self) -> None:
         """Return to the panes."""
         self.dismiss(None)
@@ -134,8 +142,8 @@ _NAME = BarMode("name", "", remembers=False)
 class Confirm(ModalScreen[bool]):
     """Explains an action and asks for confirmation.
 
-    names: the names to type, in this order; if empty, the key `y` confirms. whole: False if `complete` may still add to
-    the question; an answer given before then takes effect only at that call.
+    names: the names to type, in this order; if empty, the key `y` confirms. yes: what `y` does. whole: False if
+    `complete` may still add to the question; an answer given before then takes effect only at that call.
     """
 
     AUTO_FOCUS = ""
@@ -156,9 +164,9 @@ class Confirm(ModalScreen[bool]):
         super().__init__()
         self._title = title
         self._lines = list(lines)
-        self._yes = yes
-        self._names = list(names)
-        self._whole = whole
+        self.yes = yes
+        self.names = list(names)
+        self.whole = whole
         self._agreed = False
         self._text = TextLines(classes="question")
         self._bar = CommandBar(classes="answer")
@@ -184,11 +192,11 @@ class Confirm(ModalScreen[bool]):
     def complete(self, lines: Sequence[Line], names: Sequence[tuple[str, str]]) -> None:
         """Add the last lines and names to the question; the input line keeps its text. An earlier answer takes
         effect."""
-        self._whole = True
+        self.whole = True
         self._lines += lines
-        begun = bool(self._names)
-        self._names += names
-        if self._agreed and not self._names:
+        begun = bool(self.names)
+        self.names += names
+        if self._agreed and not self.names:
             self.dismiss(True)
         elif begun:
             self._write()
@@ -196,7 +204,7 @@ class Confirm(ModalScreen[bool]):
             self._ask()
 
     def _agree(self) -> None:
-        if self._whole:
+        if self.whole:
             self.dismiss(True)
         else:
             self._agreed = True
@@ -204,8 +212,8 @@ class Confirm(ModalScreen[bool]):
 
     def _ask(self) -> None:
         self._write()
-        self._bar.display = bool(self._names)
-        if self._names:
+        self._bar.display = bool(self.names)
+        if self.names:
             self._bar.open(_NAME, prompt="name:")
 
     def _write(self) -> None:
@@ -215,10 +223,10 @@ class Confirm(ModalScreen[bool]):
             *([("  ", ""), *line] for line in self._lines),
             [("", "")],
         ]
-        if self._agreed and not self._names:
+        if self._agreed and not self.names:
             lines.append([("  what the plan means is read…   ", "muted"), ("Esc", "strong"), (" goes back", "")])
-        elif self._names:
-            what, name = self._names[0]
+        elif self.names:
+            what, name = self.names[0]
             lines.append(
                 [
                     ("  Type ", ""),
@@ -229,7 +237,7 @@ class Confirm(ModalScreen[bool]):
                 ]
             )
         else:
-            lines.append([("  y", "strong"), (f" {self._yes}   ", ""), ("Esc", "strong"), (" goes back", "")])
+            lines.append([("  y", "strong"), (f" {self.yes}   ", ""), ("Esc", "strong"), (" goes back", "")])
         width, height = max(20, self.size.width - 2), self.size.height - 2
         shown = wrap_all(lines, width, 4)
         if len(shown) > height:  # the prompt stays on the screen
@@ -240,14 +248,23 @@ class Confirm(ModalScreen[bool]):
     def on_command_bar_submitted(self, message: CommandBar.Submitted) -> None:
         """Check a typed name; ask for the next one, or take the answer."""
         message.stop()
-        what, name = self._names[0]
-        if message.text.strip() != name:
-            self._bar.show_error(f"that is not {what}")
-            return
-        self._names.pop(0)
-        if not self._names:
+        if not self.take_name(message.text):
+            self._bar.show_error(f"that is not {self.names[0][0]}")
+
+    def take_name(self, text: str) -> bool:
+        """Take the next name; ask for the one after it, or take the answer. Return whether it was that name."""
+        if text.strip() != self.names[0][1]:
+            return False
+        self.names.pop(0)
+        if not self.names:
             self._agree()
         self._ask()
+        return True
+
+    @property
+    def told(self) -> Sequence[Line]:
+        """The question so far, for a front end that does not draw it."""
+        return [[(self._title, "strong")], *self._lines]
 
     def on_command_bar_closed(self, message: CommandBar.Closed) -> None:
         """Take Esc in the input line as no."""
@@ -256,7 +273,7 @@ class Confirm(ModalScreen[bool]):
 
     def action_agree(self) -> None:
         """Take `y` as yes unless a name is required."""
-        if not self._names:
+        if not self.names:
             self._agree()
 
     def action_refuse(self) -> None:
@@ -313,7 +330,9 @@ class Waiting(ModalScreen[bool | None]):
         """Wrap the lines to the new width."""
         self._write()
 
-    def _write(self) -> None:
+    @property
+    def told(self) -> Sequence[Line]:
+        """What is waited for, and what happens then."""
         flying = self._work.in_flight
         if flying is not None:
             what, without = flying.waiting(datetime.now(UTC)), "without the answer: the outcome is unknown then"
@@ -321,21 +340,16 @@ class Waiting(ModalScreen[bool | None]):
             what, without = "what was sent is answered; what it touched is described again", "at once"
         else:
             what, without = "the plan is read and checked; nothing was sent yet", "and sends nothing"
-        then = f"kac {self._going} when it is over."
-        keys: Line = [
-            ("q", "strong"),
-            (f" {self._going} {without}   ", ""),
-            ("Esc", "strong"),
-            (" stays", ""),
-        ]
-        width = max(20, self.size.width - 2)
-        body: list[Line] = [
+        return [
             [("  An apply is under way.", "strong")],
             [("  " + clean(what, 400), "pending")],
-            [("  " + then, "")],
-            [("  ", ""), *keys],
+            [(f"  kac {self._going} when it is over.", "")],
+            [("  q", "strong"), (f" {self._going} {without}   ", ""), ("Esc", "strong"), (" stays", "")],
         ]
-        shown: list[Line] = [[("", "")], *wrap_all(body, width, 2)]
+
+    def _write(self) -> None:
+        width = max(20, self.size.width - 2)
+        shown: list[Line] = [[("", "")], *wrap_all(self.told, width, 2)]
         self._text.styles.height = len(shown)
         self._text.set(*shown)
 

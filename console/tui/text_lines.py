@@ -9,6 +9,7 @@ from textual import events
 from textual.color import Color
 from textual.message import Message
 from textual.strip import Strip
+from textual.theme import Theme
 from textual.widget import Widget
 
 from console.present.text import Line, fit, joined
@@ -17,6 +18,7 @@ from widgets.line_painting import Line as PaintedLine
 from widgets.line_painting import LinePainter
 
 MESSAGE_LINES = 3
+MOST_HEARD = 20
 _BOLD = frozenset({"pending", "failed", "danger", "strong", "stale", "reverse"})
 
 
@@ -78,6 +80,14 @@ class TextLines(Widget):
         """Return the text of the span at a column of the first line, in cells; ``""`` past its end."""
         piece = self.piece_at(x)
         return "" if piece is None else self._lines[0][piece][0]
+
+    def on_mount(self) -> None:
+        """Forget the colours when the theme changes, even if this widget's own ground stays the same."""
+        self.app.theme_changed_signal.subscribe(self, self._theme_changed)
+
+    def _theme_changed(self, _theme: Theme) -> None:
+        self._painter.forget_styles()
+        self.refresh()
 
     def on_show(self) -> None:
         """Paint the lines that were set while the widget was hidden or had no size."""
@@ -149,14 +159,19 @@ class MessageLine(TextLines):
         self._note, self._keys_seen = note, keys_seen
         self._said: Line = []
         self._said_at = 0
+        self.heard: list[str] = []
+        """The messages since a front end that does not draw them last took them; the latest `MOST_HEARD`."""
 
-    def say(self, text: str, meaning: str = "") -> None:
+    def say(self, text: str, meaning: str = "", *, is_progress: bool = False) -> None:
         """Show a message until the operator moves on.
 
         Args:
             meaning: the meaning that sets its colour: ``failed``, ``pending``, ``muted``, or ``""`` for plain.
+            is_progress: whether it only counts, so that no one needs to hear it.
         """
         self._said = [(text, meaning)]
+        if not is_progress:
+            self.heard = [*self.heard[1 - MOST_HEARD :], text]
         self._said_at = self._keys_seen()
         self.write()
 
@@ -182,11 +197,10 @@ class MessageLine(TextLines):
 def style_of(variables: Mapping[str, str], meaning: str) -> Style:
     """Return the style of a meaning in a theme: its colour, and bold for meanings that must not be missed."""
     name = {"header": "heading"}.get(meaning, meaning)
-    named = variables.get(f"{name}-text-style", "none")
+    named = variables.get(f"{name}-text-style", "bold" if meaning in _BOLD else "none")
     return Style(
         color=Color.parse(variables[name]).rich_color if name in variables else None,
-        bold=True if meaning in _BOLD or named == "bold" else None,
-        dim=True if named == "dim" else None,
+        bold=True if named == "bold" or meaning == "stale" else None,
         reverse=True if named == "reverse" or meaning == "reverse" else None,
     )
 

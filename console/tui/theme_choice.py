@@ -30,7 +30,7 @@ class ThemeChoice:
     @property
     def asks(self) -> bool:
         """Whether the terminal must be queried for its background."""
-        return self._chosen is None and self._is_light is None and background.may_be_asked(os.environ)
+        return self._chosen in (None, "ansi") and self._is_light is None and background.may_be_asked(os.environ)
 
     def show(self) -> None:
         """Apply the theme."""
@@ -39,14 +39,14 @@ class ThemeChoice:
         app.theme = suitable(self._chosen, color_system=colors, no_color=app.no_color, is_light=self._is_light)
 
     def reported(self, is_light: bool) -> None:
-        """Apply the theme for the background that the terminal reported, unless the operator chose one."""
+        """Apply the theme for the background that the terminal reported, unless the operator chose dark or light."""
         self._is_light = is_light
-        if self._chosen is None:
+        if self._chosen in (None, "ansi"):
             self.show()
 
     def choose(self, name: str) -> None:
         """Apply a theme, whatever background the terminal reports."""
         self._chosen = name
         self.show()
-        if self._app.theme.rpartition("-")[2] != name:
+        if not self._app.theme.startswith(f"kac-{name}"):
             self._message.say("this terminal has 16 colours or none: they are its own, in each theme", "muted")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.contexts.console_settings import ConsoleSettings, with_theme
-from themes import ANSI, DARK, LIGHT, suitable
+from themes import ANSI_LIGHT, DARK, LIGHT, suitable
 from widgets.background import ASK, Listener, from_environment, is_light, may_be_asked
 
 WHITE = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\"
@@ -93,7 +93,7 @@ def test_which_theme() -> None:
     assert shown(None, is_light=True) == LIGHT.name
     assert shown(None, is_light=False) == shown(None, is_light=None) == DARK.name
     assert shown("dark", is_light=True) == DARK.name
-    assert shown("light", is_light=True, colors="standard") == ANSI.name
+    assert shown("light", is_light=True, colors="standard") == ANSI_LIGHT.name
 
 
 def test_the_option_is_before_the_variable_and_that_before_the_settings() -> None:

@@ -1,0 +1,324 @@
+"""Rows, changes and graphs as sentences, for people who hear or feel the console instead of seeing it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from console.model import half_hour
+from console.model.half_hour import HalfHour, Kind, Measure
+from console.plan.amounts import size
+from console.present.columns import clock, time_text
+from console.present.text import Cell, Line, clean, plain
+
+# -- texts without signs -----------------------------------------------------------------------------------------------
+
+_SIGNS = {
+    "→": "->",
+    "←": "<-",
+    "↑": "up",
+    "↓": "down",
+    "⏎": "enter",
+    "⇧": "shift+",
+    "≈ ": "about ",
+    "≈": "about ",
+    "≥ ": "at least ",
+    "≥": "at least ",
+    "≤ ": "at most ",
+    "≤": "at most ",
+    "×": "times ",
+    "▸": "",
+    "▾": "",
+    "✓": "ok",
+    "✗": "refused",
+}
+"""Signs that a voice leaves out or calls by the name of their shape."""
+_SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
+_DRAWN = re.compile("[\u2500-\u259f\u2800-\u28ff]+")
+"""Frames, blocks and braille: a drawing."""
+_GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
+_UNKNOWN = frozenset({"·", "–"})
+UNKNOWN, NONE = "unknown", "none"
+LONGEST_LABEL = 24
+
+
+def spoken(text: str, *, labelled: bool = False) -> str:
+    """Return a text without drawings, with commas for runs of blanks and words for signs.
+
+    Args:
+        labelled: whether a short text before the only run of blanks is the label of the text behind it, and ``!`` at
+            the beginning marks a warning.
+    """
+    if labelled and text.lstrip().startswith("! "):
+        text = text.replace("! ", "warning: ", 1)
+    text = _SIGN.sub(lambda found: _SIGNS[found[0]], _DRAWN.sub("  ", text)).strip()
+    first, *rest = _GAP.split(text)
+    is_label = labelled and len(rest) == 1 and len(first) <= LONGEST_LABEL and not first.endswith((":", ","))
+    return (": " if is_label else ", ").join((first, *rest))
+
+
+def sentences(lines: Iterable[Line], hang: int) -> list[str]:
+    """Return lines that were wrapped for a screen as whole sentences, without empty and drawn ones.
+
+    Args:
+        hang: blanks from which a line continues the line before.
+    """
+    found: list[str] = []
+    for line in lines:
+        text = plain(line)
+        told = spoken(text, labelled=True)
+        if not told:
+            continue
+        if found and len(text) - len(text.lstrip()) >= hang:
+            found[-1] += f" {told}"
+        else:
+            found.append(told)
+    return found
+
+
+# -- rows --------------------------------------------------------------------------------------------------------------
+
+_LETTERS: Mapping[tuple[str, str], str] = {
+    ("own", "O"): "override",
+    ("own", "D"): "default",
+    ("is sensitive", "S"): "sensitive",
+    ("read only", "R"): "read-only",
+    ("severity", "H"): "high",
+    ("severity", "M"): "medium",
+    ("severity", "L"): "low",
+    ("pending", "!"): "edit refused",
+    ("", "!"): "in trouble",
+    ("", "~"): "nearly in trouble",
+    ("", "*"): "edit staged",
+    ("", "+"): "creation staged",
+    ("", "-"): "deletion staged",
+}
+"""Name of a column of letters, ``""`` for any, and the letter -> its word."""
+
+
+_BRANCHES = {"▸": "closed", "▾": "open"}
+"""Sign before the node of a tree -> whether its branch is open."""
+_SEVERITIES = {"! CRIT": "critical", "! HIGH": "high", "WARN": "warning", "CRIT": "critical", "HIGH": "high"}
+_UNTOLD = frozenset({"changed"})
+"""Columns whose changes kac does not report: they only say that something changed."""
+_ALONE = frozenset({"", "severity", "sure", "branch"})
+"""Columns whose values are said without the name of the column."""
+
+
+class Told(NamedTuple):
+    """A column as text. name: in small letters; ``""`` for the name of the row. is_letter: its cells are letters,
+    which stand alone. noun: before the name of a row that begins with a digit."""
+
+    name: str
+    is_letter: bool = False
+    noun: str = ""
+
+
+def row_words(columns: Sequence[Told], cells: Sequence[Cell]) -> dict[str, str]:
+    """Return column -> text for the cells that say something; the name of the row first, its letters last."""
+    found: dict[str, str] = {}
+    letters: dict[str, str] = {}
+    for column, cell in zip(columns, cells, strict=False):
+        text = spoken(plain(cell))
+        if text in _UNKNOWN:
+            found[column.name] = UNKNOWN
+        elif column.is_letter and text:
+            word = _LETTERS.get((column.name, text)) or _LETTERS.get(("", text)) or f"{column.name} {text}"
+            letters[column.name] = word
+        elif text and not column.name:
+            found[""] = f"{column.noun} {text}".lstrip() if text[0].isdigit() else text
+            if (sign := plain(cell).lstrip()[:1]) in _BRANCHES:
+                letters["branch"] = _BRANCHES[sign]
+        elif text:
+            found[column.name] = _SEVERITIES.get(text, text) if column.name == "severity" else text
+    return {**({"": found.pop("")} if "" in found else {}), **found, **letters}
+
+
+def row_text(columns: Sequence[Told], words: Mapping[str, str]) -> str:
+    """Return a row as one line: its name, then each column with its value, without unknown ones."""
+    alone = _ALONE | {column.name for column in columns if column.is_letter}
+    known = ((name, text) for name, text in words.items() if text != UNKNOWN)
+    return ", ".join(text if name in alone else f"{name} {text}" for name, text in known)
+
+
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?: (?:[KMGT]iB|B|ms|s|min|h|d)\b)?")
+LEAST_CHANGE, OF_BOUNDS = 0.25, 0.5
+"""The share by which a number differs from the number last reported before kac reports it again; for a lower bound,
+such as a lag that began before the first look, which grows while nothing happens."""
+_UNITS = {
+    **{"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0},
+    **{unit: 1024.0**at for at, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB"))},
+}
+
+
+def _amount(text: str) -> float:
+    number, _, unit = text.partition(" ")
+    return float(number.replace(",", "")) * _UNITS.get(unit, 1.0)
+
+
+def differs(before: str, now: str) -> bool:
+    """Return whether a value is worth telling again: another text, or one in which a number moved by `LEAST_CHANGE`.
+
+    A number has its unit: ``59 s`` and ``1 min`` are near each other.
+    """
+    if _NUMBER.sub("", before) != _NUMBER.sub("", now):
+        return True
+    pairs = zip(map(_amount, _NUMBER.findall(before)), map(_amount, _NUMBER.findall(now)), strict=True)
+    least = OF_BOUNDS if now.startswith(_SIGNS["≥ "]) else LEAST_CHANGE
+    return any(abs(is_ - was) > least * max(was, is_) for was, is_ in pairs)
+
+
+def changed_columns(columns: Sequence[Told], before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
+    """Return column -> its change, for the values that differ enough: ``lag 4 s -> 90 s``, ``now in trouble``,
+    ``no longer in trouble``. A change from or to an unknown value does not count.
+    """
+    changed: dict[str, str] = {}
+    for column in sorted(columns, key=lambda column: bool(column.name)):  # the name first
+        was, is_ = before.get(column.name, NONE), now.get(column.name, NONE)
+        if column.name in _UNTOLD or UNKNOWN in (was, is_) or not differs(was, is_):
+            continue
+        if not column.name or column.is_letter:
+            changed[column.name] = f"now {is_}" if is_ != NONE else f"no longer {was}"
+        else:
+            changed[column.name] = f"{column.name} {was} -> {is_}"
+    return changed
+
+
+def as_told(before: Mapping[str, str], now: Mapping[str, str], changed: Collection[str]) -> dict[str, str]:
+    """Return the words of a row as the operator knows them: a value that was not reported stays the same."""
+    known = {name: before.get(name, UNKNOWN) for name in now}
+    return {name: text if name in changed or known[name] == UNKNOWN else known[name] for name, text in now.items()}
+
+
+# -- graphs ------------------------------------------------------------------------------------------------------------
+
+STEADY = 0.1
+"""The share of the highest value within which a series counts as steady, and within which its end is its extreme."""
+
+
+class Course(NamedTuple):
+    """The course of a series. word: ``rose``, ``fell``, ``steady`` or ``varied``. since: the index from which it rose
+    or fell, or of its first value; lowest, highest: indexes of the last lowest and the last highest value."""
+
+    word: str
+    since: int
+    lowest: int
+    highest: int
+
+
+def course(values: Sequence[float]) -> Course:
+    """Return the course of a series of at least one value.
+
+    A series rose if its last value is near its highest, and fell if it is near its lowest; it did so since it was last
+    at the other extreme.
+    """
+    last = len(values) - 1
+    lowest = max(range(len(values)), key=lambda at: (-values[at], at))
+    highest = max(range(len(values)), key=lambda at: (values[at], at))
+    span = values[highest] - values[lowest]
+    if span <= STEADY * max(abs(values[highest]), abs(values[lowest])):
+        return Course("steady", 0, lowest, highest)
+    if values[highest] - values[last] <= STEADY * span:
+        return Course("rose", lowest, lowest, highest)
+    if values[last] - values[lowest] <= STEADY * span:
+        return Course("fell", highest, lowest, highest)
+    return Course("varied", 0, lowest, highest)
+
+
+def course_text(what: str, series: Sequence[tuple[str, float]], unit: str, *, is_least: bool = False) -> str:
+    """Return a series as a sentence: ``lag of billing rose from 4 s to 90 s since 14:02:10``.
+
+    Args:
+        what: the measured quantity.
+        series: pairs of a time of day and a value, the earliest first; at least one.
+        unit: as for `amount_text`.
+        is_least: whether the last value may be larger.
+    """
+    values = [value for _, value in series]
+    told = course(values)
+    now, begin = amount_text(values[-1], unit), series[0][0]
+    now = f"at least {now}" if is_least else now
+    if len(series) == 1:
+        return f"{what} is {now}"
+    if told.word == "steady" or amount_text(values[told.lowest], unit) == amount_text(values[told.highest], unit):
+        return f"{what} is steady at {now} since {begin}"
+    if told.word in ("rose", "fell"):
+        since, was = series[told.since]
+        return f"{what} {told.word} from {amount_text(was, unit)} to {now} since {since}"
+    low, high = (amount_text(values[at], unit) for at in (told.lowest, told.highest))
+    return (
+        f"{what} is {now}; since {begin} it went between {low} at {series[told.lowest][0]} "
+        f"and {high} at {series[told.highest][0]}"
+    )
+
+
+def amount_text(value: float, unit: str) -> str:
+    """Return a value in ``seconds``, ``bytes`` a second, as a ``share``, or as a number."""
+    if unit == "seconds":
+        return time_text(value) if round(value) else "0 s"
+    if unit == "bytes":
+        return f"{size(round(value))}/s"
+    return f"{100 * value:.0f} %" if unit == "share" else f"{value:,.0f}"
+
+
+_OF_CLUSTER: Mapping[str, tuple[str, str]] = {
+    "under-replicated": ("the number of under-replicated partitions", "number"),
+    "offline": ("the number of offline partitions", "number"),
+    "written": ("what is written to broker {}", "bytes"),
+    "read": ("about what is read from broker {}", "bytes"),
+    "behind": ("lag of group {}", "seconds"),
+    "throttled": ("throttled requests a minute of {}", "number"),
+    "disk": ("used disk of broker {}", "share"),
+}
+_OF_ONE: Mapping[str, tuple[str, str]] = {
+    "bytes in": ("what is written to {}", "bytes"),
+    "records in": ("the number of records a second written to {}", "number"),
+    "lag": ("the number of records that {} has not read", "number"),
+    "behind": ("lag of {}", "seconds"),
+    "members": ("the number of members of {}", "number"),
+    "leaders": ("the number of partitions that {} leads", "number"),
+    "out of sync": ("the number of replicas out of sync on {}", "number"),
+    "written": ("what is written to {}", "bytes"),
+    "read ≈": ("about what is read from {}", "bytes"),
+    "disk": ("used disk of {}", "share"),
+}
+CALM: Mapping[str, float] = {"behind": 5.0, "throttled": 1.0}
+"""Measure -> the highest value that kac leaves out: the seconds between a healthy group's commits."""
+
+
+def cluster_graphs(known: HalfHour) -> list[str]:
+    """Return the last half hour of the cluster as sentences, in the order of `_OF_CLUSTER`."""
+    series: dict[Measure, list[tuple[str, float]]] = {}
+    for sample in known.samples:
+        for measure, value in sample.values.items():
+            series.setdefault(measure, []).append((_at(sample.slot * half_hour.EVERY), value))
+    order = list(_OF_CLUSTER)
+    told = []
+    for measure in sorted(series, key=lambda each: (order.index(each.what), each.about)):
+        values = series[measure]
+        if max(value for _, value in values) <= CALM.get(measure.what, -1.0):
+            continue
+        what, unit = _OF_CLUSTER[measure.what]
+        is_least = measure in known.samples[-1].least
+        told.append(course_text(what.format(clean(measure.about, 200)), values, unit, is_least=is_least))
+    return told
+
+
+def own_graphs(known: HalfHour, kind: Kind, name: str) -> list[str]:
+    """Return the last half hour of a topic, a group or a broker as sentences.
+
+    Args:
+        name: of the topic or the group, or the broker's id.
+    """
+    told = []
+    for what, by_slot in half_hour.own_values(known.own, kind, name).items():
+        words, unit = _OF_ONE[what]
+        series = [(_at(slot * half_hour.OWN_EVERY), value) for slot, value in sorted(by_slot.items())]
+        told.append(course_text(words.format(f"{kind} {clean(name, 200)}"), series, unit))
+    return told
+
+
+def _at(seconds: int) -> str:
+    return clock(datetime.fromtimestamp(seconds, UTC))

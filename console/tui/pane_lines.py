@@ -1,0 +1,287 @@
+"""A pane in lines: its title, its rows with numbers, the details of a row, and what changes in them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from console.present import in_words, triage
+from console.present.names import plural
+from console.present.text import clean, plain
+from console.tui import keymap, places
+from console.tui.navigator import Navigator
+from console.tui.panes.details import DetailsView
+from console.tui.panes.own_lines import OwnLinesView
+from console.tui.panes.table import ShownRows
+from console.tui.voice import Voice
+from widgets.columns import ColumnView
+from widgets.diff_view import DiffView
+from widgets.lazy_tree import LazyTree
+
+if TYPE_CHECKING:
+    from console.model.half_hour import Kind
+    from console.tui.watch import ShownCluster
+
+PAGE = 20
+"""Rows that kac writes at once."""
+MOST_CHANGES = 8
+"""Changes of rows that kac writes at once."""
+TEXT_WIDTH = 400
+"""Width, in cells, that texts are made for; the terminal's width folds them later."""
+HANG = triage.LABEL
+"""Blanks at the beginning of a line of details that continues the line before."""
+
+
+class PaneLines:
+    """The visible pane as the operator knows it. says_changes: whether to report changes."""
+
+    def __init__(self, cluster: ShownCluster, navigator: Navigator, voice: Voice) -> None:
+        """Create it; `tell` says the visible pane."""
+        self._cluster, self._navigator, self._voice = cluster, navigator, voice
+        self._numbers: dict[Hashable, int] = {}
+        self._words: dict[Hashable, dict[str, str]] = {}
+        self._room = PAGE
+        self._row: Hashable | None = None
+        self._troubles: dict[str, str] | None = None
+        self.says_changes = True
+
+    def goes_to(self, number: str) -> bool:
+        """Put the cursor on a row; return whether it is there.
+
+        Args:
+            number: of the row as told; ``""`` for the row that was chosen before, else the first.
+        """
+        lines = self._navigator.view.lines
+        if number:
+            self._row = next((key for key, its in self._numbers.items() if its == int(number)), None)
+            if self._row is None:
+                self._voice.say(f"there is no row {number} here: again says the rows")
+                return False
+        elif self._row is None:
+            if len(self._numbers) > 1:
+                self._voice.say("which row? type its number first")
+                return False
+            self._row = next(iter(self._numbers), None)
+        if self._row is not None and lines.move_cursor(self._row):
+            return True
+        gone, self._row = self._row, None
+        self._voice.say("that row is gone: again says the rows" if gone is not None else "there are no rows here")
+        return False
+
+    def mark(self) -> None:
+        """Mark the chosen row, or take its mark."""
+        lines = self._navigator.view.lines
+        if self._row is not None:
+            lines.set_marks(lines.marks ^ {self._row})
+        self._voice.say(f"{plural(len(lines.marks), 'row')} marked")
+
+    def _columns(self) -> Sequence[in_words.Told]:
+        view, lines = self._navigator.view, self._navigator.view.lines
+        if isinstance(lines, DiffView):
+            return PLAN_COLUMNS
+        if not isinstance(lines, ColumnView):
+            return [in_words.Told("")]
+        noun = getattr(view, "NOUN", None) if isinstance(view, ShownRows) else None
+        names = {each.layout.id: each.name for each in noun.all if each.layout} if noun else {}
+        main = next((c.id for c in lines.columns if c.id == "what"), None)
+        main = main or next((c.id for c in lines.columns if not c.gutter), None)
+        told, own = [], view.NAME.removesuffix("s")
+        for each in lines.columns:
+            name = names.get(each.id, each.label.strip().lower() or each.id).removesuffix("_seconds").replace("_", " ")
+            noun = {"what": "", "id": own, "name": own}.get(name, name)
+            told.append(in_words.Told("" if each.id == main else name, each.gutter, noun if each.id == main else ""))
+        return told
+
+    def _rows(self) -> Iterator[tuple[Hashable, dict[str, str]]]:
+        """Yield the key and the words of the rows that have been told, and of new ones among them."""
+        lines = self._navigator.view.lines
+        if isinstance(lines, DiffView):
+            yield from _plan_rows(lines)
+            return
+        columns, above = self._columns(), list[str]()
+        for index in range(min(lines.line_count(), self._room)):
+            if isinstance(lines, ColumnView):
+                words = in_words.row_words(columns, lines.cells_at(index))
+                if isinstance(lines, LazyTree):
+                    above = [*above[: lines.depth_at(index)], words.get("", "")]
+                    words[""] = ", ".join(above)
+                yield lines.key_at(index), words
+            elif text := in_words.spoken(plain(list(lines.spans(index, TEXT_WIDTH)))):
+                yield lines.key_at(index), {"": text}
+
+    def tell(self) -> None:
+        """Tell the title of the pane, and its first rows with numbers."""
+        view, place = self._navigator.view, self._navigator.place
+        title = keymap.VIEWS[view.NAME][0]
+        parts = [its for _, its in places.parts_of(place)]
+        crumbs = places.title(place) if parts else in_words.spoken(plain(view.crumbs()))
+        status = [in_words.spoken(text) for text, _ in view.status() if text.strip()]
+        if status and status[-1].replace(" of ", "").replace(",", "").isdecimal():
+            status[-1] += " row" if status[-1] == "1" else " rows"
+        filtered = f"only rows with {clean(view.filter_text, 80)}" if view.filter_text else ""
+        told = [crumbs, filtered, "only what is in trouble" if view.only_trouble else "", *status]
+        self._voice.say("; ".join((title, *(text for text in told if text and text.lower() not in title.lower()))))
+        if parts:
+            self._voice.say(f"Tab goes to the next of: {', '.join(parts)}")
+        self._numbers, self._words = {}, {}
+        self._row, self._room = None, PAGE
+        self._voice.drop()
+        if not view.known():
+            for each in view.nothing_yet().split("\n"):
+                self._voice.say(in_words.spoken(each))
+            return
+        if view.NAME == keymap.OVERVIEW:
+            self.tell_graphs()
+            return
+        self._tell_rows()
+        if not self._numbers:
+            empty = view.lines.empty
+            self._voice.say("; ".join(in_words.spoken(each) for each in empty.split("\n") if each.strip()) or "no rows")
+
+    def _tell_rows(self) -> None:
+        columns = self._columns()
+        for key, words in self._rows():
+            if key not in self._numbers:
+                self._number(key, words)
+                self._voice.say(f"{self._numbers[key]}. {in_words.row_text(columns, words)}")
+        left = self._navigator.view.lines.line_count() - self._room
+        if left > 0 and not isinstance(self._navigator.view.lines, DiffView):
+            self._voice.say(f"{left:,} more: type more, or / and words to tell only rows with them")
+
+    def _number(self, key: Hashable, words: dict[str, str]) -> None:
+        self._numbers[key] = max(self._numbers.values(), default=0) + 1
+        self._words[key] = words
+
+    def tell_more(self) -> None:
+        """Tell the rest of a long text, else the next rows."""
+        if self._voice.more():
+            return
+        if self._navigator.view.lines.line_count() <= self._room:
+            self._voice.say("there are no more rows")
+            return
+        self._room += PAGE
+        self._tell_rows()
+
+    def tell_details(self) -> None:
+        """Tell everything about the chosen row: its columns, the details, its graphs, and what Enter does."""
+        view, key = self._navigator.view, self._row
+        columns = self._columns()
+        for its, words in self._rows():
+            if its == key:
+                self._words[its] = words
+                self._voice.say(f"{self._numbers[its]}. {in_words.row_text(columns, words)}")
+        if isinstance(view, DetailsView) and (row := view.row()) is not None:
+            _, *more = view.details(row) or [[]]
+            self._voice.say_all(in_words.sentences(more, HANG))
+        if (subject := self._subject(key)) is not None and (known := self._cluster.half_hour.known) is not None:
+            for each in in_words.own_graphs(known, *subject):
+                self._voice.say(each)
+        if view.ENTER:
+            self._voice.say(f"type enter for: {view.ENTER}")
+
+    def _subject(self, key: Hashable) -> tuple[Kind, str] | None:
+        """Return the topic, group or broker of the chosen row."""
+        view = self._navigator.view
+        if isinstance(view, OwnLinesView):
+            return view.subject()
+        if view.NAME in (keymap.TOPICS, keymap.GROUPS) and isinstance(key, str):
+            return ("topic" if view.NAME == keymap.TOPICS else "group"), key
+        row = view.row() if isinstance(view, DetailsView) else None
+        if isinstance(row, triage.CauseRow):
+            about = row.claim.subject
+            if about.group is not None:
+                return "group", about.group
+            if about.topic is not None:
+                return "topic", about.topic
+            return ("broker", str(about.broker)) if about.broker is not None else None
+        return None
+
+    def tell_graphs(self) -> None:
+        """Tell the last half hour of the cluster."""
+        known = self._cluster.half_hour.known
+        told = in_words.cluster_graphs(known) if known is not None else []
+        for each in told or ["nothing was measured yet"]:
+            self._voice.say(each)
+
+    # -- changes -------------------------------------------------------------------------------------------------------
+
+    def _tell_row_changes(self) -> None:
+        """Say which rows came, changed or went, unless the operator wants no changes."""
+        view = self._navigator.view
+        if view.NAME == keymap.OVERVIEW:
+            return
+        columns, told, kept = self._columns(), list[str](), set[Hashable]()
+        for key, words in self._rows():
+            kept.add(key)
+            if key not in self._numbers:
+                self._number(key, words)
+                told.append(f"new, row {self._numbers[key]}: {in_words.row_text(columns, words)}")
+                continue
+            before = self._words[key]
+            if changed := in_words.changed_columns(columns, before, words):
+                name = "" if "" in changed else f", {before.get('', '')}"
+                told.append(f"row {self._numbers[key]}{name}: {', '.join(changed.values())}")
+            self._words[key] = in_words.as_told(before, words, changed)
+        gone = [key for key in self._numbers if key not in kept and view.lines.index_of(key) is None]
+        told += [f"gone: row {self._numbers.pop(key)}, {self._words[key].get('', '')}" for key in gone]
+        if not self.says_changes:
+            return
+        for each in told[:MOST_CHANGES]:
+            self._voice.say_at(each)
+        if len(told) > MOST_CHANGES:
+            self._voice.say_at(f"{plural(len(told) - MOST_CHANGES, 'more change')}: again says all rows")
+
+    def _causes(self) -> dict[str, str] | None:
+        watch = self._cluster.triage
+        if watch.verdict is None:
+            return None
+        rows = triage.cause_rows(watch.verdict, watch.muted, watch.seen)
+        return {
+            triage.cause_id(row.claim): f"{row.claim.severity.value}: {clean(row.claim.title, 200)}"
+            for row in rows
+            if row.counts
+        }
+
+    def note_troubles(self) -> None:
+        """Take the present troubles as told, if none were: the first pane says them."""
+        if self._troubles is None:
+            self._troubles = self._causes()
+
+    def tell_changes(self) -> None:
+        """Tell what changed since: troubles in any pane, and the rows of this one."""
+        self._tell_troubles()
+        self._tell_row_changes()
+
+    def _tell_troubles(self) -> None:
+        """Tell troubles that came and went, in any pane."""
+        now = self._causes()
+        before, self._troubles = self._troubles, now
+        if now is None or before is None or not self.says_changes:
+            return
+        if self._navigator.view.NAME != keymap.NOW:  # its rows tell it there
+            for cause, text in now.items():
+                if cause not in before:
+                    self._voice.say_at(f"new trouble, {in_words.spoken(text)}")
+            for cause, text in before.items():
+                if cause not in now:
+                    self._voice.say_at(f"no longer there, {in_words.spoken(text)}")
+        if before and not now:
+            self._voice.say_at("no trouble is left")
+
+
+PLAN_COLUMNS = tuple(in_words.Told(name, name in ("state", "change")) for name in ("", "change", "state", "note", "so"))
+
+
+def _plan_rows(lines: DiffView) -> Iterator[tuple[Hashable, dict[str, str]]]:
+    """Yield the key and the words of each edit."""
+    for group in lines.groups:
+        title = in_words.spoken(plain(group.title))
+        for line in group.lines:
+            old, new = in_words.spoken(plain(line.old)), in_words.spoken(plain(line.new))
+            name = f"{title}, {in_words.spoken(line.name)}".removesuffix(", ")
+            below = "; ".join(in_words.spoken(text, labelled=True) for text, _ in line.below)
+            state = in_words.spoken(plain(line.status)).replace("ok", "accepted").replace("?", "outcome unknown")
+            note = in_words.spoken(plain(line.note))
+            change = f"{old} -> {new}" if line.arrow else new or old
+            texts = zip(PLAN_COLUMNS, (name, change, state, note, below), strict=True)
+            yield line.key, {column.name: text for column, text in texts if text}

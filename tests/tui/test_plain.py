@@ -1,0 +1,146 @@
+"""``--plain``: the console as lines, on a terminal and in a pipe: nothing is drawn, and nothing needs to be seen."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from console.contexts.console_settings import read_settings
+from console.tui import keymap
+from tests.support.patience import PATIENCE
+from tests.support.terminal import Terminal
+
+ROOT = Path(__file__).resolve().parents[2]
+DEMO = [sys.executable, "-m", "console", "demo", "--still"]
+DRAWN = re.compile("[\u2500-\u259f\u2800-\u28ff]")
+PANES = ("topics", "groups", "brokers", "configs", "quotas", "acls", "plan", "events", "history", "drift", "usage")
+OTHERS = ("overview", "moves", "connectors", "schemas", "tokens", "transactions", "lint")
+
+
+def surroundings(**more: str) -> Mapping[str, str]:
+    """Return the environment of a console of this tree."""
+    return {**os.environ, "PYTHONPATH": str(ROOT), **more}
+
+
+def piped(lines: str, *options: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run a demo with lines on standard input."""
+    return subprocess.run(
+        [*DEMO, *options],
+        input=lines,
+        cwd=ROOT,
+        env=surroundings(**more),
+        capture_output=True,
+        text=True,
+        timeout=2 * PATIENCE,
+        check=False,
+    )
+
+
+def without_controls(text: str) -> bool:
+    """Return whether a text has no control characters but line ends."""
+    return not any(unicodedata.category(char) == "Cc" and char not in "\r\n" for char in text)
+
+
+@pytest.mark.slow
+@pytest.mark.takes(8)
+@pytest.mark.usefixtures("own_home")
+def test_a_trouble_is_heard_understood_mended_and_heard_to_be_gone() -> None:
+    command = [*DEMO, "--plain", "--scenario", "incident"]
+    with Terminal(command, cwd=ROOT, environment=surroundings(COLUMNS="400"), columns=400) as terminal:
+        terminal.wait_for("What is wrong now; ")
+        terminal.wait_for("min ISR 2, 1 replica: ")
+        terminal.read_for(0.5)
+        row = re.search(r"(\d+)[.:] checkout\.gift-cards: min ISR 2.*, high, ", terminal.text)
+        assert row is not None, terminal.text
+        terminal.send(f"{row[1]}\n")
+        terminal.wait_for("the topic has 1 replica")
+        assert "F stages: a min ISR that can be met" in terminal.text
+        terminal.send("fix\n")
+        terminal.wait_for("the plan has 1 edit")
+        terminal.send("plan\n")
+        terminal.wait_for("1. topic checkout.gift-cards, min.insync.replicas, 2 (topic) -> 1 (topic)")
+        terminal.send("check\n")
+        terminal.wait_for("checked: 1 entity in 1 request")
+        terminal.send("apply\n")
+        terminal.wait_for("yes: checks the plan, and sends it")
+        terminal.send("what?\n")
+        terminal.wait_for("yes: checks the plan, and sends it", times=2)
+        terminal.send("yes\n")
+        terminal.wait_for("applied: 1 entity in 1 request; change 1")
+        terminal.wait_for("no longer there, high: checkout.gift-cards: min ISR 2, 1 replica")
+
+        terminal.send("scram set carol SCRAM-SHA-256 password=?\n")
+        terminal.wait_for("type it; it is not shown")
+        terminal.read_for(0.3)
+        terminal.send("a-password-1\n")
+        terminal.wait_for("staged: ")
+        terminal.send("quit\n")
+        terminal.wait_for("1 staged edit is not kept")
+        terminal.wait_for("yes: leaves; no: goes back")
+        terminal.send("yes\n")
+        assert terminal.wait_for_end() == 0
+    told = bytes(terminal.written).decode()
+    assert without_controls(told)
+    assert not DRAWN.search(told)
+    assert "a-password-1" not in told
+
+
+@pytest.mark.slow
+@pytest.mark.takes(16)
+@pytest.mark.usefixtures("own_home")
+def test_every_pane_is_a_numbered_list() -> None:
+    """In a pipe each line waits for the work of the line before."""
+    steps = [f"{pane}\n1\n" for pane in (*PANES, *OTHERS)]
+    done = piped("".join([*steps, "topics\n/payments\n1\nenter\nback\nmore\nkeys\nkeys all\ngraphs\n"]), "--plain")
+    assert done.returncode == 0, done.stderr
+    assert without_controls(done.stdout)
+    assert not DRAWN.search(done.stdout)
+    lines = done.stdout.splitlines()
+    for view in (*PANES, *OTHERS):
+        title = keymap.VIEWS["entities" if view == "configs" else view][0]
+        assert any(line == title or line.startswith(f"{title}; ") for line in lines), view
+    assert any(line.startswith("1. broker 1") or line.startswith("2. broker 1") for line in lines)
+    assert any(line.startswith("Topics; only rows with payments; ") for line in lines)
+    assert any(line.startswith("1. checkout.payments, partitions 24, replication 3, ") for line in lines)
+    assert "type enter for: open" in lines
+    assert any(re.match(r"F or fix: ", line) for line in lines) is False  # the pane has no such key
+    assert any(line.startswith("D or delete: ") for line in lines)
+
+
+@pytest.mark.usefixtures("own_home")
+def test_what_a_pipe_stages_is_not_kept() -> None:
+    lines = (
+        "set topic checkout.orders retention.ms=1d\nset topic checkout.orders nonsense=1\n"
+        "set topic checkout.orders ret\t\nmark 99\nno such words\nplan\n"
+    )
+    done = piped(lines, "--plain", "--scenario", "quiet")
+    assert done.returncode == 3
+    assert "staged: topic checkout.orders retention.ms" in done.stdout
+    assert "not done: " in done.stdout
+    assert "can follow: retention.ms= " in done.stdout
+    assert "there is no row 99 here" in done.stdout
+    assert "1. topic checkout.orders, retention.ms, 7 d (topic) -> 1 d (topic), warning" not in done.stdout
+    assert "1. topic checkout.orders, retention.ms, 7 d (topic) -> 1 d (topic)" in done.stdout
+    assert done.stdout.rstrip().endswith("1 staged edit is not kept")
+
+
+def test_the_settings_ask_for_lines(own_home: Path) -> None:
+    config = own_home / ".config" / "kac" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text("[settings]\naccessible = true\n")
+    done = piped("quit\n", "--scenario", "quiet", XDG_CONFIG_HOME=str(own_home / ".config"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("demo, read and write. help says what can be typed, quit leaves.\n")
+
+
+def test_accessible_is_true_or_false() -> None:
+    settings, problems = read_settings({"accessible": "yes"}, lambda *_: "config.toml:2")
+    assert not settings.accessible
+    assert problems == ("config.toml:2: accessible is true or false, not 'yes'",)
