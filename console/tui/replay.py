@@ -252,6 +252,11 @@ class ReplayConsole(Console):
         self._played_ms = self.at_ms
         self._write_time()
 
+    async def look_back(self, at: datetime) -> None:
+        """Show the last poll at a time."""
+        wanted = max(self.record.diagnosis.begins_ms, round(at.timestamp() * 1000))
+        self._go(lambda: self._moment_at(wanted), "the record has no look at that time")
+
     def go_to_time(self, text: str) -> None:
         """Show the last poll at a time, in the forms that an operator types."""
         diagnosis = self.record.diagnosis

@@ -29,16 +29,22 @@ from console.tui.tools import Tools
 from widgets.line_view import LineView
 
 if TYPE_CHECKING:
+    from console.model.half_hour import Kind
     from console.triage.symptoms import Subject
     from console.tui.next_steps import NextSteps
 
 
+EVIDENCE = 18
+"""Lines of the evidence that the table gives up if it needs them itself."""
+OF_CLUSTER = 6
+"""Free lines from which graphs of the cluster stand below those of the cause's subject."""
 UNREAD = 2.0
 """Seconds that an operator needs to read a cause that appeared under the cursor."""
 
 
 class NowView(DetailsView[present_triage.CauseRow]):
-    """One row for each cause; Enter shows the evidence. A wide screen draws the last half hour below them."""
+    """One row for each cause; Enter shows the evidence. Graphs of its subject stand below the evidence; a wide screen
+    draws the last half hour of the cluster below the causes."""
 
     NAME = keymap.NOW
     ENTER = "evidence"
@@ -83,6 +89,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         is_led = before is None or self.key(before) == self._worst
         super().draw()
         self._left.draw()
+        self._place_below()
         if before is not None and self.table.is_gone(self.key(before)):
             rows = self.rows()[:1] if is_led else self.rows()
             same = [row for row in rows if is_about(row.claim.subject, before.claim.subject)]
@@ -96,6 +103,45 @@ class NowView(DetailsView[present_triage.CauseRow]):
             self._came_at = monotonic()
             self._show_details()
         self._worst = self.table.cursor_key if is_led and self.table.cursor_index == 0 else None
+
+    def on_resize(self) -> None:
+        """Give the evidence and the graphs their lines."""
+        super().on_resize()
+        self._place_below()
+
+    def _place_below(self) -> None:
+        """Give the evidence and the graphs the lines that the table leaves free, at least half of all up to `EVIDENCE`;
+        on a wide screen they are next to the table."""
+        styles = self.below.styles
+        if self.has_class("wide"):
+            styles.clear_rule("height")
+            styles.clear_rule("max_height")
+            return
+        tour = sum(lines.size.height for lines in self.query(".tour").results(TextLines) if lines.display)
+        height = max(min(EVIDENCE, self.size.height // 2), self.spare() - tour)
+        if styles.height is None or styles.height.value != height:
+            styles.height = styles.max_height = height
+
+    def subject(self) -> tuple[Kind, str] | None:
+        """Return what the cause is about; None for another subject, such as a listener."""
+        row = self.row()
+        about = row.claim.subject if row is not None else None
+        if about is None:
+            return None
+        if about.group is not None:
+            return "group", about.group
+        if about.topic is not None:
+            return "topic", about.topic
+        return ("broker", str(about.broker)) if about.broker is not None else None
+
+    def graphs(self, width: int, room: int) -> list[Line]:
+        """Return the graphs of the cause's subject, and below them those of the cluster unless they are on the left."""
+        found = super().graphs(width, room)
+        left = room - len(found) - 1
+        if self.has_class("wide") or left < OF_CLUSTER:
+            return found
+        of_cluster = [line for line, _ in self.cluster.half_hour.laid_out(width, left)]
+        return [*found, *([[]] if found else []), *of_cluster]
 
     def on_key(self, event: Key) -> None:
         """End the tour on any key, which also does its own work.
@@ -123,7 +169,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
             return (self.snapshot.cluster, self.snapshot.topics)
         parts = verdict.causes, verdict.unexplained, verdict.ruled_out, verdict.unknowable, verdict.unread
         last, lint = observations.last, self.cluster.lint.report
-        return (*parts, last.unread, watch.muted, watch.lost, self.plan, lint, *self._left.inputs())
+        return (*parts, last.unread, watch.muted, watch.lost, self.plan, lint, *self.cluster.half_hour.inputs())
 
     def known(self) -> bool:
         """Return whether triage has reached a verdict."""
