@@ -269,7 +269,7 @@ class _Watched(HalfHourWatch):
 def was_watched(app: Console) -> None:
     """As if it had watched for half an hour."""
     app.cluster.half_hour.__class__ = _Watched
-    app.journal.moments = lambda: sample_half_hour.events(WATCHED_UNTIL)  # type: ignore[method-assign]
+    app.journal.marks = lambda: sample_half_hour.marks(WATCHED_UNTIL)  # type: ignore[method-assign]
 
 
 async def seen(app: Console, text: str, pause: Callable[[], Awaitable[None]]) -> None:

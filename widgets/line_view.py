@@ -83,6 +83,10 @@ STYLE_NAMES = (
 """The style names of spans; each is a component class `line--NAME`."""
 
 
+MOST_FOLDED = 100
+"""Most lines whose folding is computed to know the space that they want: no screen has more."""
+
+
 class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     """A window over many lines. Subclasses provide the lines; this class moves, marks and paints.
 
@@ -327,7 +331,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         unfolded lines fit."""
         count, width = self.line_count(), self.size.width - 1
         lines = max(count, 1)
-        if 0 < count <= self.screen.size.height and self.is_cut(width):
+        if 0 < count <= MOST_FOLDED and self.is_cut(width):
             lines = sum(len(self.pieces(index, width, count)) for index in range(count))
         return self.HEADER_LINES + lines
 

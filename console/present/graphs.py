@@ -17,7 +17,7 @@ from console.plan.amounts import size
 from console.present.columns import clock, time_text
 from console.present.names import NOTHING
 from console.present.text import Line, clean, pad
-from widgets.cells import wrapped
+from widgets.cells import fit_number, wrapped
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 """Eighths of a line. The first one is for 0: a value above 0 is never drawn as 0."""
@@ -33,7 +33,7 @@ LABELS, LABEL_CELLS = (300, 600), 9
 """Seconds between two times on the axis, and the cells that such a time needs."""
 VALUE_CELLS, AROUND = 10, 3
 """Cells of the newest value and the scale, and of the blanks around the titles and them."""
-TITLES = ((150, 30), (100, 22), (0, 16))
+TITLES = ((150, 30), (0, 22))
 """Cells of a place for a chart -> cells of the titles: they do not follow the titles, which would move all graphs."""
 ALMOST_FULL = 0.9
 """Used share of a disk above which it is in danger."""
@@ -181,8 +181,10 @@ def axis_line(chart: Chart, width: int, moment: int | None = None) -> Line:
         begins = (axis.first + place) * axis.seconds
         if -begins % every < axis.seconds:
             text = f"{TICK}{datetime.fromtimestamp(begins + -begins % every, UTC).astimezone():%H:%M}"
+            # The tick alone, as long as the newest columns have no space for the whole time.
+            text = text if place + len(text) <= axis.columns else TICK
             line[place : place + len(text)] = text
-    drawn = "".join(line[: axis.columns])
+    drawn = "".join(line)
     title = f"Last {axis.columns * axis.seconds // 60} min"
     at = clock(axis.begins(axis.last if moment is None else moment))
     cursor = None if moment is None else moment - axis.first
@@ -252,7 +254,7 @@ def laid_out(chart: Chart, room: int, width: int, more: str = "") -> list[tuple[
 
 def _gutter(left: str, right: str, width: int, left_name: str = "", right_name: str = "") -> Line:
     cells = title_cells(width)
-    return [(pad(left, cells), left_name), (f" {right:>{VALUE_CELLS}} ", right_name)]
+    return [(pad(left, cells), left_name), (f" {fit_number(right, VALUE_CELLS):>{VALUE_CELLS}} ", right_name)]
 
 
 def _room(width: int) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from console.model.half_hour import EVERY, SLOTS, HalfHour, Measure, Sample
+from console.present.graphs import Mark
 
 BEGAN, ENDED = 70, 96
 """Samples at which a broker goes, and comes back."""
@@ -22,11 +23,11 @@ def half_hour(until: datetime) -> HalfHour:
     return HalfHour(tuple(Sample(last - SLOTS + 1 + number, dict(_values(number))) for number in range(SLOTS)))
 
 
-def events(until: datetime) -> list[datetime]:
-    """Return when something changed: two settings, and many leaders when the broker went and came back."""
+def marks(until: datetime) -> list[Mark]:
+    """Return what changed: two settings, and many leaders when the broker went, which was trouble, and came back."""
     began = until - timedelta(seconds=EVERY * SLOTS)
     places = [30, 52, *[BEGAN] * 6, *[ENDED + 1] * 6]
-    return [began + timedelta(seconds=EVERY * place) for place in places]
+    return [Mark(began + timedelta(seconds=EVERY * place), place == BEGAN) for place in places]
 
 
 def _values(number: int) -> Iterator[tuple[Measure, float]]:

@@ -207,7 +207,9 @@ def test_the_terminal_shows_what_the_frames_draw(frames: list[str], colored_eras
         assert diff.update(frame) == ""
 
 
-graphs = st.lists(st.sampled_from(["\x1b[31m#\x1b[0m", "\x1b[32;44m:\x1b[0m", "\x1b[32m.\x1b[0m", "o"]), min_size=3, max_size=16)
+graphs = st.lists(
+    st.sampled_from(["\x1b[31m#\x1b[0m", "\x1b[32;44m:\x1b[0m", "\x1b[32m.\x1b[0m", "o"]), min_size=3, max_size=16
+)
 
 
 @examples(60, at_length=300)

@@ -105,34 +105,24 @@ class BesideView(DetailsView[Row]):
         self.below.add_class("beside")
         self.below.display = False
 
-    def draw(self) -> None:
-        """Draw the table, and what there is space for."""
-        super().draw()
-        self._place_below()
-
     def on_resize(self) -> None:
-        """Show the details if they are next to the table."""
+        """Put the details next to the table, or the graphs below it."""
         super().on_resize()
-        self._place_below()
+        self._show_details()
 
-    def _place_below(self) -> None:
-        styles, spare = self.below.styles, self.spare()
+    def _show_details(self) -> None:
+        styles = self.below.styles
         if self.has_class("wide"):
             styles.clear_rule("height")
             styles.clear_rule("max_height")
             self.below.display = True
-        elif spare >= LEAST_BELOW and self.graphs(self.size.width - 2, spare):
-            styles.height = styles.max_height = spare
-            self.below.display = True
-            self._show_details()
-        else:
-            self.below.display = False
-
-    def _show_details(self) -> None:
-        if self.has_class("wide"):
             super()._show_details()
-        elif self.below.display:
-            self.below.set(*self.graphs(self.size.width - 2, self.below.size.height))
+            return
+        spare = self.spare()
+        lines = self.titled_graphs(self.size.width, spare) if spare >= LEAST_BELOW else []
+        self.below.display = bool(lines)
+        styles.height = styles.max_height = max(1, len(lines))
+        self.below.set(*lines)
 
 
 SHARE = 60

@@ -64,13 +64,15 @@ class GraphTable(RowTable, inherit_bindings=False):
 
     def pieces(self, index: int, width: int, most: int) -> list[Sequence[Span]]:
         """Return the lines of a graph."""
-        if self.chart is None:
+        chart, key = self.chart, self.key_at(index)
+        if chart is not None and key == CHANGES.key:
+            return [graphs.changes_line(chart, width + 1, self.moment)]
+        # Between two charts the rows are those of the last one.
+        at = next((at for at, each in enumerate(chart.graphs) if each.key == key), None) if chart is not None else None
+        if chart is None or at is None:
             return [()]
-        if index == 0 or self.key_at(index) == CHANGES.key:
-            return [graphs.changes_line(self.chart, width + 1, self.moment)]
-        at = next(place for place, each in enumerate(self.chart.graphs) if each.key == self.key_at(index))
-        lines = graphs.heights(self.chart.graphs, self._page - 1)[at]
-        return [*graphs.graph_lines(self.chart, self.chart.graphs[at], min(lines, most), width + 1, self.moment)]
+        lines = graphs.heights(chart.graphs, self._page - 1)[at]
+        return [*graphs.graph_lines(chart, chart.graphs[at], min(lines, most), width + 1, self.moment)]
 
 
 class OverviewView(TableView[graphs.Graph]):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from console.present.text import Line
+from console.present.text import Line, clean
 from console.tui.panes.table import TableView
-from console.tui.text_lines import TextLines
+from console.tui.text_lines import TextLines, rule
 from console.tui.tools import Tools
 
 if TYPE_CHECKING:
@@ -51,6 +51,12 @@ class GraphedView(TableView[Row]):
         chart = half_hour.own_chart(*about, width, self.readers())
         return [line for line, _ in laid_out(chart, room, width)] if chart is not None else []
 
+    def titled_graphs(self, width: int, room: int) -> list[Line]:
+        """Return the graphs below a line with the name of their subject."""
+        about = self.subject()
+        lines = self.graphs(width, room - 1)
+        return [[(" ", ""), *rule(clean(" ".join(about)), width - 2)], *lines] if lines and about is not None else []
+
     def spare(self) -> int:
         """Return the lines that the table does not need, with all its texts folded, less a blank one."""
         return self.size.height - self.where.size.height - self.table.lines_wanted() - 1
@@ -90,13 +96,13 @@ class OwnLinesView(GraphedView[Row]):
         is_beside = spare < FEW and self.has_class("wide")
         width = self.size.width * SHARE // 100 if is_beside else self.size.width
         if is_beside:
-            lines = self.graphs(width, self.size.height - self.where.size.height)
+            lines = self.titled_graphs(width, self.size.height - self.where.size.height)
+        elif spare > FEW:
+            lines = self.titled_graphs(width, spare)
         else:
-            room = spare if spare >= FEW else FEW if self.size.height - FEW >= LEAST_ROWS else 0
-            lines = self.graphs(width, room)
+            lines = self.graphs(width, FEW if self.size.height - FEW >= LEAST_ROWS else 0)
         self.own.display = bool(lines)
         self.own.styles.height = "1fr" if is_beside else max(1, len(lines))
         self.own.styles.width = f"{SHARE}%" if is_beside else "1fr"
-        self.own.styles.margin = (0, 0, 0, 0) if is_beside or len(lines) <= FEW else (1, 0, 0, 0)
         self.query_one(".with-own").styles.layout = "horizontal" if is_beside else "vertical"
         self.own.set(*lines)
