@@ -33,7 +33,7 @@ LABELS, LABEL_CELLS = (300, 600), 9
 """Seconds between two times on the axis, and the cells that such a time needs."""
 VALUE_CELLS, AROUND = 10, 3
 """Cells of the newest value and the scale, and of the blanks around the titles and them."""
-TITLES = ((150, 30), (0, 22))
+TITLES = ((150, 30), (80, 22), (0, 16))
 """Cells of a place for a chart -> cells of the titles: they do not follow the titles, which would move all graphs."""
 ALMOST_FULL = 0.9
 """Used share of a disk above which it is in danger."""

@@ -274,7 +274,9 @@ class Console(KeysInOrder["Context"]):
         """Replay the record in memory from a time on; the console comes back when the operator leaves the replay."""
         from console.tui.look_back import look_back
 
-        self.message_line.say(await look_back(self, self.session, at), "muted")
+        session = self.session
+        cluster_id = session.snapshot.cluster.cluster_id or ""
+        self.message_line.say(await look_back(self, session.recorder, session.context.name, cluster_id, at), "muted")
 
     def go_to_time(self, text: str) -> None:  # noqa: ARG002 - a replay uses it
         """Say that only a record can go to a time."""

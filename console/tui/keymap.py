@@ -171,13 +171,13 @@ KEYS: tuple[Key, ...] = (
     ),
     _key(
         "earlier",
-        "left,h",
+        "left",
         "earlier",
         "Move the cursor in time to the left; Enter replays from there",
         OVERVIEW,
         rank=12,
     ),
-    _key("later", "right,l", "later", "Move the cursor in time to the right", OVERVIEW, rank=13),
+    _key("later", "right", "later", "Move the cursor in time to the right", OVERVIEW, rank=13),
     _key("copy", "y", "copy", "Copy to the terminal's clipboard (OSC 52)", rank=88),
     _key(
         "section",

@@ -17,33 +17,37 @@ from console.session.kept_record import write_record
 if TYPE_CHECKING:
     from textual.app import App
 
-    from console.session.session import Session
+    from console.flight.memory import Memory
+    from console.flight.recorder import Recorder
 
 RECORD = "this-console.kacflight"
 OF_TERMINAL = ("TERM", "COLORTERM", "COLORFGBG", "NO_COLOR", "TERM_PROGRAM", "TMUX", "STY", "SSH_TTY")
 """Variables that decide how a screen is drawn, and whether its clipboard is reached."""
 
 
-async def look_back(app: App[Any], session: Session, at: datetime) -> str:
+async def look_back(app: App[Any], recorder: Recorder | None, context: str, cluster_id: str, at: datetime) -> str:
     """Show the record in memory from a time on, in another process. Returns once the operator leaves it.
 
     Args:
+        recorder: has the record; None if nothing is recorded.
+        context: name of the context.
+        cluster_id: id of the cluster.
         at: an aware time. An earlier one than the record's is its beginning.
 
     Returns:
         The line for the operator.
     """
-    recorder = session.recorder
     if recorder is None:
         return "nothing is recorded here, so nothing can be replayed"
     with TemporaryDirectory(prefix="kac-replay-") as folder:
         path = str(Path(folder, RECORD))
-        words = ("-m", "console", "replay", path, "--at", f"{at.astimezone():%H:%M:%S}")
+        began_ms = await asyncio.wrap_future(recorder.run(_began_ms))
+        time = [] if at.timestamp() * 1000 <= began_ms else ["--at", f"{at.astimezone():%H:%M:%S}"]
         try:
-            await write_record(recorder, session.context.name, session.snapshot.cluster.cluster_id or "", path)
+            await write_record(recorder, context, cluster_id, path)
             # Polls and operations of this console go on meanwhile, and nothing of it is drawn.
             with app.suspend(), app.batch_update():
-                program = programs.python(*words, folder=Path(folder))
+                program = programs.python("-m", "console", "replay", path, *time, folder=Path(folder))
                 program = program._replace(environ={**program.environ, **_of_terminal()})
                 ended = await asyncio.to_thread(programs.finished, program, None)
         except SuspendNotSupported:
@@ -51,6 +55,10 @@ async def look_back(app: App[Any], session: Session, at: datetime) -> str:
         except OSError as error:
             return f"no replay: {error.strerror or error}"
     return f"the replay ended with {ended.returncode}" if ended.returncode else "back from the replay: this is now"
+
+
+def _began_ms(sink: Memory) -> int:
+    return sink.began_ms or 0
 
 
 def _of_terminal() -> dict[str, str]:

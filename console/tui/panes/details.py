@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import on
@@ -11,10 +11,10 @@ from textual.containers import Vertical
 from textual.timer import Timer
 
 from console.model.config import broker_resource
-from console.present.text import Line
+from console.present.text import Line, clean
 from console.tui import keymap
 from console.tui.navigator import Navigator
-from console.tui.panes.own_lines import GraphedView
+from console.tui.panes.table import TableView
 from console.tui.panes.view import SIDE_BY_SIDE
 from console.tui.places import Place, pane_named, view_place
 from console.tui.text_lines import Below, TextLines, clipped, rule, wrap_all
@@ -23,7 +23,7 @@ from console.tui.watch import HalfHourWatch
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
-    from console.model.half_hour import Measure
+    from console.model.half_hour import Kind, Measure, OwnSample
     from console.present.graphs import Graph
 
 Row = TypeVar("Row")
@@ -31,6 +31,43 @@ Row = TypeVar("Row")
 
 LEAST_GRAPHS, LEAST_BELOW = 4, 8
 """Free lines from which graphs stand below the details, and below a table without details."""
+
+
+class GraphedView(TableView[Row]):
+    """A table with a place for graphs of the topic, group or broker under its cursor, from the second sample on."""
+
+    def subject(self) -> tuple[Kind, str] | None:
+        """Return the subject of the graphs: a topic, a group, or a broker's id; None: draw no graphs."""
+        return None
+
+    def readers(self) -> Collection[str]:
+        """Return the reading groups; the one with the highest lag gets a graph."""
+        return ()
+
+    def own_samples(self) -> Sequence[OwnSample]:
+        """Return the samples of the graphs, one of the inputs of a view with a subject."""
+        known = self.cluster.half_hour.known
+        return known.own if known is not None else ()
+
+    def graphs(self, width: int, room: int) -> list[Line]:
+        """Return the lines of the graphs, at most `room`; empty before the second sample."""
+        about, half_hour = self.subject(), self.cluster.half_hour
+        if about is None or not self.own_samples():
+            return []
+        from console.present.graphs import laid_out
+
+        chart = half_hour.own_chart(*about, width, self.readers())
+        return [line for line, _ in laid_out(chart, room, width)] if chart is not None else []
+
+    def titled_graphs(self, width: int, room: int) -> list[Line]:
+        """Return the graphs below a line with the name of their subject."""
+        about = self.subject()
+        lines = self.graphs(width, room - 1)
+        return [[(" ", ""), *rule(clean(" ".join(about)), width - 2)], *lines] if lines and about is not None else []
+
+    def spare(self) -> int:
+        """Return the lines that the table does not need, with all its texts folded, less a blank one."""
+        return self.size.height - self.where.size.height - self.table.lines_wanted() - 1
 
 
 class DetailsView(GraphedView[Row]):
@@ -89,6 +126,45 @@ class DetailsView(GraphedView[Row]):
         if (spare := height - len(lines) - 1) >= LEAST_GRAPHS:
             lines += [[], *self.graphs(width, spare)]
         self.below.set(*lines)
+
+
+EVIDENCE, OF_CLUSTER = 18, 6
+"""Most lines of the details that the table gives up if it needs them itself; free lines from which graphs of the
+cluster stand below those of the row's subject."""
+
+
+class EvidenceView(DetailsView[Row]):
+    """A table whose details take all lines that it leaves free; the last ones have graphs of the cluster."""
+
+    def draw(self) -> None:
+        """Draw the table and the details in their lines."""
+        super().draw()
+        self._place_below()
+
+    def on_resize(self) -> None:
+        """Give the details their lines."""
+        super().on_resize()
+        self._place_below()
+
+    def _place_below(self) -> None:
+        styles = self.below.styles
+        if self.has_class("wide"):
+            styles.clear_rule("height")
+            styles.clear_rule("max_height")
+            return
+        tour = sum(lines.size.height for lines in self.query(".tour").results(TextLines) if lines.display)
+        height = max(min(EVIDENCE, self.size.height // 2), self.spare() - tour)
+        if styles.height is None or styles.height.value != height:
+            styles.height = styles.max_height = height
+
+    def graphs(self, width: int, room: int) -> list[Line]:
+        """Return the graphs of the row's subject, and below them those of the cluster unless they are on the left."""
+        found = super().graphs(width, room)
+        left = room - len(found) - 1
+        if self.has_class("wide") or left < OF_CLUSTER:
+            return found
+        of_cluster = [line for line, _ in self.cluster.half_hour.laid_out(width, left)]
+        return [*found, *([[]] if found else []), *of_cluster]
 
 
 class BesideView(DetailsView[Row]):

@@ -21,7 +21,7 @@ from console.present.columns import clock
 from console.present.failures import wrapped
 from console.present.text import Line, clean
 from console.tui import keymap
-from console.tui.panes.details import DetailsView, OverHalfHour
+from console.tui.panes.details import EvidenceView, OverHalfHour
 from console.tui.places import Place, pane_named, view_place
 from console.tui.reading import start
 from console.tui.text_lines import TextLines
@@ -32,17 +32,16 @@ if TYPE_CHECKING:
     from console.model.half_hour import Kind
     from console.triage.symptoms import Subject
     from console.tui.next_steps import NextSteps
+    from console.tui.watch import ShownCluster
 
 
-EVIDENCE = 18
-"""Lines of the evidence that the table gives up if it needs them itself."""
-OF_CLUSTER = 6
-"""Free lines from which graphs of the cluster stand below those of the cause's subject."""
+WHOLE = 12
+"""Most lines of what was ruled out next to the table; below it there is one."""
 UNREAD = 2.0
 """Seconds that an operator needs to read a cause that appeared under the cursor."""
 
 
-class NowView(DetailsView[present_triage.CauseRow]):
+class NowView(EvidenceView[present_triage.CauseRow]):
     """One row for each cause; Enter shows the evidence. Graphs of its subject stand below the evidence; a wide screen
     draws the last half hour of the cluster below the causes."""
 
@@ -89,7 +88,6 @@ class NowView(DetailsView[present_triage.CauseRow]):
         is_led = before is None or self.key(before) == self._worst
         super().draw()
         self._left.draw()
-        self._place_below()
         if before is not None and self.table.is_gone(self.key(before)):
             rows = self.rows()[:1] if is_led else self.rows()
             same = [row for row in rows if is_about(row.claim.subject, before.claim.subject)]
@@ -104,24 +102,6 @@ class NowView(DetailsView[present_triage.CauseRow]):
             self._show_details()
         self._worst = self.table.cursor_key if is_led and self.table.cursor_index == 0 else None
 
-    def on_resize(self) -> None:
-        """Give the evidence and the graphs their lines."""
-        super().on_resize()
-        self._place_below()
-
-    def _place_below(self) -> None:
-        """Give the evidence and the graphs the lines that the table leaves free, at least half of all up to `EVIDENCE`;
-        on a wide screen they are next to the table."""
-        styles = self.below.styles
-        if self.has_class("wide"):
-            styles.clear_rule("height")
-            styles.clear_rule("max_height")
-            return
-        tour = sum(lines.size.height for lines in self.query(".tour").results(TextLines) if lines.display)
-        height = max(min(EVIDENCE, self.size.height // 2), self.spare() - tour)
-        if styles.height is None or styles.height.value != height:
-            styles.height = styles.max_height = height
-
     def subject(self) -> tuple[Kind, str] | None:
         """Return what the cause is about; None for another subject, such as a listener."""
         row = self.row()
@@ -133,15 +113,6 @@ class NowView(DetailsView[present_triage.CauseRow]):
         if about.topic is not None:
             return "topic", about.topic
         return ("broker", str(about.broker)) if about.broker is not None else None
-
-    def graphs(self, width: int, room: int) -> list[Line]:
-        """Return the graphs of the cause's subject, and below them those of the cluster unless they are on the left."""
-        found = super().graphs(width, room)
-        left = room - len(found) - 1
-        if self.has_class("wide") or left < OF_CLUSTER:
-            return found
-        of_cluster = [line for line, _ in self.cluster.half_hour.laid_out(width, left)]
-        return [*found, *([[]] if found else []), *of_cluster]
 
     def on_key(self, event: Key) -> None:
         """End the tour on any key, which also does its own work.
@@ -196,16 +167,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         if watch.verdict is None:
             return ()
         found = present_triage.cause_rows(watch.verdict, watch.muted, watch.seen)
-        return found if (row := self._lint_row()) is None else [*found, row]
-
-    def _lint_row(self) -> present_triage.CauseRow | None:
-        """Return the row that counts what lint finds; None before its first look, or if it finds nothing."""
-        report = self.cluster.lint.report
-        if report is None or not report.open:
-            return None
-        from console.answers.lint_rows import now_row
-
-        return now_row(report, self.cluster.triage.muted)
+        return found if (row := lint_row(self.cluster)) is None else [*found, row]
 
     def key(self, row: present_triage.CauseRow) -> Hashable:
         """Return the cause and its subject."""
@@ -252,7 +214,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         staging = self._steps.staging(row.claim.next) if not self._fell_from else None
         if verdict is None:
             return [[("", "")]]
-        lines = present_triage.details(row, verdict, staging, width)
+        lines = present_triage.details(row, verdict, staging, width, WHOLE if self.has_class("wide") else 1)
         observations = self.cluster.triage.observations
         if row.claim.cause != present_triage.LINT_ROW or not verdict.is_calm or observations is None:
             return lines
@@ -335,6 +297,16 @@ MOVES = frozenset(
 """Keys that move the cursor of the table."""
 CHANGING = ("F", "m")
 """Keys that stage or store something for the row under the cursor."""
+
+
+def lint_row(cluster: ShownCluster) -> present_triage.CauseRow | None:
+    """Return the row that counts what lint finds; None before its first look, or if it finds nothing."""
+    report = cluster.lint.report
+    if report is None or not report.open:
+        return None
+    from console.answers.lint_rows import now_row
+
+    return now_row(report, cluster.triage.muted)
 
 
 def is_about(one: Subject, other: Subject) -> bool:

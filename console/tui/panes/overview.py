@@ -9,6 +9,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from textual.binding import Binding
+
 from console.present import graphs
 from console.present.columns import clock
 from console.present.overview import overview_chart
@@ -45,8 +47,12 @@ class GraphTable(RowTable, inherit_bindings=False):
     chart: None before the first sample. moment: the column of the cursor in time; None without one.
     """
 
-    # The arrow keys to the left and right are the view's.
-    BINDINGS: ClassVar[list[BindingType]] = [each for each in LineView.BINDINGS if "pan(" not in str(each)]
+    # To the left and right the view moves its cursor in time.
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(each for each in LineView.BINDINGS if "pan(" not in str(each)),
+        Binding("h", "app.do('earlier')", "Earlier", show=False),
+        Binding("l", "app.do('later')", "Later", show=False),
+    ]
     chart: graphs.Chart | None = None
     moment: int | None = None
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from console.present.text import Line, clean
-from console.tui.panes.table import TableView
-from console.tui.text_lines import TextLines, rule
+from console.tui.panes.details import GraphedView
+from console.tui.text_lines import TextLines
 from console.tui.tools import Tools
-
-if TYPE_CHECKING:
-    from console.model.half_hour import Kind, OwnSample
 
 Row = TypeVar("Row")
 SHARE = 42
@@ -23,43 +18,6 @@ LEAST_ROWS = 12
 """Number of table lines below which the table gives up none of them for the graphs."""
 FEW = 3
 """Number of lines drawn if more do not fit: the axis and two graphs."""
-
-
-class GraphedView(TableView[Row]):
-    """A table with a place for graphs of the topic, group or broker under its cursor, from the second sample on."""
-
-    def subject(self) -> tuple[Kind, str] | None:
-        """Return the subject of the graphs: a topic, a group, or a broker's id; None: draw no graphs."""
-        return None
-
-    def readers(self) -> Collection[str]:
-        """Return the reading groups; the one with the highest lag gets a graph."""
-        return ()
-
-    def own_samples(self) -> Sequence[OwnSample]:
-        """Return the samples of the graphs, one of the inputs of a view with a subject."""
-        known = self.cluster.half_hour.known
-        return known.own if known is not None else ()
-
-    def graphs(self, width: int, room: int) -> list[Line]:
-        """Return the lines of the graphs, at most `room`; empty before the second sample."""
-        about, half_hour = self.subject(), self.cluster.half_hour
-        if about is None or not self.own_samples():
-            return []
-        from console.present.graphs import laid_out
-
-        chart = half_hour.own_chart(*about, width, self.readers())
-        return [line for line, _ in laid_out(chart, room, width)] if chart is not None else []
-
-    def titled_graphs(self, width: int, room: int) -> list[Line]:
-        """Return the graphs below a line with the name of their subject."""
-        about = self.subject()
-        lines = self.graphs(width, room - 1)
-        return [[(" ", ""), *rule(clean(" ".join(about)), width - 2)], *lines] if lines and about is not None else []
-
-    def spare(self) -> int:
-        """Return the lines that the table does not need, with all its texts folded, less a blank one."""
-        return self.size.height - self.where.size.height - self.table.lines_wanted() - 1
 
 
 class OwnLinesView(GraphedView[Row]):
