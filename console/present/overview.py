@@ -33,13 +33,15 @@ MOST_OF_A_KIND = (8, 4, 2, 1)
 class Shown(NamedTuple):
     """The data of the drawing. samples: the earliest first; without one there are no graphs. marks: the changes.
     full_in: broker -> seconds until its first disk is full, of those that fill. usage: throttled pair in a lake -> slot
-    -> requests a minute. groups: those that exist; None if they are not known."""
+    -> requests a minute. groups: those that exist; None if they are not known. is_exact: whether the chart is as of the
+    newest sample, as in a replay, and not as of the first one in the newest column."""
 
     samples: Sequence[half_hour.Sample]
     marks: Sequence[Mark] = ()
     full_in: Mapping[int, float] = {}
     usage: Mapping[str, Mapping[int, float]] = {}
     groups: Collection[str] | None = None
+    is_exact: bool = False
 
 
 def own_chart(
@@ -85,7 +87,7 @@ def own_chart(
 
 
 def overview_chart(shown: Shown, width: int, room: int | None = None) -> Chart | None:
-    """Return the chart of the cluster as of the first sample in the newest column: it changes once a column.
+    """Return the chart of the cluster, as of the first sample in the newest column: it changes once a column.
 
     If there are many brokers, disks or groups, those with the highest values have graphs of their own, and the others
     share one. Groups and disks that are gone have none.
@@ -96,7 +98,7 @@ def overview_chart(shown: Shown, width: int, room: int | None = None) -> Chart |
     """
     if not shown.samples:
         return None
-    samples = settled(shown.samples, seconds_for(width))
+    samples = shown.samples if shown.is_exact else settled(shown.samples, seconds_for(width))
     newest = samples[-1]
     known_of = _known(shown, samples)
     measures = [each for each in _in_order(known_of) if max(known_of[each].values()) >= LEAST.get(each.what, 0.0)]

@@ -31,6 +31,7 @@ from console.tui.watch import HalfHourWatch, Watch
 
 if TYPE_CHECKING:
     from console.flight.tape import Tape
+    from console.present.overview import Shown
     from console.session.command_history import CommandHistory
     from console.triage.events import Record
     from console.tui.event_watch import EventWatch
@@ -108,6 +109,10 @@ class RecordedHalfHour(HalfHourWatch):
 
     def begin(self) -> None:
         """Do nothing: the samples of a record are computed with its verdicts."""
+
+    def shown(self) -> Shown:
+        """Return the data to draw, up to the moment shown."""
+        return super().shown()._replace(is_exact=True)
 
     def take(self, moment: Moment) -> None:
         """Show the half hour that ends with a moment."""

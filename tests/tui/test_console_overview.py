@@ -231,6 +231,20 @@ async def test_a_broker_and_a_topic_have_their_own_graphs(cluster: ThreadedClust
         assert max(map(len, it.lines)) <= size[0]
 
 
+async def test_beside_a_table_that_leaves_no_lines_stand_its_graphs(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster, size=(160, 11), start_pane="now") as it:
+        await it.until(lambda: it.app.triage.observations is not None)
+        await unwatched(it)
+        await it.press("1", "down", "down")
+        await draw_own(it)
+        await it.shows("── broker 2", "leaders  ")
+        title = it.line("── broker 2")
+        assert title.index("── broker 2") > 60
+        assert title[:60].strip()
+        await it.pilot.resize_terminal(160, 40)
+        await it.until(lambda: 0 <= it.line("── broker 2").find("── broker 2") < 3)
+
+
 async def test_below_a_cause_stand_the_graphs_of_what_it_is_about(cluster: ThreadedCluster) -> None:
     """And below these those of the cluster, where the screen has lines for them."""
     async with driven_on(cluster, size=(120, 40), start_pane="now") as it:

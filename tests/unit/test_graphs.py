@@ -79,7 +79,7 @@ def test_the_right_edge_is_now_and_the_width_is_used(width: int) -> None:
 
 
 def test_a_place_too_narrow_for_a_graph_has_none() -> None:
-    assert graphs.chart_of([], (), int(NOW.timestamp()), 42) is None
+    assert graphs.chart_of([], (), int(NOW.timestamp()), 36) is None
 
 
 @given(known_values, st.sampled_from([80, 120, 200]), st.integers(1, 6))

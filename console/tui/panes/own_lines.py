@@ -13,7 +13,7 @@ from console.tui.tools import Tools
 
 Row = TypeVar("Row")
 SHARE = 42
-"""Width of the graphs next to the table, in percent."""
+"""Width of the graphs next to the table, in percent, as in the style sheet."""
 LEAST_ROWS = 12
 """Number of table lines below which the table gives up none of them for the graphs."""
 FEW = 3
@@ -26,11 +26,12 @@ class OwnLinesView(GraphedView[Row]):
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
         self.own = TextLines(classes="own")
+        self._both = Container(classes="with-own")
 
     def compose(self) -> ComposeResult:
         """Yield breadcrumbs, and the table with the graphs."""
         yield self.where
-        with Container(classes="with-own"):
+        with self._both:
             yield self.table
             yield self.own
 
@@ -60,7 +61,9 @@ class OwnLinesView(GraphedView[Row]):
         else:
             lines = self.graphs(width, FEW if self.size.height - FEW >= LEAST_ROWS else 0)
         self.own.display = bool(lines)
-        self.own.styles.height = "1fr" if is_beside else max(1, len(lines))
-        self.own.styles.width = f"{SHARE}%" if is_beside else "1fr"
-        self.query_one(".with-own").styles.layout = "horizontal" if is_beside else "vertical"
+        if is_beside:
+            self.own.styles.clear_rule("height")
+        else:
+            self.own.styles.height = max(1, len(lines))
+        self._both.set_class(is_beside, "side")
         self.own.set(*lines)
