@@ -88,7 +88,7 @@ def noisy(count: int, columns: int, width: int, height: int) -> None:
             Graph(str(number), f"graph {number}", "lag", {slot: float(each[slot]) for slot in known})
             for number, each in enumerate(values)
         ]
-        chart = chart_of(graphs, (), (SLOTS + column) * EVERY, width)
+        chart = chart_of(graphs, (), (SLOTS + column - 1) * EVERY, width)
         assert chart is not None
         lines = (
             "".join(f"\x1b[{COLORS[name]}m{text}\x1b[0m" for text, name in line)

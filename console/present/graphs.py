@@ -114,18 +114,19 @@ def seconds_for(width: int) -> int:
     return next((each for each in COLUMN_SECONDS if room * each >= LEAST_DRAWN), COLUMN_SECONDS[-1])
 
 
-def chart_of(graphs: Sequence[Graph], marks: Iterable[Mark], until: int, width: int) -> Chart | None:
+def chart_of(graphs: Sequence[Graph], marks: Iterable[Mark], now: int, width: int) -> Chart | None:
     """Return the chart that fits into a width; None if not even five columns do.
 
     Args:
-        until: the end of the newest sample, seconds since 1970: the right edge.
+        marks: those after `now` are left out, and come with the next column.
+        now: when the newest sample began, seconds since 1970; its column is the last one.
         width: in cells.
     """
     seconds, room = seconds_for(width), _room(width)
     columns = min(room, SLOTS * EVERY // seconds)
     if columns < len(BLOCKS):
         return None
-    axis = Axis(seconds, columns, (until - 1) // seconds)
+    axis = Axis(seconds, columns, now // seconds)
     found = []
     for each in graphs:
         values = {at: value for at, value in resampled(each.values, each.every, seconds).items() if axis.first <= at}
@@ -135,7 +136,7 @@ def chart_of(graphs: Sequence[Graph], marks: Iterable[Mark], until: int, width: 
     trouble = set()
     for mark in marks:
         at = int(mark.at.timestamp() // seconds)
-        if axis.first <= at and mark.at.timestamp() < until:
+        if axis.first <= at and mark.at.timestamp() <= now:
             changes[at] = changes.get(at, 0) + 1
             if mark.is_trouble:
                 trouble.add(at)

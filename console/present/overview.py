@@ -83,7 +83,7 @@ def own_chart(
         )
         for what, values in found.items()
     ]
-    return chart_of(graphs, marks, (samples[-1].slot + 1) * half_hour.OWN_EVERY, width)
+    return chart_of(graphs, marks, samples[-1].slot * half_hour.OWN_EVERY, width)
 
 
 def overview_chart(shown: Shown, width: int, room: int | None = None) -> Chart | None:
@@ -124,8 +124,7 @@ def overview_chart(shown: Shown, width: int, room: int | None = None) -> Chart |
             is_least = any(each in newest.least for each in others)
             title = _OTHERS[what].format(len(others))
             found.append(Graph(f"{what} …", title, what, together, is_least=is_least, measure=others[0]))
-    until = (newest.slot + 1) * half_hour.EVERY
-    return chart_of(found, shown.marks, until, width)
+    return chart_of(found, shown.marks, newest.slot * half_hour.EVERY, width)
 
 
 def settled(samples: Sequence[half_hour.Sample], seconds: int) -> Sequence[half_hour.Sample]:

@@ -13,8 +13,8 @@ from console.present import graphs
 from console.present.text import Line
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-NEWEST = int(NOW.timestamp()) // EVERY - 1
-"""The sample that ends now."""
+NEWEST = int(NOW.timestamp()) // EVERY
+"""The sample that begins now."""
 WIDTHS = st.integers(55, 240)
 known_values = st.dictionaries(st.integers(NEWEST - SLOTS + 1, NEWEST), st.floats(0, 1e9), min_size=1)
 
@@ -54,7 +54,7 @@ def test_no_value_is_lost_and_none_is_made_up(values: dict[int, float], every: i
 
 @given(st.lists(st.integers(0, 1790)), WIDTHS)
 def test_each_change_stands_in_the_column_of_its_time(seconds_ago: list[int], width: int) -> None:
-    marks = [graphs.Mark(NOW - timedelta(seconds=ago + 1), ago % 2 == 0) for ago in seconds_ago]
+    marks = [graphs.Mark(NOW - timedelta(seconds=ago), ago % 2 == 0) for ago in seconds_ago]
     chart = charted({NEWEST: 1.0}, width, *marks)
     axis = chart.axis
     shown = [each for each in marks if each.at >= axis.begins(axis.first)]
@@ -71,7 +71,7 @@ def test_each_change_stands_in_the_column_of_its_time(seconds_ago: list[int], wi
 def test_the_right_edge_is_now_and_the_width_is_used(width: int) -> None:
     chart = charted({NEWEST: 1.0}, width)
     axis = chart.axis
-    assert axis.begins(axis.last) < NOW <= axis.begins(axis.last + 1)
+    assert axis.begins(axis.last) <= NOW < axis.begins(axis.last + 1)
     assert drawn(chart, width=width)[0][-1] in graphs.BLOCKS
     cells = 1 + len(text(graphs.axis_line(chart, width)))
     assert cells == width or axis.columns * axis.seconds == SLOTS * EVERY
