@@ -7,7 +7,7 @@ terminal is a pseudo-terminal of 200 × 60 on the overview, and on Now, of an em
 from __future__ import annotations
 
 import argparse
-import re
+import random
 import statistics
 import sys
 import time
@@ -21,18 +21,22 @@ from console.embedded.brokers import run_in_thread
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.cluster import Partition, Topic
-from console.model.half_hour import OWN_EVERY, OWN_SLOTS, HalfHour
+from console.model.half_hour import EVERY, OWN_EVERY, OWN_SLOTS, SLOTS, HalfHour
 from console.model.rates import Counter, Rates
 from console.model.snapshot import Snapshot
+from console.present.graphs import Graph, chart_of, laid_out
+from widgets.terminal_diff import TerminalDiff
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ASKS_FOR_MOVES = b"\x1b[?1003h"
+COLORS = {"": "39", "muted": "38;2;139;148;158", "strong": "1", "graph": "38;2;79;138;196"}
+"""Meaning -> its colour in the dark theme."""
 POLLS = 5
 """Samples that are taken, of the `OWN_SLOTS`."""
 BETWEEN = 1.0
 """Seconds without a byte between two drawings."""
-COLUMN, EACH = 14, 200
-"""Bytes that a line of a new column may take, and those around it: the clock of the axis, the cursor's place."""
+COLUMN = 4096
+"""Bytes that a new column may take."""
 
 
 def polls(topics: int, busy: int) -> Iterator[Snapshot]:
@@ -74,6 +78,27 @@ def bursts(terminal: Terminal, seconds: float) -> list[bytes]:
     return [bytes(each) for each in found if each]
 
 
+def noisy(count: int, columns: int, width: int, height: int) -> None:
+    """Bytes of each new column of graphs whose values change at random, on a whole screen."""
+    values = [random.Random(graph).choices(range(100), k=SLOTS + columns) for graph in range(count)]
+    diff, sizes = TerminalDiff(width, height, erases_in_color=True), []
+    for column in range(columns):
+        known = range(column, SLOTS + column)
+        graphs = [
+            Graph(str(number), f"graph {number}", "lag", {slot: float(each[slot]) for slot in known})
+            for number, each in enumerate(values)
+        ]
+        chart = chart_of(graphs, (), (SLOTS + column - 1) * EVERY, width)
+        assert chart is not None
+        lines = (
+            "".join(f"\x1b[{COLORS[name]}m{text}\x1b[0m" for text, name in line)
+            for line, _ in laid_out(chart, height, width)
+        )
+        sizes.append(len(diff.update("\n".join(f"\x1b[{y + 1};1H{line}" for y, line in enumerate(lines))).encode()))
+    report(f"{count} noisy graphs of {width} × {height}: bytes of a new column", median=statistics.median(sizes[1:]))
+    report_ratio("noisy graphs: most bytes of a new column", max(sizes[1:]), COLUMN)
+
+
 def drawing(command: list[str], pane: str, key: bytes, text: bytes, seconds: float, each: int) -> None:
     """Bytes of each new column, and of all else meanwhile. each: seconds that a column stands for."""
     with Terminal(command, columns=200, rows=60) as terminal:
@@ -81,20 +106,11 @@ def drawing(command: list[str], pane: str, key: bytes, text: bytes, seconds: flo
         terminal.press(key)
         terminal.until(text, 60.0, since=len(terminal.written) - 1)
         terminal.listen(45.0)
-        lines = len(
-            set(
-                re.findall(
-                    rb"written to \d+|read from \d+|disk \d+|under-replicated|offline|events", bytes(terminal.written)
-                )
-            )
-        )
         found = bursts(terminal, seconds)
         columns = -(-seconds // each)
-        report(
-            f"{pane}: drawn while nothing changes", seconds=seconds, lines=lines, bytes=[len(each) for each in found]
-        )
+        report(f"{pane}: drawn while nothing changes", seconds=seconds, bytes=[len(each) for each in found])
         report_ratio(f"{pane}: drawings, beside one for each column", len(found) / columns, 1.1)
-        report_ratio(f"{pane}: most bytes of a new column", max(map(len, found), default=0), EACH + COLUMN * lines)
+        report_ratio(f"{pane}: most bytes of a new column", max(map(len, found), default=0), COLUMN)
         mouse(terminal, pane)
 
 
@@ -122,11 +138,12 @@ def main() -> None:
     memory(options.topics, options.topics // 20, 8.0)
     memory(options.topics, options.topics, 8.0)
     memory(4_000, 4_000, 2.0)
+    noisy(14, 60, 200, 58)
     with run_in_thread(ClusterSpec(brokers=3)) as cluster:
         cluster.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
         command = [options.kac, "-b", cluster.bootstrap]
-        drawing(command, "overview", b"\x07", b"written: growth", options.seconds, 20)
-        drawing(command, "Now", b".", b"watched", options.seconds, 40)
+        drawing(command, "overview", b"\x07", b"written: growth", options.seconds, 10)
+        drawing(command, "Now", b".", b"watched", options.seconds, 20)
 
 
 if __name__ == "__main__":

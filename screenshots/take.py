@@ -77,7 +77,7 @@ NO_TICKS = 3600.0
 Step = tuple[str, ...]
 """Keys to press one after another; ``text:…`` types, ``see:…`` waits until the screen shows a text, ``other:TOPIC
 KEY=VALUE`` is what somebody else sets meanwhile, ``orders:TOPIC PARTITION`` records by a schema, ``moving:TOPIC
-PARTITION`` a move to a broker that goes down, ``half-hour:`` what a console knows that watched for so long."""
+PARTITION`` a move to a broker that goes down."""
 
 WITH_SERVICES = " with its services"
 """Behind a scenario: Connect and the schema registry of the demo are in the context."""
@@ -178,7 +178,7 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
 
 WIDE = {"incident": {
     "overview": (
-        "see:min ISR 2, 1 replica", "see:replication throttles", "half-hour:", "ctrl+g", "see:lag billing",
+        "see:min ISR 2, 1 replica", "see:replication throttles", "ctrl+g", "see:lag billing",
         "see:by the lake", "down",
     ),
     "now": ("full_stop", "see:lag billing"),
@@ -284,7 +284,7 @@ class _Watched(HalfHourWatch):
 def was_watched(app: Console) -> None:
     """As if it had watched for half an hour."""
     app.cluster.half_hour.__class__ = _Watched
-    app.journal.moments = lambda: sample_half_hour.events(WATCHED_UNTIL)  # type: ignore[method-assign]
+    app.journal.marks = lambda: sample_half_hour.marks(WATCHED_UNTIL)  # type: ignore[method-assign]
 
 
 async def seen(app: Console, text: str, pause: Callable[[], Awaitable[None]]) -> None:
@@ -396,6 +396,7 @@ async def walk(
     if "schemas" in steps_of:
         context = replace(context, settings=replace(context.settings, schemas=schemas.settings))
     app = Console(Session(client, context), ConsoleSettings(theme="dark", refresh=NO_TICKS), contexts=Given([context]))
+    was_watched(app)
     async with app.run_test(size={**SIZES, **WIDE_SIZE}[suffix]) as pilot:
         for name, steps in steps_of.items():
             for step in steps:
@@ -408,8 +409,6 @@ async def walk(
                     await asyncio.to_thread(somebody_sets, cluster, rest)
                 elif kind == "orders":
                     await asyncio.to_thread(somebody_orders, cluster, schemas, rest)
-                elif kind == "half-hour":
-                    was_watched(app)
                 elif kind == "moving":
                     await asyncio.to_thread(somebody_moves, cluster, rest)
                 else:
@@ -461,7 +460,7 @@ def be_patient() -> None:
     triage_polls.POLL_SECONDS = PATIENCE
     triage_polls.ANSWER_SECONDS = triage_polls.FIRST_ANSWER_SECONDS = PATIENCE
     link.OTHERS_SECONDS = polling.PATIENCE = PATIENCE
-    half_hour.own_values = lambda *_: {}  # never twice alike
+    half_hour.own_values = sample_half_hour.own_values  # type: ignore[assignment]  # what is measured is never twice alike
     time_lag.LEAST = 0.0  # a wait is always worth saying, however soon the second poll comes
     time_lag.time_lag = _two_seconds  # type: ignore[assignment]
     rates.SHORTEST = lag_trend.SHORTEST = shown_groups.STILL_AFTER = NO_TICKS  # two polls may be seconds apart, or not

@@ -34,6 +34,7 @@ _DARK: Final = {
     "heading": "#a5b1c2",
     "heading-text-style": "none",
     "marked": "#e5c07b",
+    "graph": "#4f8ac4",
     "name": "#79c0ff",
     "value": "#a5d6a7",
     "cursor-foreground": "#ffffff",
@@ -66,6 +67,7 @@ _LIGHT: Final = {
     "heading": "#424a53",
     "heading-text-style": "none",
     "marked": "#8a5a00",
+    "graph": "#3b78b5",
     "name": "#0b5394",
     "value": "#1a6b2b",
     "cursor-foreground": "#000000",
@@ -100,6 +102,7 @@ _ON_BLACK: Final = {
     "danger": "ansi_bright_red",
     "ok": "ansi_bright_green",
     "marked": "ansi_bright_yellow",
+    "graph": "ansi_bright_cyan",
     "name": "ansi_bright_cyan",
     "value": "ansi_bright_green",
 }
@@ -113,6 +116,7 @@ _ON_WHITE: Final = {
     "changed": "ansi_magenta",
     "danger": "ansi_red",
     "marked": "ansi_blue",
+    "graph": "ansi_blue",
     "name": "ansi_blue",
     "value": "ansi_magenta",
 }

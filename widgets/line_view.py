@@ -74,12 +74,17 @@ STYLE_NAMES = (
     "changed",
     "danger",
     "ok",
+    "graph",
     "muted",
     "strong",
     "header",
     "mark",
 )
 """The style names of spans; each is a component class `line--NAME`."""
+
+
+MOST_FOLDED = 100
+"""Most lines whose folding is computed to know the space that they want: no screen has more."""
 
 
 class LineView(ScrollView, can_focus=True, inherit_bindings=False):
@@ -117,6 +122,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         & > .line--changed { color: $changed; text-style: $changed-text-style; }
         & > .line--danger { color: $danger; text-style: $danger-text-style; }
         & > .line--ok { color: $ok; }
+        & > .line--graph { color: $graph; }
         & > .line--muted { color: $muted; text-style: $muted-text-style; }
         & > .line--strong { text-style: bold; }
         & > .line--header { color: $heading; text-style: $heading-text-style; }
@@ -311,6 +317,15 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             spare -= needed - 1
             places += [(index, piece) for piece in range(needed)]
         return tuple(places) if len(places) > count else ()
+
+    def lines_wanted(self) -> int:
+        """Return the screen lines that show everything, with all texts folded; more than the screen has if not even the
+        unfolded lines fit."""
+        count, width = self.line_count(), self.size.width - 1
+        lines = max(count, 1)
+        if 0 < count <= MOST_FOLDED and self.is_cut(width):
+            lines = sum(len(self.pieces(index, width, count)) for index in range(count))
+        return self.HEADER_LINES + lines
 
     def _unfold(self) -> None:
         """Discard the folding, because the lines or the width changed."""

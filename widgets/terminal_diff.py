@@ -107,7 +107,8 @@ def on_blank(pen: Pen) -> Pen:
 #
 # Textual repaints whole lines and repeats every colour in every segment, which is most of the traffic over a slow link.
 # This module parses its frames into cells, and writes only cells that differ, with the shortest changes of colour,
-# erasures for runs of blanks and, if lines moved, a scroll.
+# erasures for runs of blanks and, if lines moved, a scroll. If a part of a line moved to the left, as graphs do, the
+# terminal deletes characters before it, and inserts as many behind it.
 
 _TOKEN = re.compile(
     r"\x1b\[(?P<row>\d+);(?P<column>\d+)H|(?P<link>\x1b\]8;[^\x1b\x07]*(?:\x1b\\|\x07))|\x1b\[(?P<pen>[\d;:]*)m|(?P<down>\n)|(?P<text>[^\x00-\x1f\x7f]+)|(?P<other>.)",
@@ -122,6 +123,10 @@ ERASE_FROM = 12
 """Minimum number of blanks in the middle of a line that are erased instead of written."""
 FEW_ROWS = 3
 """Number of changed rows above which a scroll is considered."""
+LONG_LINE = 40
+"""Characters of output for one line above which a move to the left is considered."""
+MOST_LEFT = 4
+"""Most cells of such a move."""
 
 
 class UnreadableFrame(ValueError):
@@ -284,13 +289,27 @@ class TerminalDiff:
         """Return the output that changes `rows` to `targets`, with the pen and position after it."""
         output: list[str] = []
         for y in sorted(targets):
-            new = targets[y]
-            for start, end in _runs(rows[y], new, self.width):
-                if at != (y, start):
-                    forward = at is not None and at[0] == y and at[1] < start
-                    output.append(f"\x1b[{start - at[1]}C" if forward and at else f"\x1b[{y + 1};{start + 1}H")
-                pen = self._write_run(output, new, start, end, pen)
-                at = (y, end) if end < self.width else None
+            written = self._write_line(y, rows[y], targets[y], pen, at)
+            if len(written.output) > LONG_LINE:
+                ways = [written]
+                for moves, row in _moved_left(y, rows[y], targets[y], self.width):
+                    # Erased cells take the pen's background, as far as the terminal does that.
+                    moved = self._write_line(y, row, targets[y], pen, None)
+                    ways.append(moved._replace(output=moves + moved.output))
+                written = min(ways, key=lambda way: len(way.output))
+            output.append(written.output)
+            pen, at = written.pen, written.at
+        return _Written("".join(output), pen, at)
+
+    def _write_line(self, y: int, old: Row, new: Row, pen: Pen, at: tuple[int, int] | None) -> _Written:
+        """Return the output that changes line `y`, with the pen and position after it."""
+        output: list[str] = []
+        for start, end in _runs(old, new, self.width):
+            if at != (y, start):
+                forward = at is not None and at[0] == y and at[1] < start
+                output.append(f"\x1b[{start - at[1]}C" if forward and at else f"\x1b[{y + 1};{start + 1}H")
+            pen = self._write_run(output, new, start, end, pen)
+            at = (y, end) if end < self.width else None
         return _Written("".join(output), pen, at)
 
     def _write_run(self, output: list[str], row: Row, start: int, end: int, pen: Pen) -> Pen:
@@ -359,6 +378,39 @@ def _scroll_sequence(scroll: _Scroll) -> str:
     top, bottom, lines = scroll
     act = f"{lines}M" if lines > 0 else f"{-lines}L"
     return f"\x1b[{top + 1};{bottom + 1}r\x1b[{top + 1};1H\x1b[{act}\x1b[r"
+
+
+def _moved_left(y: int, old: Row, new: Row, width: int) -> Iterable[tuple[str, Row]]:
+    """Yield the ways to move the longest part of a line to the left that moved so, each as the output that does it, and
+    the line after it: with the cells behind that part moved too, and with these back in their places (VT102)."""
+    before, after = (list(zip(row.chars, row.pens, strict=True)) for row in (old, new))
+    if min(_first_doubtful(old.chars), _first_doubtful(new.chars)) < width:
+        return
+    longest = (0, 0, 0)
+    for cells in range(1, MOST_LEFT + 1):
+        start = 0
+        for x in range(width - cells + 1):
+            if x == width - cells or after[x] != before[x + cells]:
+                # Cells that are alike anyway do not count.
+                moved = sum(after[place] != before[place] for place in range(start, x))
+                longest = max(longest, (moved, start, cells))
+                start = x + 1
+    moved, start, cells = longest
+    if not moved:
+        return
+    end = next((x for x in range(start, width - cells) if after[x] != before[x + cells]), width - cells)
+    freed = [(UNKNOWN, old.pens[0])] * cells
+    delete = f"\x1b[{y + 1};{start + 1}H\x1b[{cells}P"
+    left = [*before[:start], *before[start + cells :], *freed]
+    yield delete, _row(left)
+    if end + cells < width:
+        back = [*before[:start], *before[start + cells : end + cells], *freed, *before[end + cells :]]
+        yield f"{delete}\x1b[{y + 1};{end + 1}H\x1b[{cells}@", _row(back)
+
+
+def _row(cells: Iterable[tuple[str, str]]) -> Row:
+    chars, pens = zip(*cells, strict=True)
+    return Row(list(chars), list(pens))
 
 
 def _runs(old: Row, new: Row, width: int) -> Iterable[tuple[int, int]]:

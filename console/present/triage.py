@@ -253,13 +253,14 @@ class Staging(NamedTuple):
     refused: str = ""
 
 
-def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int) -> list[Line]:
+def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int, most_lines: int = 1) -> list[Line]:
     """Return the details of a cause: its title, what to do, the evidence, and a line of what was ruled out.
 
     Args:
         verdict: has other causes, the causes ruled out, and the unknowable.
         staging: the effect of the cause's key; None without one.
         width: of the lines, in cells.
+        most_lines: for what was ruled out, and for what can't be known.
     """
     claim = row.claim
     lines: list[Line] = [[(clean(claim.title, 200), "")], *_step_lines(claim, staging)]
@@ -278,7 +279,7 @@ def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int
         lines.append(_labelled("Since", f"unknown: first seen {clock(row.first)}"))
     if row.muted is not None:
         lines.append(_labelled("Muted", f"until {clock(row.muted)}; m counts it again"))
-    room = max(20, width - LABEL)
+    room = max(20, most_lines * width - LABEL)
     if verdict.ruled_out:
         ruled = "; ".join(f"{each.cause} ({clean(each.why, 120)})" for each in verdict.ruled_out)
         lines.append(_labelled("Ruled out", fit(ruled, room)))

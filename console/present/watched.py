@@ -21,8 +21,8 @@ from console.model.watched import Watched
 from console.plan.amounts import size
 from console.plan.plan import EMPTY
 from console.present import brokers, columns, connectors, groups, schemas
+from console.present.graphs import BLOCKS
 from console.present.names import plural
-from console.present.overview import BLOCKS
 from console.present.text import Cell, clean, plain
 from widgets.row_source import Column as ScreenColumn
 

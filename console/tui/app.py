@@ -9,6 +9,7 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -151,6 +152,7 @@ class Console(KeysInOrder["Context"]):
             self.contexts,
             operating=lambda: self.operating,
             execute=self.execute,
+            look_back=self.look_back,
         )
 
     def _make_view(self, name: str) -> View:
@@ -285,6 +287,14 @@ class Console(KeysInOrder["Context"]):
         self._clipboard = for_clipboard(text)
         if self._driver is not None and (told := clipboard.sequence(self._clipboard, os.environ)):
             self._driver.write(told)
+
+    async def look_back(self, at: datetime) -> None:
+        """Replay the record in memory from a time on; the console comes back when the operator leaves the replay."""
+        from console.tui.look_back import look_back
+
+        session = self.session
+        cluster_id = session.snapshot.cluster.cluster_id or ""
+        self.message_line.say(await look_back(self, session.recorder, session.context.name, cluster_id, at), "muted")
 
     def go_to_time(self, text: str) -> None:  # noqa: ARG002 - a replay uses it
         """Say that only a record can go to a time."""

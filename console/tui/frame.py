@@ -38,6 +38,8 @@ _KEY_SIGNS = {
     "minus": "-",
     "plus": "+",
     "full_stop": ".",
+    "left": "←",
+    "right": "→",
     "exclamation_mark": "!",
     "comma": ",",
     "left_square_bracket": "[",

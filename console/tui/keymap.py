@@ -174,6 +174,15 @@ KEYS: tuple[Key, ...] = (
     _replay_key(
         "change-before", "left_curly_bracket", "change before", "In a replay: the last such look before", rank=49
     ),
+    _key(
+        "earlier",
+        "left",
+        "earlier",
+        "Move the cursor in time to the left; Enter replays from there",
+        OVERVIEW,
+        rank=12,
+    ),
+    _key("later", "right", "later", "Move the cursor in time to the right", OVERVIEW, rank=13),
     _key("copy", "y", "copy", "Copy to the terminal's clipboard (OSC 52)", rank=88),
     _key(
         "section",

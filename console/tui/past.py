@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from console.lake.reader import Tables
     from console.model.snapshot import Snapshot
     from console.operations.operation import Operation, Progress
+    from console.present.graphs import Mark
     from console.session.former_changes import FormerChanges
     from console.tui.event_watch import EventWatch
     from console.tui.reading import Reading
@@ -87,10 +88,19 @@ class Journal:
 
         return EventWatch(self._app, self._reads, self._redraw)
 
-    def moments(self) -> list[datetime]:
-        """Return the times of the recorded events."""
+    def marks(self) -> list[Mark]:
+        """Return the recorded events as marks on a time axis."""
+        from console.present.graphs import Mark
+
         record = self.events.record
-        return [each.until for each in record.events] if record is not None else []
+        return [Mark(each.until, each.trouble) for each in record.events] if record is not None else []
+
+    def lines_between(self, begins: datetime, ends: datetime) -> list[str]:
+        """Return the events of a time range, each as a line; its end is not part of it."""
+        from console.present.events import line
+
+        record = self.events.record
+        return [line(each) for each in record.events if begins <= each.until < ends] if record is not None else []
 
     def read_once(self) -> None:
         """Read the journal when the cluster first answers, and show unfinished and due changes."""

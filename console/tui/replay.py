@@ -31,6 +31,7 @@ from console.tui.watch import HalfHourWatch, Watch
 
 if TYPE_CHECKING:
     from console.flight.tape import Tape
+    from console.present.overview import Shown
     from console.session.command_history import CommandHistory
     from console.triage.events import Record
     from console.tui.event_watch import EventWatch
@@ -108,6 +109,10 @@ class RecordedHalfHour(HalfHourWatch):
 
     def begin(self) -> None:
         """Do nothing: the samples of a record are computed with its verdicts."""
+
+    def shown(self) -> Shown:
+        """Return the data to draw, up to the moment shown."""
+        return super().shown()._replace(is_exact=True)
 
     def take(self, moment: Moment) -> None:
         """Show the half hour that ends with a moment."""
@@ -251,6 +256,11 @@ class ReplayConsole(Console):
         self._speed = SPEEDS[(SPEEDS.index(self._speed) + 1) % len(SPEEDS)]
         self._played_ms = self.at_ms
         self._write_time()
+
+    async def look_back(self, at: datetime) -> None:
+        """Show the last poll at a time."""
+        wanted = max(self.record.diagnosis.begins_ms, round(at.timestamp() * 1000))
+        self._go(lambda: self._moment_at(wanted), "the record has no look at that time")
 
     def go_to_time(self, text: str) -> None:
         """Show the last poll at a time, in the forms that an operator types."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -37,3 +38,5 @@ class Tools(NamedTuple):
     """Returns the object that begins operations, created on first use."""
     execute: Callable[[Sequence[Statement]], Awaitable[LanguageError | None]]
     """Executes commands; returns an error of the language, None on success."""
+    look_back: Callable[[datetime], Awaitable[None]]
+    """Shows the cluster as of a time of the last half hour."""

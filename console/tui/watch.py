@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from console.lint.report import Report
     from console.lint.rule import Rule, Seen
     from console.model.failure import Failure
-    from console.model.half_hour import HalfHour, Measure
+    from console.model.half_hour import HalfHour, Kind, Measure
     from console.present.changed import Changed
+    from console.present.graphs import Chart, Graph
     from console.present.overview import Shown
+    from console.present.text import Line
     from console.session.muted_causes import MutedCauses
     from console.session.session import Session
     from console.session.snapshot_reader import Refused
@@ -264,8 +266,25 @@ class HalfHourWatch:
         from console.present.overview import Shown
 
         samples = self.known.samples if self.known is not None else ()
+        known = self._session.snapshot
+        groups = known.groups if Part.GROUPS in known.read_at else None
+        return Shown(samples, self._journal.marks(), known.rates.seconds_left, self.usage or {}, groups)
+
+    def laid_out(self, width: int, room: int) -> Sequence[tuple[Line, Graph | None]]:
+        """Return the lines of the cluster's chart, each with its graph (`console.present.graphs.laid_out`)."""
+        from console.present.graphs import laid_out
+        from console.present.overview import overview_chart
+
+        chart = overview_chart(self.shown(), width, room - 2)
+        return laid_out(chart, room, width, "^G") if chart is not None else ()
+
+    def own_chart(self, kind: Kind, name: str, width: int, readers: Collection[str] = ()) -> Chart | None:
+        """Return the chart of one topic, group or broker (`console.present.overview.own_chart`)."""
+        from console.present.overview import own_chart
+
+        samples = self.known.own if self.known is not None else ()
         full_in = self._session.snapshot.rates.seconds_left
-        return Shown(samples, self._journal.moments(), full_in, self.usage or {})
+        return own_chart(samples, kind, name, width, readers, full_in, self._journal.marks())
 
     def inputs(self) -> tuple[object, ...]:
         """Return the inputs of `shown`; the same objects until one changes."""

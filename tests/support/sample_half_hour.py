@@ -6,27 +6,69 @@ A topic is written to at waves, a group falls behind and catches up, a broker go
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import cache
 
-from console.model.half_hour import EVERY, SLOTS, HalfHour, Measure, Sample
+from console.model.half_hour import (
+    EVERY,
+    OWN,
+    OWN_EVERY,
+    OWN_SLOTS,
+    SLOTS,
+    HalfHour,
+    Kind,
+    Measure,
+    OwnSample,
+    Sample,
+)
+from console.present.graphs import Mark
 
 BEGAN, ENDED = 70, 96
 """Samples at which a broker goes, and comes back."""
 MIB = 2**20
 
 
+@cache
 def half_hour(until: datetime) -> HalfHour:
-    """Samples of three brokers, up to a time."""
-    last = int(until.timestamp()) // EVERY
-    return HalfHour(tuple(Sample(last - SLOTS + 1 + number, dict(_values(number))) for number in range(SLOTS)))
+    """Samples of three brokers, up to a time; those of each topic, group and broker are `own_values`."""
+    last, own_last = int(until.timestamp()) // EVERY, int(until.timestamp()) // OWN_EVERY
+    return HalfHour(
+        tuple(Sample(last - SLOTS + 1 + number, dict(_values(number))) for number in range(SLOTS)),
+        tuple(OwnSample(own_last - OWN_SLOTS + 1 + number, {}) for number in range(OWN_SLOTS)),
+    )
 
 
-def events(until: datetime) -> list[datetime]:
-    """Return when something changed: two settings, and many leaders when the broker went and came back."""
+def own_values(samples: Sequence[OwnSample], kind: Kind, name: str) -> dict[str, dict[int, float]]:
+    """Values of any topic, group or broker, in place of those that a console has measured."""
+    phase = sum(name.encode())
+    found: dict[str, dict[int, float]] = {what: {} for what in OWN[kind]}
+    for number, sample in enumerate(samples):
+        wave = 1 + 0.4 * math.sin(number / 5 + phase)
+        is_away = BEGAN * EVERY <= number * OWN_EVERY < ENDED * EVERY
+        behind = max(0, min(12 * (4 * number - BEGAN), 312 - 9 * (4 * number - ENDED)))
+        values: dict[str, float] = {
+            "bytes in": (1 + phase % 5) * MIB * wave,
+            "records in": (1 + phase % 5) * 1000 * wave,
+            "lag": 40.0 * behind,
+            "behind": float(behind),
+            "members": 1.0 + phase % 3,
+            "leaders": 0.0 if is_away else 85.0,
+            "out of sync": 33.0 if is_away else 0.0,
+            "written": 0.0 if is_away else (1 + phase % 3) * MIB * wave,
+            "read ≈": 0.0 if is_away else (2 + phase % 3) * MIB * wave,
+            "disk": 0.5 + number * 0.001,
+        }
+        for what in found:
+            found[what][sample.slot] = values[what]
+    return found
+
+
+def marks(until: datetime) -> list[Mark]:
+    """Return what changed: two settings, and many leaders when the broker went, which was trouble, and came back."""
     began = until - timedelta(seconds=EVERY * SLOTS)
     places = [30, 52, *[BEGAN] * 6, *[ENDED + 1] * 6]
-    return [began + timedelta(seconds=EVERY * place) for place in places]
+    return [Mark(began + timedelta(seconds=EVERY * place), place == BEGAN) for place in places]
 
 
 def _values(number: int) -> Iterator[tuple[Measure, float]]:

@@ -1,4 +1,4 @@
-"""The overview: the last half hour in lines, on the screen."""
+"""The last half hour in graphs on the screen: the overview with its cursor in time, and what other panes draw of it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,12 @@ import pytest
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.faults import parse_fault
 from console.embedded.spec import ClusterSpec
-from console.model.half_hour import HalfHour, Measure, Sample
-from console.present.overview import GAP
+from console.model.half_hour import EVERY, HalfHour, Measure, Sample
+from console.present.graphs import BLOCKS, MOMENT, seconds_for
 from console.tui import watch
 from tests.support import worlds
 from tests.tui.console_app import Driven, driven_on
 from tests.unit.test_throttling import line
-
-COLUMN = 4
-"""Samples of a column where there are 45 of them."""
-
 
 cluster = worlds.cluster(ClusterSpec(brokers=3), worlds.topic("orders", ((1, 2), (3, 1), (2, 3))), down=(3,))
 """Two of three partitions are under-replicated."""
@@ -31,7 +27,8 @@ async def test_the_last_half_hour_is_drawn_and_leads_to_what_it_shows(
     async with driven_on(cluster, size=size) as it:
         await it.press("ctrl+g")
         await it.until(lambda: "overview" in it.lines[2] and it.line("under-replicated  ").split()[1] == "2")
-        assert GAP in it.line("events   ")
+        assert it.line("under-replicated  ").rstrip()[-1] in BLOCKS
+        assert max(map(len, it.lines)) <= size[0]
         assert len(it.line("under-replicated  ").rstrip()) <= size[0]
         await it.press("down", "down", "enter", shows="orders")
         await it.press("escape", shows="under-replicated  ")
@@ -81,17 +78,18 @@ def throttled(it: Driven) -> object:
     return observations and observations.last.facts.request_logs.throttled
 
 
-# -- beside the causes -------------------------------------------------------------------------------------------------
+# -- the cursor in time ------------------------------------------------------------------------------------------------
 
 
-async def draw(it: Driven, count: int) -> list[str]:
-    """Draw so many samples, the first of which begins a column. Return axis, events and the one measure."""
-    samples = tuple(Sample(COLUMN * 10_000_000 + n, {Measure("offline"): 9}) for n in range(count))
+FIRST = 99_999_996
+"""A sample that begins a column on each screen, some decades ago."""
+
+
+def put(it: Driven, values: list[float]) -> None:
+    """Let the console know so many samples."""
+    samples = tuple(Sample(FIRST + n, {Measure("offline"): value}) for n, value in enumerate(values))
     it.app.cluster.half_hour.known = HalfHour(samples)
     it.app.view.update()
-    await it.painted()
-    axis = it.lines.index(it.line("Last 30 min"))
-    return it.lines[axis : axis + 3]
 
 
 async def unwatched(it: Driven) -> None:
@@ -104,38 +102,104 @@ async def unwatched(it: Driven) -> None:
     await it.until(lambda: not it.app.triage.is_on)
 
 
-async def test_beside_the_causes_one_column_is_written_when_the_clock_fills_one(cluster: ThreadedCluster) -> None:
-    async with driven_on(cluster, size=(200, 60), start_pane="now") as it:
-        await it.until(lambda: it.line("under-replicated  ").split()[1] == "2")
+@pytest.mark.parametrize("size", [(80, 24), (100, 30), (120, 40), (200, 60)])
+async def test_the_cursor_in_time_shows_each_value_and_the_changes_of_its_moment(
+    cluster: ThreadedCluster, size: tuple[int, int]
+) -> None:
+    async with driven_on(cluster, size=size, start_pane="now") as it:
+        await it.until(lambda: it.app.triage.verdict is not None)
         await unwatched(it)
-        before = await draw(it, COLUMN)
-        painted: list[object] = []
-        lines = it.app.view.query_one(".half-hour")
-        lines.refresh = lambda *regions, **_: painted.extend(regions)  # type: ignore[assignment, method-assign]
-        assert (await draw(it, COLUMN), painted) == (before, [])
-        del lines.refresh
-        after = await draw(it, COLUMN + 1)
-        for number, (old, new) in enumerate(zip(before, after, strict=True)):
-            changed = [x for x, (a, b) in enumerate(zip(old.ljust(200), new.ljust(200), strict=True)) if a != b]
-            where = [x for x in changed if number or x > old.index(":", 30) + 3]  # but for the clock
-            assert len(where) <= (2 if number else 0), (old, new)
-        assert before[2].index(GAP) + 1 == after[2].index(GAP)
+        await it.press("ctrl+g")
+        each_has = seconds_for(size[0]) // EVERY
+        put(it, [float(number) for number in range(12) for _ in range(each_has)])
+        await it.until(lambda: it.line("offline").split()[-2:] != [] and "Last" in it.lines[3])
+        await it.press("left", shows="at the cursor")
+        # The value at the cursor is beside the graph: of the column before the newest, then of the one before that.
+        await it.until(lambda: value(it) == "10")
+        await it.press("left", "h")
+        await it.until(lambda: value(it) == "8")
+        assert MOMENT in it.lines[3]
+        at = it.lines[3].index(MOMENT)
+        assert it.line("changes")[at] == MOMENT
+        assert "nothing changed" in it.text
+        put(it, [float(number) for number in range(13) for _ in range(each_has)])
+        await it.until(lambda: it.lines[3].find(MOMENT) == at - 1)
+        assert value(it) == "8"
+        await it.press("l")
+        await it.until(lambda: value(it) == "9")
+        await it.press("escape")
+        await it.until(lambda: "at the cursor" not in it.text)
+        assert it.app.navigator.place.view == "overview"
+        await it.press("escape")
+        await it.until(lambda: it.app.navigator.place.view == "now")
+
+
+def value(it: Driven) -> str:
+    """Return the value beside the graph: in one line with the title, else in its last one."""
+    y = it.lines.index(it.line("offline"))
+    first, *others = it.lines[y : y + 6]
+    last = next((line for line in others if not line[1:20].strip() or line[1:2].isdigit()), "")
+    tall = next((line for line in others if line[1:2].isdigit()), last)
+    return tall.split()[0] if tall.strip() else first.split()[1]
+
+
+async def test_enter_on_a_moment_asks_for_a_screen_to_replay_on(cluster: ThreadedCluster) -> None:
+    """Where there is none: `tests/tui/test_look_back.py` has one."""
+    async with driven_on(cluster, size=(120, 40), start_pane="now") as it:
+        await it.until(lambda: it.app.triage.verdict is not None)
+        await it.press("ctrl+g", shows="under-replicated")
+        await it.press("left", shows="at the cursor")
+        await it.press("enter")
+        await it.until(lambda: "nothing is recorded here" in it.text or "can't be suspended" in it.text)
+
+
+# -- beside the causes -------------------------------------------------------------------------------------------------
+
+
+async def painted_of(it: Driven, values: list[float]) -> tuple[list[str], int]:
+    """Draw so many samples. Return the lines of the half hour, and how many parts of the screen were painted."""
+    parts: list[object] = []
+    lines = it.app.view.query_one(".half-hour")
+    lines.refresh = lambda *regions, **_: parts.extend(regions)  # type: ignore[assignment, method-assign]
+    put(it, values)
+    await it.painted()
+    del lines.refresh
+    lines.refresh()
+    await it.painted()
+    top = it.lines.index(it.line("Last "))
+    return it.lines[top : top + 4], len(parts)
+
+
+async def test_beside_the_causes_nothing_is_written_between_two_columns(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster, size=(200, 60), start_pane="now") as it:
+        await it.until(lambda: "under-replicated" in it.text)
+        await unwatched(it)
+        width = it.app.view.query_one(".half-hour").size.width
+        each_has = seconds_for(width) // EVERY
+        known = [9.0] * 3 * each_has
+        await painted_of(it, known)
+        before, _ = await painted_of(it, [*known, 5.0])
+        assert await painted_of(it, [*known, *[5.0] * each_has]) == (before, 0)
+        after, count = await painted_of(it, [*known, *[5.0] * (each_has + 1)])
+        assert count > 0
+        for old, new in zip(before[1:], after[1:], strict=True):
+            assert old.ljust(width)[40:width] == new.ljust(width)[39 : width - 1]
 
 
 async def test_beside_the_causes_it_is_drawn_from_where_details_stand_beside_them(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster, size=(149, 40), start_pane="now") as it:
         await it.until(lambda: it.app.triage.verdict is not None)
         await it.settle()
-        assert "under-replicated  " not in it.text
+        assert not it.app.view.query_one(".half-hour").display
         await it.pilot.resize_terminal(150, 40)
+        await it.until(lambda: it.app.view.query_one(".half-hour").display)
         await it.shows("under-replicated  ")
         y = it.lines.index(it.line("under-replicated  "))
-        assert GAP in it.lines[y]
         await it.pilot.click(offset=(3, y))
         await it.until(lambda: it.app.navigator.place.view == "topics")
         await it.press("escape")
         await it.pilot.resize_terminal(149, 40)
-        await it.until(lambda: "under-replicated  " not in it.text)
+        await it.until(lambda: not it.app.view.query_one(".half-hour").display)
 
 
 # -- of a topic, a group, a broker -------------------------------------------------------------------------------------
@@ -150,19 +214,43 @@ async def draw_own(it: Driven) -> None:
     await it.painted()
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
-async def test_a_broker_and_a_topic_have_their_own_lines(cluster: ThreadedCluster, size: tuple[int, int]) -> None:
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+async def test_a_broker_and_a_topic_have_their_own_graphs(cluster: ThreadedCluster, size: tuple[int, int]) -> None:
     async with driven_on(cluster, size=size, start_pane="now") as it:
         await it.until(lambda: it.line("broker 3") != "" and it.app.triage.observations is not None)
         await unwatched(it)
         await it.press("1", "down", "down", "down")  # past the default and two brokers
         await draw_own(it)
-        await it.until(lambda: GAP in it.line("leaders  "))
+        await it.until(lambda: it.line("leaders  ").rstrip()[-1:] in {*BLOCKS})
         assert it.line("out of sync  ").split("out of sync")[1].split()[0] == "2"
-        assert it.line("leaders  ").startswith(" leaders")
         await it.press("up")
         await it.until(lambda: it.line("out of sync  ").split("out of sync")[1].split()[0] == "0")
         await it.press("2", "enter", "tab")
         await it.until(lambda: it.app.navigator.place.view == "topic")
         assert "leaders  " not in it.text
         assert max(map(len, it.lines)) <= size[0]
+
+
+async def test_beside_a_table_that_leaves_no_lines_stand_its_graphs(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster, size=(160, 11), start_pane="now") as it:
+        await it.until(lambda: it.app.triage.observations is not None)
+        await unwatched(it)
+        await it.press("1", "down", "down")
+        await draw_own(it)
+        await it.shows("── broker 2", "leaders  ")
+        title = it.line("── broker 2")
+        assert title.index("── broker 2") > 60
+        assert title[:60].strip()
+        await it.pilot.resize_terminal(160, 40)
+        await it.until(lambda: 0 <= it.line("── broker 2").find("── broker 2") < 3)
+
+
+async def test_below_a_cause_stand_the_graphs_of_what_it_is_about(cluster: ThreadedCluster) -> None:
+    """And below these those of the cluster, where the screen has lines for them."""
+    async with driven_on(cluster, size=(120, 40), start_pane="now") as it:
+        await it.until(lambda: it.line("broker 3") != "")
+        await unwatched(it)
+        await draw_own(it)
+        await it.shows("leaders  ", "out of sync  ", "offline  ")
+        places = [it.lines.index(it.line(text)) for text in ("── broker 3", "leaders  ", "offline  ")]
+        assert places == sorted(places)

@@ -23,7 +23,7 @@ from widgets import terminal_diff
 from widgets.lean_driver import MOUSE_MODES, erases_in_color
 
 WIDTH, HEIGHT = 12, 8
-TOKEN = re.compile(r"\x1b\[([\d;]*)([A-Za-z])|(\n)|([^\x1b\n])", re.DOTALL)
+TOKEN = re.compile(r"\x1b\[([\d;]*)([A-Za-z@])|(\n)|([^\x1b\n])", re.DOTALL)
 ROOT = Path(__file__).parents[2]
 
 
@@ -55,7 +55,7 @@ class ScreenModel:
         for match in TOKEN.finditer(data):
             if match[2]:
                 numbers = [int(number) if number else 0 for number in match[1].split(";")]
-                getattr(self, f"do_{match[2]}")(match[1], *numbers)
+                getattr(self, f"do_{'at' if match[2] == '@' else match[2]}")(match[1], *numbers)
             elif match[3]:
                 self.y = min(self.y + 1, HEIGHT - 1)
             else:
@@ -118,6 +118,14 @@ class ScreenModel:
         region = self.rows[self.y : self.bottom + 1]
         new = [[self.blank] * WIDTH for _ in range(count)]
         self.rows[self.y : self.bottom + 1] = [*region[count:], *new]
+
+    def do_P(self, _: str, count: int) -> None:  # noqa: N802
+        row = self.rows[self.y]
+        row[self.x :] = [*row[self.x + count :], *[self.blank] * count]
+
+    def do_at(self, _: str, count: int) -> None:
+        row = self.rows[self.y]
+        row[self.x :] = [*[self.blank] * count, *row[self.x : WIDTH - count]]
 
     def do_L(self, _: str, count: int) -> None:  # noqa: N802
         region = self.rows[self.y : self.bottom + 1]
@@ -197,6 +205,47 @@ def test_the_terminal_shows_what_the_frames_draw(frames: list[str], colored_eras
         assert lean.rows == plain.rows
         assert (lean.y, lean.x) == (plain.y, plain.x)
         assert diff.update(frame) == ""
+
+
+graphs = st.lists(
+    st.sampled_from(["\x1b[31m#\x1b[0m", "\x1b[32;44m:\x1b[0m", "\x1b[32m.\x1b[0m", "o"]), min_size=3, max_size=16
+)
+
+
+@examples(60, at_length=300)
+@given(graphs, st.integers(1, 4), st.integers(0, 4), st.text("ab ", max_size=4), st.booleans())
+def test_a_graph_that_moves_to_the_left_between_other_texts(
+    cells: list[str], by: int, start: int, behind: str, colored_erase: bool
+) -> None:
+    """Whatever stands before and behind it stays."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(terminal_diff, "LONG_LINE", 0)
+        plain, lean = (ScreenModel(colored_erase=colored_erase) for _ in range(2))
+        plain.feed("\x1b[m\x1b[2J")
+        diff = terminal_diff.TerminalDiff(WIDTH, HEIGHT, erases_in_color=colored_erase)
+        for number in range(len(cells)):
+            shown = "".join(cells[number * by :][: WIDTH - start - len(behind)])
+            frame = f"\x1b[3;1H\x1b[44m{'b' * start}\x1b[0m{shown}\x1b[3;{WIDTH - len(behind) + 1}H{behind}\x1b[1;1H"
+            plain.feed(frame)
+            lean.feed(diff.update(frame))
+            assert lean.rows == plain.rows
+
+
+def test_a_column_further_takes_a_few_bytes_for_each_line() -> None:
+    """Beside other texts, and whatever the graph shows."""
+    diff = terminal_diff.TerminalDiff(200, 10, erases_in_color=True)
+
+    def frame(first: int) -> str:
+        signs = ["▁▂▃▄▅▆▇█"[(7 * at * at) % 8] for at in range(first, first + 120)]
+        return "\n".join(
+            f"\x1b[{y + 1};1H\x1b[37;40mwritten to {y:<4}\x1b[36m{''.join(signs)}\x1b[37m  beside it {y:<40}\x1b[0m"
+            for y in range(10)
+        )
+
+    diff.update(frame(0))
+    assert diff.update(frame(1)).count("\x1b[1P") == 10
+    for number in range(2, 20):
+        assert len(diff.update(frame(number))) < 10 * 50
 
 
 @given(styles, styles)

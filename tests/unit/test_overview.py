@@ -1,4 +1,4 @@
-"""The last half hour in numbers, and as lines of blocks that do not scroll."""
+"""The last half hour in numbers, and which of them have graphs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from console.model.rates import Counter, Rates
 from console.model.snapshot import Snapshot
 from console.model.throttling import Client, Throttled
 from console.model.time_lag import Spot, Written
-from console.present import overview
+from console.present import graphs, overview
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 OFFLINE = half_hour.Measure("offline")
-WIDTHS = (45, 90, 180)
 
 
 def over_time(
@@ -28,9 +27,18 @@ def over_time(
     return tuple(half_hour.Sample(first + number, {measure: value}) for number, value in enumerate(values))
 
 
-def graph(samples: tuple[half_hour.Sample, ...], columns: int = 180, key: str = "offline ") -> str:
-    (found,) = (row.graph for row in overview.overview_rows(overview.Shown(samples), columns) if row.key == key)
+def charted(shown: overview.Shown, room: int | None = None, width: int = 200) -> graphs.Chart:
+    found = overview.overview_chart(shown, width, room)
+    assert found is not None
     return found
+
+
+def newest(chart: graphs.Chart) -> dict[str, str]:
+    """Return title -> the newest value as it is drawn."""
+    at = chart.axis.last
+    return {
+        each.title: graphs.value_text(each.what, each.values.get(at), is_least=each.is_least) for each in chart.graphs
+    }
 
 
 # -- what is measured --------------------------------------------------------------------------------------------------
@@ -70,8 +78,7 @@ def test_a_lag_from_before_the_watching_is_at_least_so_long() -> None:
     known = Snapshot(lag_trends={"g": trend})
     samples = half_hour.HalfHour().after(known, NOW).samples
     assert samples[-1].least == {half_hour.Measure("behind", "g")}
-    (now,) = (row.now for row in overview.overview_rows(overview.Shown(samples), 45) if row.key == "behind g")
-    assert now == "≥ 60 s"
+    assert newest(charted(overview.Shown(samples))) == {"lag g": "≥ 60 s"}
     assert not over_time(1.0)[0].least
 
 
@@ -140,45 +147,10 @@ def test_whose_requests_are_throttled_is_said_by_who_says_it() -> None:
     }
 
 
-# -- how it is drawn ---------------------------------------------------------------------------------------------------
+# -- what is drawn -----------------------------------------------------------------------------------------------------
 
 
-@given(st.lists(st.integers(0, 9), min_size=2, max_size=400), st.sampled_from(WIDTHS))
-def test_a_new_sample_writes_its_column_and_the_gap_alone(values: list[int], columns: int) -> None:
-    values = [9, *values]  # the scale stays
-    each_has = half_hour.SLOTS // columns
-    for number in range(max(1, len(values) - 40), len(values)):
-        before = graph(over_time(*values)[max(0, number - half_hour.SLOTS) : number], columns)
-        after = graph(over_time(*values)[max(0, number + 1 - half_hour.SLOTS) : number + 1], columns)
-        assert len(before) == len(after) == columns
-        changed = sum(a != b for a, b in zip(before, after, strict=True))
-        # Where the highest of them leaves, the others are drawn higher.
-        assert changed <= 2 or 9 not in values[max(0, number + 1 - half_hour.SLOTS) : number + 1]
-        if (int(NOW.timestamp()) // half_hour.EVERY + number) % each_has:
-            assert changed == 0 or 9 not in values[max(0, number + 1 - half_hour.SLOTS) : number + 1]
-
-
-@pytest.mark.parametrize("columns", WIDTHS)
-def test_more_is_drawn_higher_nothing_lowest_and_what_is_unknown_not_at_all(columns: int) -> None:
-    each_has = half_hour.SLOTS // columns
-    values = [value for value in (0, 1, 5, 10) for _ in range(each_has)]
-    line = graph(over_time(*values, 0), columns)
-    drawn = [sign for sign in line if sign not in (" ", overview.GAP)]
-    assert drawn == sorted(drawn)
-    assert (drawn[0], drawn[-1]) == (overview.BLOCKS[0], overview.BLOCKS[-1])
-    assert len(drawn) == 4
-    assert line.count(overview.GAP) == 1
-    assert line.count(" ") == columns - 5
-
-
-def test_the_least_bit_is_not_nothing() -> None:
-    assert (
-        graph(over_time(0, 1, 10_000, 0)).strip(f" {overview.GAP}")
-        == overview.BLOCKS[0] + overview.BLOCKS[1] + overview.BLOCKS[-1]
-    )
-
-
-def test_lines_stand_in_their_order_and_groups_that_read_well_are_left_out() -> None:
+def test_graphs_stand_in_their_order_and_groups_that_read_well_are_left_out() -> None:
     values = {
         half_hour.Measure("disk", "10 /c"): 0.1,
         half_hour.Measure("disk", "10 /b"): 0.95,
@@ -191,24 +163,20 @@ def test_lines_stand_in_their_order_and_groups_that_read_well_are_left_out() -> 
         half_hour.Measure("offline"): 0,
         half_hour.Measure("under-replicated"): 3,
     }
-    rows = overview.overview_rows(
-        overview.Shown((half_hour.Sample(int(NOW.timestamp()) // half_hour.EVERY, values),), [NOW], {2: 7200.0}), 45
-    )
-    assert [(row.title, row.now, row.meaning) for row in rows[1:]] == [
-        ("events", "1", ""),
-        ("under-replicated", "3", "failed"),
-        ("offline", "0", ""),
-        ("written to 1", "2.0 KiB/s", ""),
-        ("read from 1 ≈", "4.0 KiB/s", ""),
-        ("lag slower", "10 min", ""),
-        ("lag slow", "60 s", ""),
-        ("disk 2 full in 2 h", "50 %", ""),
-        ("disk 10 /b", "95 %", "danger"),
-        ("disk 10 /c", "10 %", ""),
+    sample = half_hour.Sample(int(NOW.timestamp()) // half_hour.EVERY, values)
+    chart = charted(overview.Shown((sample,), full_in={2: 7200.0}))
+    assert [*newest(chart).items()] == [
+        ("under-replicated", "3"),
+        ("offline", "0"),
+        ("written to 1", "2.0 KiB/s"),
+        ("read from 1 ≈", "4.0 KiB/s"),
+        ("lag slower", "10 min"),
+        ("lag slow", "60 s"),
+        ("disk 2 full in 2 h", "50 %"),
+        ("disk 10 /b", "95 %"),
+        ("disk 10 /c", "10 %"),
     ]
-    assert len({row.key for row in rows}) == len(rows)
-    assert all(len(row.graph) == 45 for row in rows)
-    assert all(len(overview.OVERVIEW.cells(row)) == 3 for row in rows)
+    assert len({each.key for each in chart.graphs}) == len(chart.graphs)
 
 
 def of_brokers(count: int) -> overview.Shown:
@@ -218,12 +186,14 @@ def of_brokers(count: int) -> overview.Shown:
     return overview.Shown((half_hour.Sample(int(NOW.timestamp()) // half_hour.EVERY, values),))
 
 
-def test_of_many_brokers_the_highest_have_lines_and_the_others_one() -> None:
-    titles = [row.title for row in overview.overview_rows(of_brokers(9), 45)]
-    assert titles[4:] == [*(f"written to {n}" for n in range(1, 10)), *(f"disk {n}" for n in range(1, 10))]
-    now = {row.title: row.now for row in overview.overview_rows(of_brokers(60), 45)}
+def test_of_many_brokers_the_highest_have_graphs_and_the_others_one() -> None:
+    assert [*newest(charted(of_brokers(9)))][2:] == [
+        *(f"written to {n}" for n in range(1, 10)),
+        *(f"disk {n}" for n in range(1, 10)),
+    ]
+    now = newest(charted(of_brokers(60)))
     highest = range(53, 61)
-    assert [*now][4:] == [
+    assert [*now][2:] == [
         *(f"written to {n}" for n in highest),
         "written to 52 more",
         *(f"disk {n}" for n in highest),
@@ -232,53 +202,60 @@ def test_of_many_brokers_the_highest_have_lines_and_the_others_one() -> None:
     assert (now["written to 52 more"], now["disk of 52 more"]) == ("1.3 MiB/s", "52 %")
 
 
-@given(st.integers(1, 60), st.integers(8, 40))
-def test_no_more_lines_are_drawn_than_there_is_room_for(count: int, room: int) -> None:
-    """Four are of the cluster, and two of each kind there are at least."""
-    titles = [row.title for row in overview.overview_rows(of_brokers(count), 45, room)]
+@given(st.integers(1, 60), st.integers(6, 40))
+def test_no_more_graphs_are_drawn_than_there_is_room_for(count: int, room: int) -> None:
+    """Two are of the cluster, and two of each kind there are at least."""
+    titles = [*newest(charted(of_brokers(count), room))]
     assert len(titles) <= room
     for word, number in (("written to", -2), ("disk", -2)):
         mine = [title for title in titles if word in title]
         counted = sum(int(title.split()[number]) for title in mine if "more" in title)
-        assert sum("more" not in title for title in mine) + counted == count  # whoever has no line is counted
+        assert sum("more" not in title for title in mine) + counted == count  # whoever has no graph is counted
 
 
-def test_what_there_is_no_room_for_at_all_is_said() -> None:
-    rows = overview.overview_rows(of_brokers(60), 45, 5)
-    assert [row.title for row in rows] == ["", "events", "under-replicated", "offline", "… more: ^G"]
-
-
-def test_who_is_throttled_has_a_line_and_who_is_not_has_none() -> None:
+def test_who_is_throttled_has_a_graph_and_who_is_not_has_none() -> None:
     """A lake's minutes stand beside the samples, as far as they are of the half hour."""
     first = int(NOW.timestamp()) // half_hour.EVERY
     kac, one = half_hour.Measure("throttled", "kac by answers"), half_hour.Measure("throttled", "one by log")
     samples = (half_hour.Sample(first, {kac: 0.0, one: 6.0}), half_hour.Sample(first + 1, {kac: 0.0, one: 4.0}))
     minute = dict.fromkeys(range(first - 5, first + 1), 40.0)
     usage = {"alice / checkout 98 % of quota by lake": minute, "before": {first - half_hour.SLOTS: 9.0}}
-    _, _, lake, log = overview.overview_rows(overview.Shown(samples, usage=usage), 180)
-    assert (lake.title, lake.now) == ("throttled alice / checkout 98 % of quota by lake", "–")
-    assert lake.graph.count("▇") == 6
-    assert (log.title, log.now) == ("throttled one by log", "4/min")
-    assert len({lake.key, log.key}) == 2
+    chart = charted(overview.Shown(samples, usage=usage))
+    assert newest(chart) == {"throttled alice / checkout 98 % of quota by lake": "–", "throttled one by log": "4/min"}
+    assert [*chart.graphs[0].values.values()] == [40.0] * 6
 
 
 def test_there_is_nothing_to_draw_before_the_first_sample() -> None:
-    assert overview.overview_rows(overview.Shown((), [NOW]), 45) == ()
+    assert overview.overview_chart(overview.Shown((), [graphs.Mark(NOW)]), 200) is None
 
 
-def test_events_stand_where_they_happened() -> None:
-    samples = over_time(*[0] * 100)
-    rows = overview.overview_rows(
-        overview.Shown(samples, [NOW + timedelta(seconds=500), NOW - timedelta(hours=2)]), 180
-    )
-    events = next(row for row in rows if row.key == "events")
-    assert events.now == "1"
-    line = graph(over_time(*[0] * 100))
-    assert events.graph.index("┆") == (line.index(overview.GAP) - 49) % 180
-    axis = rows[0].graph
-    assert sum(char == ":" for char in axis) == 3
+def test_groups_and_disks_that_are_gone_have_no_graph() -> None:
+    """A broker that is away for a while keeps its disks."""
+    behind, disk = half_hour.Measure("behind", "billing"), half_hour.Measure("disk", "1 /a")
+    (sample,) = over_time(0.0)
+    gone = sample._replace(values={behind: 60.0, disk: 0.5, OFFLINE: 1.0})
+
+    def titles(later: int, groups: tuple[str, ...] | None = None) -> list[str]:
+        now = sample._replace(slot=sample.slot + later)
+        return [*newest(charted(overview.Shown((gone, now), groups=groups)))]
+
+    assert titles(1) == titles(1, ("billing",)) == ["offline", "lag billing", "disk 1"]
+    assert titles(1, ()) == ["offline", "disk 1"]
+    assert titles(overview.GONE_AFTER - 1) == ["offline", "lag billing", "disk 1"]
+    assert titles(overview.GONE_AFTER) == ["offline", "lag billing"]
 
 
-def test_the_drawing_has_as_many_columns_as_there_is_room_for() -> None:
-    assert [overview.columns_for(width) for width in (60, 80, 124, 125, 200, 219, 220)] == [45, 45, 45, 90, 90, 90, 180]
-    assert all(half_hour.SLOTS % columns == 0 for columns in WIDTHS)
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=60), st.sampled_from([80, 120, 200]))
+def test_between_two_columns_nothing_changes(values: list[int], width: int) -> None:
+    samples, seconds = over_time(*values), graphs.seconds_for(width)
+    marks = [graphs.Mark(NOW + timedelta(seconds=7 * number)) for number in range(len(values))]
+    for number in range(2, len(values) + 1):
+        before = charted(overview.Shown(samples[: number - 1], marks), width=width)
+        after = charted(overview.Shown(samples[:number], marks), width=width)
+        if (
+            samples[number - 1].slot * half_hour.EVERY // seconds
+            == samples[number - 2].slot * half_hour.EVERY // seconds
+        ):
+            assert after == before
+        else:
+            assert after.axis.last == before.axis.last + 1

@@ -1,4 +1,4 @@
-"""The last half hour of each topic, group and broker: packed, and as lines."""
+"""The last half hour of each topic, group and broker: packed, and as graphs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from console.model.half_hour import OWN_EVERY, OWN_SLOTS, HalfHour, OwnSample, o
 from console.model.lag_trend import trend_after
 from console.model.rates import Counter, Rates
 from console.model.snapshot import Snapshot
-from console.present.overview import GAP, own_rows
+from console.present import graphs
+from console.present.overview import own_chart
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -124,17 +125,22 @@ def test_of_very_many_those_that_are_written_to_most_are_kept(monkeypatch: pytes
     assert [rate(samples, number) for number in range(7)] == [None, None, 5.0, None, 9.0, 7.0, None]
 
 
-def test_lines_of_a_topic_have_the_reader_that_is_furthest_behind() -> None:
+def newest(samples: tuple[OwnSample, ...], kind: str, name: str, **more: object) -> dict[str, tuple[str, str]]:
+    """Return title -> the newest value, and its meaning."""
+    chart = own_chart(samples, kind, name, 120, **more)  # type: ignore[arg-type]
+    if chart is None:
+        return {}
+    values = ((each, each.values.get(chart.axis.last)) for each in chart.graphs)
+    return {
+        each.title: (graphs.value_text(each.what, value), graphs.meaning(each.what, value)) for each, value in values
+    }
+
+
+def test_graphs_of_a_topic_have_the_reader_that_is_furthest_behind() -> None:
     samples = over_time(cluster(), cluster(size=50_000))
-    assert own_rows(samples[:1], "topic", "t") == ()
-    axis, read, records = own_rows(samples, "topic", "t")
-    assert (read.title, read.now) == ("bytes in", "9.8 KiB/s")
-    assert (records.title, records.now) == ("records in", "10,000/s")
-    assert read.graph.count(GAP) == 1
-    assert read.graph.strip(" ").count("█") == 1
-    assert len(axis.graph) == len(read.graph) == OWN_SLOTS
-    (behind,) = (row for row in own_rows(samples, "topic", "t", ["unread", "g"]) if row.title == "readers behind")
-    assert behind.now == "60 s"
+    assert newest(samples[:1], "topic", "t") == {}
+    assert newest(samples, "topic", "t") == {"bytes in": ("9.8 KiB/s", "graph"), "records in": ("10,000/s", "graph")}
+    assert newest(samples, "topic", "t", readers=["unread", "g"])["readers behind"] == ("60 s", "graph")
 
 
 @pytest.mark.parametrize(
@@ -144,16 +150,14 @@ def test_lines_of_a_topic_have_the_reader_that_is_furthest_behind() -> None:
         ("broker", "1", ["leaders", "out of sync", "read ≈", "disk full in 2 h"]),
     ],
 )
-def test_lines_of_groups_and_brokers(kind: str, name: str, titles: list[str]) -> None:
-    rows = own_rows(over_time(cluster(), cluster()), kind, name, full_in={1: 7200.0})  # type: ignore[arg-type]
-    assert [row.title for row in rows[1:]] == titles
+def test_graphs_of_groups_and_brokers(kind: str, name: str, titles: list[str]) -> None:
+    assert [*newest(over_time(cluster(), cluster()), kind, name, full_in={1: 7200.0})] == titles
 
 
-def test_a_brokers_lines_say_what_is_bad() -> None:
+def test_a_brokers_graphs_say_what_is_bad() -> None:
     """Of a broker whose disk is filling, and of one with a replica that is out of sync."""
     full = replace(cluster(), log_dirs={2: (model.LogDir("/a", model.ReplicaSizes(()), 100, 5),)})
-    rows = {row.title: row for row in own_rows(over_time(full, full), "broker", "2")}
-    assert (rows["disk"].now, rows["disk"].meaning) == ("95 %", "danger")
-    assert (rows["out of sync"].now, rows["out of sync"].meaning) == ("1", "failed")
-    assert (rows["written"].now, rows["written"].meaning) == ("500 B/s", "")
-    assert rows["disk"].graph.strip().startswith("█")
+    found = newest(over_time(full, full), "broker", "2")
+    assert found["disk"] == ("95 %", "danger")
+    assert found["out of sync"] == ("1", "failed")
+    assert found["written"] == ("500 B/s", "graph")

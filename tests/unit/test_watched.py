@@ -21,7 +21,7 @@ from console.model.parts import Part
 from console.model.snapshot import ReadFailure, Snapshot
 from console.model.watched import Watched
 from console.present import watched as shown
-from console.present.overview import BLOCKS
+from console.present.graphs import BLOCKS
 from console.tui.watching import Watching, subject_of, subjects_in
 from tests.support import fleets
 

@@ -53,8 +53,13 @@ class GroupsView(BesideView[Group]):
         self._turn = ""
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the groups and their lags."""
-        return self.snapshot.groups, self.snapshot.lags
+        """Return the groups, their lags, and the samples of the graphs."""
+        return self.snapshot.groups, self.snapshot.lags, self.own_samples()
+
+    def subject(self) -> tuple[Kind, str] | None:
+        """Return the group under the cursor."""
+        group = self.row()
+        return ("group", group.name) if group is not None else None
 
     async def read_more(self) -> None:
         """Read members and lag of the groups on the screen each time, and of `OTHERS_AT_ONCE` others in turn.
@@ -158,9 +163,8 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
         return self.group, self.lag, self.snapshot.groups.get(self.group), self.own_samples()
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the group as the subject of the lines; None next to a streams group's details, where they do not
-        fit."""
-        return None if self.below.display and self.has_class("wide") else ("group", self.group)
+        """Return the group as the subject of the graphs."""
+        return "group", self.group
 
     async def read(self) -> None:
         """Read members and lag; once the lag is shown, also the timestamps of the next records. Raises AdminError."""
@@ -196,6 +200,13 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
         group = self.snapshot.groups.get(self.group)
         self.below.display = group is not None and group.topology is not None
         super().draw()
+
+    def _draw_own(self) -> None:
+        """Draw the graphs below the table, unless there are details, which have them too."""
+        if self.below.display:
+            self.own.display = False
+        else:
+            super()._draw_own()
 
     def details(self, row: PartitionLag) -> list[Line]:
         """Return the task of a streams group that reads the partition."""

@@ -21,7 +21,7 @@ from console.present.columns import clock
 from console.present.failures import wrapped
 from console.present.text import Line, clean
 from console.tui import keymap
-from console.tui.panes.details import DetailsView, OverHalfHour
+from console.tui.panes.details import EvidenceView, OverHalfHour
 from console.tui.places import Place, pane_named, view_place
 from console.tui.reading import start
 from console.tui.text_lines import TextLines
@@ -29,16 +29,21 @@ from console.tui.tools import Tools
 from widgets.line_view import LineView
 
 if TYPE_CHECKING:
+    from console.model.half_hour import Kind
     from console.triage.symptoms import Subject
     from console.tui.next_steps import NextSteps
+    from console.tui.watch import ShownCluster
 
 
+WHOLE = 12
+"""Most lines of what was ruled out next to the table; below it there is one."""
 UNREAD = 2.0
 """Seconds that an operator needs to read a cause that appeared under the cursor."""
 
 
-class NowView(DetailsView[present_triage.CauseRow]):
-    """One row for each cause; Enter shows the evidence. A wide screen draws the last half hour below them."""
+class NowView(EvidenceView[present_triage.CauseRow]):
+    """One row for each cause; Enter shows the evidence. Graphs of its subject stand below the evidence; a wide screen
+    draws the last half hour of the cluster below the causes."""
 
     NAME = keymap.NOW
     ENTER = "evidence"
@@ -97,6 +102,18 @@ class NowView(DetailsView[present_triage.CauseRow]):
             self._show_details()
         self._worst = self.table.cursor_key if is_led and self.table.cursor_index == 0 else None
 
+    def subject(self) -> tuple[Kind, str] | None:
+        """Return what the cause is about; None for another subject, such as a listener."""
+        row = self.row()
+        about = row.claim.subject if row is not None else None
+        if about is None:
+            return None
+        if about.group is not None:
+            return "group", about.group
+        if about.topic is not None:
+            return "topic", about.topic
+        return ("broker", str(about.broker)) if about.broker is not None else None
+
     def on_key(self, event: Key) -> None:
         """End the tour on any key, which also does its own work.
 
@@ -123,7 +140,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
             return (self.snapshot.cluster, self.snapshot.topics)
         parts = verdict.causes, verdict.unexplained, verdict.ruled_out, verdict.unknowable, verdict.unread
         last, lint = observations.last, self.cluster.lint.report
-        return (*parts, last.unread, watch.muted, watch.lost, self.plan, lint, *self._left.inputs())
+        return (*parts, last.unread, watch.muted, watch.lost, self.plan, lint, *self.cluster.half_hour.inputs())
 
     def known(self) -> bool:
         """Return whether triage has reached a verdict."""
@@ -150,16 +167,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         if watch.verdict is None:
             return ()
         found = present_triage.cause_rows(watch.verdict, watch.muted, watch.seen)
-        return found if (row := self._lint_row()) is None else [*found, row]
-
-    def _lint_row(self) -> present_triage.CauseRow | None:
-        """Return the row that counts what lint finds; None before its first look, or if it finds nothing."""
-        report = self.cluster.lint.report
-        if report is None or not report.open:
-            return None
-        from console.answers.lint_rows import now_row
-
-        return now_row(report, self.cluster.triage.muted)
+        return found if (row := lint_row(self.cluster)) is None else [*found, row]
 
     def key(self, row: present_triage.CauseRow) -> Hashable:
         """Return the cause and its subject."""
@@ -206,7 +214,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         staging = self._steps.staging(row.claim.next) if not self._fell_from else None
         if verdict is None:
             return [[("", "")]]
-        lines = present_triage.details(row, verdict, staging, width)
+        lines = present_triage.details(row, verdict, staging, width, WHOLE if self.has_class("wide") else 1)
         observations = self.cluster.triage.observations
         if row.claim.cause != present_triage.LINT_ROW or not verdict.is_calm or observations is None:
             return lines
@@ -289,6 +297,16 @@ MOVES = frozenset(
 """Keys that move the cursor of the table."""
 CHANGING = ("F", "m")
 """Keys that stage or store something for the row under the cursor."""
+
+
+def lint_row(cluster: ShownCluster) -> present_triage.CauseRow | None:
+    """Return the row that counts what lint finds; None before its first look, or if it finds nothing."""
+    report = cluster.lint.report
+    if report is None or not report.open:
+        return None
+    from console.answers.lint_rows import now_row
+
+    return now_row(report, cluster.triage.muted)
 
 
 def is_about(one: Subject, other: Subject) -> bool:

@@ -1,4 +1,4 @@
-"""The last half hour at a glance: writes, lag, out-of-sync replicas, disk usage and events."""
+"""The last half hour at a glance: writes, lag, out-of-sync replicas, disk usage and changes, and a cursor in time."""
 
 from __future__ import annotations
 
@@ -7,16 +7,25 @@ import logging
 from collections.abc import Hashable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from console.present.overview import OVERVIEW, OverviewRow, columns_for, overview_rows
+from textual.binding import Binding
+
+from console.present import graphs
+from console.present.columns import clock
+from console.present.overview import overview_chart
 from console.present.text import Line, clean
 from console.tui import keymap
 from console.tui.panes.details import place_of
 from console.tui.panes.table import TableView
 from console.tui.tools import Tools
+from widgets.line_view import LineView
+from widgets.row_source import Cell, Column, Span
+from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
+    from textual.binding import BindingType
+
     from console.lake.reader import Tables
 
 WHENCE = "written: growth of leaders' logs; read: by groups' commits"
@@ -26,27 +35,77 @@ ELSEWHERE = f"{BY}kac --request-log FILE, or a lake"
 log = logging.getLogger(__name__)
 
 
-class OverviewView(TableView[OverviewRow]):
-    """One row for each measure; Enter opens the place that it measures."""
+CHANGES = graphs.Graph("changes", "changes", "changes", {})
+"""The row of the marks."""
+EVENTS_SHOWN = 3
+"""Most events of a moment in the message line."""
+
+
+class GraphTable(RowTable, inherit_bindings=False):
+    """A row of one to six lines for each graph, below the axis; all have the height that the screen leaves.
+
+    chart: None before the first sample. moment: the column of the cursor in time; None without one.
+    """
+
+    # To the left and right the view moves its cursor in time.
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(each for each in LineView.BINDINGS if "pan(" not in str(each)),
+        Binding("h", "app.do('earlier')", "Earlier", show=False),
+        Binding("l", "app.do('later')", "Later", show=False),
+    ]
+    chart: graphs.Chart | None = None
+    moment: int | None = None
+
+    def header(self, width: int) -> Sequence[Span] | None:
+        """Return the axis."""
+        return [(" ", ""), *graphs.axis_line(self.chart, width, self.moment)] if self.chart is not None else None
+
+    def spans(self, index: int, width: int) -> Sequence[Span]:
+        """Return a graph in one line."""
+        return self.pieces(index, width, 1)[0]
+
+    def is_cut(self, width: int) -> bool:  # noqa: ARG002
+        """Return whether there are graphs, which take more lines if there is space."""
+        return self.chart is not None
+
+    def pieces(self, index: int, width: int, most: int) -> list[Sequence[Span]]:
+        """Return the lines of a graph."""
+        chart, key = self.chart, self.key_at(index)
+        if chart is not None and key == CHANGES.key:
+            return [graphs.changes_line(chart, width + 1, self.moment)]
+        # Between two charts the rows are those of the last one.
+        at = next((at for at, each in enumerate(chart.graphs) if each.key == key), None) if chart is not None else None
+        if chart is None or at is None:
+            return [()]
+        lines = graphs.heights(chart.graphs, self._page - 1)[at]
+        return [*graphs.graph_lines(chart, chart.graphs[at], min(lines, most), width + 1, self.moment)]
+
+
+class OverviewView(TableView[graphs.Graph]):
+    """One graph for each measure; Enter opens the place that it measures, or the moment under the cursor in time."""
 
     NAME = keymap.OVERVIEW
     ENTER = "open"
     MARKS = False
-    NOUN = OVERVIEW
+    COLUMNS = (Column("what", "", flex=1),)
     EMPTY = "nothing was measured yet"
+    ROW_TABLE = GraphTable
+    table: GraphTable
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
-        self._events, self._lake = tools.journal.events, tools.lake
-        self.table.folds = False
+        self._journal, self._events, self._lake = tools.journal, tools.journal.events, tools.lake
+        self._look_back = tools.look_back
+        self._at: float | None = None
+        """The time of the cursor, Unix seconds; None without a cursor."""
 
     def known(self) -> bool:
         """Return whether a sample has been taken."""
         return self.cluster.half_hour.known is not None
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the samples, the events, and the columns that fit."""
-        return *self.cluster.half_hour.inputs(), columns_for(self.app.size.width)
+        """Return the samples, the events, the width, and the time of the cursor."""
+        return *self.cluster.half_hour.inputs(), self.app.size.width, self._at
 
     async def read(self) -> None:
         """Start triage and the recording of events, which continue when another view is shown.
@@ -86,21 +145,76 @@ class OverviewView(TableView[OverviewRow]):
             log.info("who is throttled: %s", error)
             return None
 
-    def rows(self) -> Sequence[OverviewRow]:
-        """Return the rows of the measures."""
-        return overview_rows(self.cluster.half_hour.shown(), columns_for(self.app.size.width))
+    def draw(self) -> None:
+        """Draw the chart, with the cursor as long as its time is drawn."""
+        table = self.table
+        table.chart = overview_chart(self.cluster.half_hour.shown(), self.app.size.width)
+        table.moment = None
+        if table.chart is not None and self._at is not None:
+            column = int(self._at // table.chart.axis.seconds)
+            table.moment = column if table.chart.axis.first <= column <= table.chart.axis.last else None
+        super().draw()
 
-    def key(self, row: OverviewRow) -> Hashable:
+    def rows(self) -> Sequence[graphs.Graph]:
+        """Return the changes, and the graphs."""
+        return [CHANGES, *self.table.chart.graphs] if self.table.chart is not None else []
+
+    def key(self, row: graphs.Graph) -> Hashable:
         """Return the key of the measure."""
         return row.key
 
-    def words(self, row: OverviewRow) -> str:
+    def cells(self, row: graphs.Graph) -> Sequence[Cell]:
+        """Return the title: the table draws the graph itself."""
+        return [clean(row.title)]
+
+    def words(self, row: graphs.Graph) -> str:
         """Return the measure as text."""
         return row.title
 
-    def in_trouble(self, row: OverviewRow) -> bool:
+    def in_trouble(self, row: graphs.Graph) -> bool:
         """Return whether the newest value is bad."""
-        return row.meaning in ("failed", "danger") or (row.measure is not None and row.measure.what == "behind")
+        newest = row.values.get(self.table.chart.axis.last) if self.table.chart is not None else None
+        return row.what == "behind" or graphs.meaning(row.what, newest) in ("failed", "danger")
+
+    # -- the cursor in time ------------------------------------------------------------------------------------------
+
+    def do_earlier(self) -> None:
+        """Move the cursor a column to the left; without one, put it on the column before the newest."""
+        self._move(-1)
+
+    def do_later(self) -> None:
+        """Move the cursor a column to the right."""
+        self._move(1)
+
+    def _move(self, step: int) -> None:
+        if (chart := self.table.chart) is None:
+            return
+        axis, moment = chart.axis, self.table.moment
+        column = max(axis.first, min(axis.last, (axis.last if moment is None else moment) + step))
+        self._at = float(column * axis.seconds)
+        self.update()
+        self._message.forget()
+
+    async def do_back(self) -> None:
+        """Take the cursor in time away; else go back as everywhere."""
+        if self.table.moment is None:
+            await self._navigator.do_back()
+            return
+        self._at = None
+        self.update()
+        self._message.write()
+
+    def _moment_line(self, chart: graphs.Chart, moment: int) -> Line:
+        """Return the events in the column of the cursor, and the key that opens it."""
+        begins, ends = chart.axis.begins(moment), chart.axis.begins(moment + 1)
+        found = self._journal.lines_between(begins, ends)
+        left = f"; {len(found) - EVENTS_SHOWN} more: , shows them" if len(found) > EVENTS_SHOWN else ""
+        said = "; ".join(" ".join(clean(each, 100).split()) for each in found[:EVENTS_SHOWN]) or "nothing changed"
+        return [
+            (f"{clock(begins)}–{clock(ends)}  ", "strong"),
+            (said + left, ""),
+            ("  Enter: replay from here", "muted"),
+        ]
 
     def crumbs(self) -> Line:
         """Return the title."""
@@ -111,9 +225,11 @@ class OverviewView(TableView[OverviewRow]):
         return [(WHENCE, "muted")]
 
     def note(self) -> Line:
-        """Return the measure under the cursor, which its column may cut; else the sources of data on throttled
-        clients."""
-        row = self.row()
+        """Return what happened at the cursor in time; without one the measure under the cursor, which its column may
+        cut, or the sources of data on throttled clients."""
+        row, chart, moment = self.row(), self.table.chart, self.table.moment
+        if chart is not None and moment is not None:
+            return self._moment_line(chart, moment)
         if row is not None and row.measure is not None:
             return [(clean(row.title), "muted")]
         return super().note() or [(self._who_is_throttled(), "muted")]
@@ -130,7 +246,10 @@ class OverviewView(TableView[OverviewRow]):
         super().on_resize()
         self.update()
 
-    async def enter(self, row: OverviewRow) -> None:
-        """Open the place that the row measures."""
+    async def enter(self, row: graphs.Graph) -> None:
+        """Open the moment under the cursor in time; without one the place that the row measures."""
+        if self.table.moment is not None and self.table.chart is not None:
+            await self._look_back(self.table.chart.axis.begins(self.table.moment))
+            return
         place, at = place_of(row.measure)
         await self._navigator.goto(place, row=at)

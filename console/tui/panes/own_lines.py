@@ -1,86 +1,69 @@
-"""A table with the last half hour of its topic, group or broker below it."""
+"""A table with graphs of the last half hour of its topic, group or broker: below it, or next to it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from console.tui.panes.table import TableView
+from console.tui.panes.details import GraphedView
 from console.tui.text_lines import TextLines
 from console.tui.tools import Tools
 
-if TYPE_CHECKING:
-    from console.model.half_hour import Kind, OwnSample
-
 Row = TypeVar("Row")
+SHARE = 42
+"""Width of the graphs next to the table, in percent, as in the style sheet."""
 LEAST_ROWS = 12
-"""Number of table lines below which the table gives up none of them for the drawing."""
-FEW = 2
-"""Number of lines drawn if more do not fit."""
+"""Number of table lines below which the table gives up none of them for the graphs."""
+FEW = 3
+"""Number of lines drawn if more do not fit: the axis and two graphs."""
 
 
-class OwnLinesView(TableView[Row]):
-    """A table with lines about its topic, group or broker, from the second sample on."""
+class OwnLinesView(GraphedView[Row]):
+    """A table with graphs below it, or next to it if it leaves no lines free on a wide screen."""
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
         self.own = TextLines(classes="own")
+        self._both = Container(classes="with-own")
 
     def compose(self) -> ComposeResult:
-        """Yield breadcrumbs, and the table with the lines."""
+        """Yield breadcrumbs, and the table with the graphs."""
         yield self.where
-        with Container(classes="with-own"):
+        with self._both:
             yield self.table
             yield self.own
 
-    def subject(self) -> tuple[Kind, str] | None:
-        """Return the subject of the lines: a topic, a group, or a broker's id; None: draw no lines."""
-        raise NotImplementedError
-
-    def readers(self) -> Collection[str]:
-        """Return the reading groups; the one with the highest lag gets a line."""
-        return ()
-
-    def own_samples(self) -> Sequence[OwnSample]:
-        """Return the samples of the lines, one of the view's inputs."""
-        known = self.cluster.half_hour.known
-        return known.own if known is not None else ()
-
     def draw(self) -> None:
-        """Draw the table and the lines."""
+        """Draw the table and the graphs."""
         super().draw()
         self._draw_own()
 
     def on_line_view_highlighted(self) -> None:
-        """Draw the lines of the row under the cursor."""
+        """Draw the graphs of the row under the cursor."""
         super().on_line_view_highlighted()
         self._draw_own()
 
     def on_resize(self) -> None:
-        """Fit the lines to the new size."""
+        """Fit the graphs to the new size."""
         super().on_resize()
         self._draw_own()
 
     def _draw_own(self) -> None:
-        samples, about = self.own_samples(), self.subject()
-        if not samples or about is None:
-            self._show_own(0)
-            return
-        from console.present.overview import drawn, own_rows
-
-        rows = own_rows(samples, *about, self.readers(), self.snapshot.rates.seconds_left)
-        # Never next to the table: its columns have more information than these lines, and folded rows take twice the
-        # height.
-        if len(rows) + len(self._all.source) + 1 >= self.size.height:
-            rows = rows[1 : 1 + FEW] if self.size.height - FEW - 1 >= LEAST_ROWS else ()
-        lines = drawn(rows, self.table.size.width or self.app.size.width)
-        self._show_own(len(lines))
+        spare = self.spare()
+        is_beside = spare < FEW and self.has_class("wide")
+        width = self.size.width * SHARE // 100 if is_beside else self.size.width
+        if is_beside:
+            lines = self.titled_graphs(width, self.size.height - self.where.size.height)
+        elif spare > FEW:
+            lines = self.titled_graphs(width, spare)
+        else:
+            lines = self.graphs(width, FEW if self.size.height - FEW >= LEAST_ROWS else 0)
+        self.own.display = bool(lines)
+        if is_beside:
+            self.own.styles.clear_rule("height")
+        else:
+            self.own.styles.height = max(1, len(lines))
+        self._both.set_class(is_beside, "side")
         self.own.set(*lines)
-
-    def _show_own(self, count: int) -> None:
-        if self.own.display != bool(count) or self.own.styles.height is None or self.own.styles.height.value != count:
-            self.own.display = bool(count)
-            self.own.styles.height = max(1, count)

@@ -247,8 +247,11 @@ class TableView(ShownRows[Row]):
     """Whether new rows appear on top. The cursor then follows the newest row while it is on it, and the status counts
     the new rows above the screen."""
 
+    ROW_TABLE: ClassVar[type[RowTable]] = RowTable
+    """The widget of the table."""
+
     def __init__(self, tools: Tools) -> None:
-        self.table = RowTable(self.COLUMNS, empty=self.EMPTY, markable=self.MARKS)
+        self.table = self.ROW_TABLE(self.COLUMNS, empty=self.EMPTY, markable=self.MARKS)
         super().__init__(tools.cluster, self.table)
         self._navigator, self._editing, self._message = tools.navigator, tools.editing, tools.message
         self._all: AllRows[Row] = AllRows(self.key, self.cells, self.words)

@@ -163,7 +163,13 @@ class TopicsView(BesideView[Topic]):
             self.plan.staged,
             self.cluster.changed.version,
             known.analyses,
+            self.own_samples(),
         )
+
+    def subject(self) -> tuple[Kind, str] | None:
+        """Return the topic under the cursor."""
+        topic = self.row()
+        return ("topic", topic.name) if topic is not None else None
 
     async def read(self) -> None:
         """Read all topics if that is due, else those on the screen; then their configs. A worker reads the rates.

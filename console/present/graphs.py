@@ -1,0 +1,341 @@
+"""Graphs over one time axis: time runs from left to right, and the right edge is now. Pure.
+
+A graph has one to six lines of blocks, its scale and its newest value beside it. When a column is added, all others
+move to the left; the terminal moves them (`widgets.terminal_diff`), so that a line of a new column takes some 30 bytes
+whatever its width. Between two columns nothing changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import NamedTuple
+
+from console.model.half_hour import EVERY, SLOTS, Measure
+from console.plan.amounts import size
+from console.present.columns import clock, time_text
+from console.present.names import NOTHING
+from console.present.text import Line, clean, pad
+from widgets.cells import fit_number, wrapped
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+"""Eighths of a line. The first one is for 0: a value above 0 is never drawn as 0."""
+TALLEST = 6
+"""Most lines of a graph."""
+CHANGE, TROUBLE, MOMENT, TICK = "┆", "!", "│", "╷"
+"""A time at which something changed, at which it was trouble, which the cursor is on, and which the axis names."""
+COLUMN_SECONDS = (10, 20, 30, 40)
+"""Seconds that a column may stand for: no fewer than a sample of the cluster, no more than one of a topic."""
+LEAST_DRAWN = 1500
+"""Seconds that are drawn at least, of the half hour; fewer on a screen too narrow for them."""
+LABELS, LABEL_CELLS = (300, 600), 9
+"""Seconds between two times on the axis, and the cells that such a time needs."""
+VALUE_CELLS, AROUND = 10, 3
+"""Cells of the newest value and the scale, and of the blanks around the titles and them."""
+TITLES = ((150, 30), (80, 22), (0, 16))
+"""Cells of a place for a chart -> cells of the titles: they do not follow the titles, which would move all graphs."""
+ALMOST_FULL = 0.9
+"""Used share of a disk above which it is in danger."""
+
+_RATES = frozenset({"written", "read", "read ≈", "bytes in"})
+_TIMES = frozenset({"behind", "readers behind"})
+_FAILURES = frozenset({"under-replicated", "offline", "out of sync"})
+_STEPS = tuple(ten * each for ten in (1, 10, 100) for each in (1, 2, 3, 4, 6, 8))
+_TIME_STEPS = (1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 18_000, 43_200, 86_400)
+
+
+class Axis(NamedTuple):
+    """The time axis. seconds: of a column. columns: their number. last: the newest column, counted from 1970."""
+
+    seconds: int
+    columns: int
+    last: int
+
+    @property
+    def first(self) -> int:
+        """The oldest column."""
+        return self.last - self.columns + 1
+
+    def begins(self, column: int) -> datetime:
+        """Return the time at which a column begins, UTC."""
+        return datetime.fromtimestamp(column * self.seconds, UTC)
+
+
+class Mark(NamedTuple):
+    """A change. at: an aware time."""
+
+    at: datetime
+    is_trouble: bool = False
+
+
+class Graph(NamedTuple):
+    """A measured quantity over time.
+
+    what: the quantity, which determines the unit, the scale, and which values are bad. values: sample or column,
+    counted from 1970 -> value; unknown ones are missing. every: seconds of one of these. is_least: whether the newest
+    value may be larger. measure: None for a quantity of one topic, group or broker. top: the value at the upper edge;
+    0.0 before `chart_of` sets it.
+    """
+
+    key: str
+    title: str
+    what: str
+    values: Mapping[int, float]
+    every: int = EVERY
+    is_least: bool = False
+    measure: Measure | None = None
+    top: float = 0.0
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the values differ by less than an eighth of the scale: one line shows that as well as six."""
+        values = self.values.values()
+        return (max(values, default=0) - min(values, default=0)) * len(BLOCKS) < self.top
+
+
+class Chart(NamedTuple):
+    """Graphs over one axis. changes: column -> number of changes; trouble: columns with a change that is trouble."""
+
+    axis: Axis
+    graphs: tuple[Graph, ...]
+    changes: Mapping[int, int] = {}
+    trouble: frozenset[int] = frozenset()
+
+
+def title_cells(width: int) -> int:
+    """Return the cells of the titles of a chart of this width."""
+    return next(cells for least, cells in TITLES if width >= least)
+
+
+def seconds_for(width: int) -> int:
+    """Return the seconds of a column in a chart of this width: the fewest with which `LEAST_DRAWN` fits."""
+    room = _room(width)
+    return next((each for each in COLUMN_SECONDS if room * each >= LEAST_DRAWN), COLUMN_SECONDS[-1])
+
+
+def chart_of(graphs: Sequence[Graph], marks: Iterable[Mark], now: int, width: int) -> Chart | None:
+    """Return the chart that fits into a width; None if not even five columns do.
+
+    Args:
+        marks: those after `now` are left out, and come with the next column.
+        now: when the newest sample began, seconds since 1970; its column is the last one.
+        width: in cells.
+    """
+    seconds, room = seconds_for(width), _room(width)
+    columns = min(room, SLOTS * EVERY // seconds)
+    if columns < len(BLOCKS):
+        return None
+    axis = Axis(seconds, columns, now // seconds)
+    found = []
+    for each in graphs:
+        values = {at: value for at, value in resampled(each.values, each.every, seconds).items() if axis.first <= at}
+        top = scale(each.what, max(values.values(), default=0.0))
+        found.append(each._replace(values=values, every=seconds, top=top))
+    changes: dict[int, int] = {}
+    trouble = set()
+    for mark in marks:
+        at = int(mark.at.timestamp() // seconds)
+        if axis.first <= at and mark.at.timestamp() <= now:
+            changes[at] = changes.get(at, 0) + 1
+            if mark.is_trouble:
+                trouble.add(at)
+    return Chart(axis, tuple(found), changes, frozenset(trouble))
+
+
+def resampled(values: Mapping[int, float], every: int, seconds: int) -> dict[int, float]:
+    """Return the highest value of the samples that each column overlaps. No value is lost, and none is made up.
+
+    Args:
+        values: sample, counted from 1970 -> value.
+        every: seconds of a sample.
+        seconds: of a column.
+    """
+    found: dict[int, float] = {}
+    for slot, value in values.items():
+        for column in range(slot * every // seconds, ((slot + 1) * every - 1) // seconds + 1):
+            found[column] = max(value, found.get(column, value))
+    return found
+
+
+def heights(graphs: Sequence[Graph], room: int) -> list[int]:
+    """Return the lines of each graph, as many as fit into a room for all of them; flat ones have one."""
+    tall = [not each.is_flat for each in graphs]
+    spare = max(0, room - len(graphs))
+    each_has, more = divmod(spare, sum(tall)) if any(tall) else (0, 0)
+    found = []
+    for is_tall in tall:
+        found.append(1 + (min(TALLEST - 1, each_has + (more > 0)) if is_tall else 0))
+        more -= is_tall
+    return found
+
+
+# -- lines -------------------------------------------------------------------------------------------------------------
+
+
+def axis_line(chart: Chart, width: int, moment: int | None = None) -> Line:
+    """Return the times of day. moment: the column of the cursor; None without one."""
+    axis = chart.axis
+    every = next((each for each in LABELS if each // axis.seconds >= LABEL_CELLS), LABELS[-1])
+    line = [" "] * axis.columns
+    for place in range(axis.columns):
+        begins = (axis.first + place) * axis.seconds
+        if -begins % every < axis.seconds:
+            text = f"{TICK}{datetime.fromtimestamp(begins + -begins % every, UTC).astimezone():%H:%M}"
+            # The tick alone, as long as the newest columns have no space for the whole time.
+            text = text if place + len(text) <= axis.columns else TICK
+            line[place : place + len(text)] = text
+    drawn = "".join(line)
+    title = f"Last {axis.columns * axis.seconds // 60} min"
+    at = clock(axis.begins(axis.last if moment is None else moment))
+    cursor = None if moment is None else moment - axis.first
+    spans: Line = [(drawn, "muted")]
+    if cursor is not None:
+        spans = [(drawn[:cursor], "muted"), (MOMENT, "strong"), (drawn[cursor + 1 :], "muted")]
+        return [*_gutter("at the cursor", at, width, "strong", "strong"), *spans]
+    return [*_gutter(title, at, width, "muted", "muted"), *spans]
+
+
+def changes_line(chart: Chart, width: int, moment: int | None = None) -> Line:
+    """Return the marks of the changes, and their number; with a cursor, those of its column."""
+    counts = chart.changes
+    count = sum(counts.values()) if moment is None else counts.get(moment, 0)
+    signs = (_mark(chart, at, moment, TROUBLE) for at in range(chart.axis.first, chart.axis.last + 1))
+    return [*_gutter("changes", f"{count:,}" if count else "", width), *_joined(signs)]
+
+
+def graph_lines(chart: Chart, graph: Graph, rows: int, width: int, moment: int | None = None) -> list[Line]:
+    """Return the lines of one graph: with its scale from two lines on, else with its newest value beside the title.
+
+    Args:
+        rows: number of lines.
+        moment: the column of the cursor, whose value is shown instead of the newest one.
+    """
+    at = chart.axis.last if moment is None else moment
+    value = graph.values.get(at)
+    text = value_text(graph.what, value, is_least=graph.is_least and moment is None)
+    bad = meaning(graph.what, value) if value else ""
+    bad = "" if bad == "graph" else bad
+    drawn = [_blocks(chart, graph, row, rows, moment) for row in reversed(range(rows))]
+    title = clean(graph.title)
+    if rows == 1:
+        return [[*_gutter(title, text, width, "", bad or ("strong" if moment is not None else "")), *drawn[0]]]
+    cells = title_cells(width)
+    titles = ["".join(part for part, _ in piece) for piece in wrapped([(title, "")], cells, cells)]
+    titles = titles if len(titles) < rows else [title]
+    left = [*((each, "") for each in titles), *[("", "")] * (rows - 1 - len(titles)), (text, bad or "strong")]
+    right = [value_text(graph.what, graph.top), *[""] * (rows - 2), "0"]
+    return [
+        [*_gutter(title, scale_, width, name, "muted"), *blocks]
+        for (title, name), scale_, blocks in zip(left, right, drawn, strict=True)
+    ]
+
+
+def laid_out(chart: Chart, room: int, width: int, more: str = "") -> list[tuple[Line, Graph | None]]:
+    """Return the lines of a whole chart without a cursor, each with its graph.
+
+    Args:
+        room: most lines. The last graphs are left out if not all fit.
+        more: the key that shows those; then the last line counts them.
+    """
+    if room < 2:
+        return []
+    found: list[tuple[Line, Graph | None]] = [(axis_line(chart, width), None)]
+    if chart.changes and room > len(chart.graphs) + 1:
+        found.append((changes_line(chart, width), None))
+    graphs, space = chart.graphs, room - len(found)
+    if len(graphs) > space:
+        graphs = graphs[: space - bool(more)]
+    for graph, rows in zip(graphs, heights(graphs, space), strict=True):
+        found += [(line, graph) for line in graph_lines(chart, graph, rows, width)]
+    if more and (left := len(chart.graphs) - len(graphs)):
+        found.append(([(f"… {left} more: {more}", "muted")], None))
+    return [([(" ", ""), *line], graph) for line, graph in found]
+
+
+def _gutter(left: str, right: str, width: int, left_name: str = "", right_name: str = "") -> Line:
+    cells = title_cells(width)
+    return [(pad(left, cells), left_name), (f" {fit_number(right, VALUE_CELLS):>{VALUE_CELLS}} ", right_name)]
+
+
+def _room(width: int) -> int:
+    return width - title_cells(width) - VALUE_CELLS - AROUND
+
+
+def _blocks(chart: Chart, graph: Graph, row: int, rows: int, moment: int | None) -> Line:
+    """Return one line of a graph. row: counted from the lowest."""
+
+    def sign(at: int) -> tuple[str, str]:
+        value = graph.values.get(at)
+        filled = 0 if value is None else eighths(value, graph.top, rows) - row * len(BLOCKS)
+        if value is None or filled <= 0:
+            # Of a time of changes only its beginning: a line for each would hide the graph.
+            return _mark(chart, at, moment, CHANGE) if at - 1 not in chart.changes or at == moment else (" ", "")
+        name = "strong" if at == moment else meaning(graph.what, value)
+        return BLOCKS[min(filled, len(BLOCKS)) - 1], name
+
+    return _joined(map(sign, range(chart.axis.first, chart.axis.last + 1)))
+
+
+def _mark(chart: Chart, at: int, moment: int | None, trouble: str) -> tuple[str, str]:
+    """Return the sign of a column without a block. trouble: the sign of a change that is trouble."""
+    is_trouble = at in chart.trouble
+    if at == moment:
+        return MOMENT, "strong"
+    if at not in chart.changes:
+        return " ", ""
+    return (trouble, "failed") if is_trouble else (CHANGE, "muted")
+
+
+def _joined(signs: Iterable[tuple[str, str]]) -> Line:
+    return [("".join(sign for sign, _ in run), name) for name, run in groupby(signs, key=lambda each: each[1])]
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+def eighths(value: float, top: float, rows: int) -> int:
+    """Return the height of a value, in eighths of a line: 1 for 0, at least 2 above it."""
+    most = rows * len(BLOCKS)
+    return 1 if value <= 0 else min(most, 2 + int((most - 1) * value / top))
+
+
+def scale(what: str, highest: float) -> float:
+    """Return the value at the upper edge of a graph: round in its unit, so that it seldom changes."""
+    if what == "disk":
+        return 1.0
+    return next(each for each in _rounds(what) if each >= highest)
+
+
+def _rounds(what: str) -> Iterator[float]:
+    if what in _TIMES:
+        yield from _TIME_STEPS
+    base = 1024 if what in _RATES else 1000
+    unit = _TIME_STEPS[-1] if what in _TIMES else 1
+    while True:
+        yield from (float(unit * each) for each in _STEPS)
+        unit *= base
+
+
+def value_text(what: str, value: float | None, *, is_least: bool = False) -> str:
+    """Return a value with its unit; ``–`` for an unknown one. is_least: whether it may be larger."""
+    if value is None:
+        return NOTHING
+    if what in _RATES:
+        text = f"{size(round(value))}/s"
+    elif what in _TIMES:
+        text = time_text(value)
+    elif what == "disk":
+        text = f"{100 * value:.0f} %"
+    else:
+        text = f"{value:,.0f}{'/min' if what == 'throttled' else '/s' if what == 'records in' else ''}"
+    return f"≥ {text}" if is_least else text
+
+
+def meaning(what: str, value: float | None) -> str:
+    """Return the meaning of a value, for its colour: a bad one is red where and as long as it is bad."""
+    if not value:
+        return "muted"
+    if what in _FAILURES:
+        return "failed"
+    return "danger" if what == "disk" and value > ALMOST_FULL else "graph"

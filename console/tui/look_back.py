@@ -1,0 +1,65 @@
+"""A replay of this console's own record: the last half hour as of a chosen time, while the screen is suspended."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from textual.app import SuspendNotSupported
+
+from console import programs
+from console.session.kept_record import write_record
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+    from console.flight.memory import Memory
+    from console.flight.recorder import Recorder
+
+RECORD = "this-console.kacflight"
+OF_TERMINAL = ("TERM", "COLORTERM", "COLORFGBG", "NO_COLOR", "TERM_PROGRAM", "TMUX", "STY", "SSH_TTY")
+"""Variables that decide how a screen is drawn, and whether its clipboard is reached."""
+
+
+async def look_back(app: App[Any], recorder: Recorder | None, context: str, cluster_id: str, at: datetime) -> str:
+    """Show the record in memory from a time on, in another process. Returns once the operator leaves it.
+
+    Args:
+        recorder: has the record; None if nothing is recorded.
+        context: name of the context.
+        cluster_id: id of the cluster.
+        at: an aware time. An earlier one than the record's is its beginning.
+
+    Returns:
+        The line for the operator.
+    """
+    if recorder is None:
+        return "nothing is recorded here, so nothing can be replayed"
+    with TemporaryDirectory(prefix="kac-replay-") as folder:
+        path = str(Path(folder, RECORD))
+        began_ms = await asyncio.wrap_future(recorder.run(_began_ms))
+        time = [] if at.timestamp() * 1000 <= began_ms else ["--at", f"{at.astimezone():%H:%M:%S}"]
+        try:
+            await write_record(recorder, context, cluster_id, path)
+            # Polls and operations of this console go on meanwhile, and nothing of it is drawn.
+            with app.suspend(), app.batch_update():
+                program = programs.python("-m", "console", "replay", path, *time, folder=Path(folder))
+                program = program._replace(environ={**program.environ, **_of_terminal()})
+                ended = await asyncio.to_thread(programs.finished, program, None)
+        except SuspendNotSupported:
+            return "this screen can't be suspended for a replay: ^O writes the record, kac replay FILE shows it"
+        except OSError as error:
+            return f"no replay: {error.strerror or error}"
+    return f"the replay ended with {ended.returncode}" if ended.returncode else "back from the replay: this is now"
+
+
+def _began_ms(sink: Memory) -> int:
+    return sink.began_ms or 0
+
+
+def _of_terminal() -> dict[str, str]:
+    return {name: os.environ[name] for name in OF_TERMINAL if name in os.environ}
