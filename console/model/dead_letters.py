@@ -7,14 +7,14 @@ DeadLetterQueueReporter, of Kafka Streams' ExceptionHandlerUtils (KIP-1034), and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from hashlib import sha256
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from console.model.new_records import NewRecord
-from console.model.numbers import json_text
+from console.model.new_records import NewRecord, partition_of
+from console.model.numbers import json_text, plural
 from console.model.records import Header, Record
 
 LONGEST = 300
@@ -181,14 +181,12 @@ class Redrive(Struct, frozen=True, tag="redrive"):
         where: a condition for the letters; ``""`` for all.
         to: the topic that gets them; ``""`` for the original topic of each.
         ends: the end of each partition when it began: later letters are not sent.
-        most: letters a second; 0 for no limit.
     """
 
     topic: str
     where: str = ""
     to: str = ""
     ends: tuple[tuple[int, int], ...] = ()
-    most: int = 0
 
     @property
     def group(self) -> str:
@@ -220,9 +218,7 @@ class Letter(Struct, frozen=True):
     record: NewRecord
 
 
-def addressed(
-    record: Record, goal: Redrive, partitions: Mapping[str, int], chosen: Callable[[Record], bool]
-) -> Letter | Stays:
+def addressed(record: Record, goal: Redrive, partitions: Mapping[str, int], *, is_chosen: bool) -> Letter | Stays:
     """Return a letter as it is sent, or why it stays.
 
     It goes to the partition in which it failed, if it goes to its original topic and the topic still has it; else to
@@ -231,9 +227,9 @@ def addressed(
     Args:
         record: as the broker sent it.
         partitions: the number of partitions of each topic that exists.
-        chosen: says whether the operator's selection has it.
+        is_chosen: whether the operator's selection has it.
     """
-    if not chosen(record):
+    if not is_chosen:
         return Stays.NOT_CHOSEN
     origin = origin_of(record)
     target = goal.to or (origin.topic if origin is not None else "")
@@ -316,3 +312,111 @@ def moved_on(
         )
         for number, offset in looked_at.items()
     }
+
+
+# -- what is in a dead-letter topic ------------------------------------------------------------------------------------
+
+MOST_PILES = 500
+"""Most rows of a survey; further letters are in the row without topic and exception."""
+MORE = "…"
+
+
+class Pile(Struct):
+    """The letters of one original topic and exception.
+
+    Attributes:
+        count: the letters; chosen: those that are sent.
+        first, last: their earliest and latest times, ms since 1970; -1 without any.
+        example: partition and offset of one in the dead-letter topic.
+        message: the text of the example's exception.
+    """
+
+    topic: str
+    exception: str
+    convention: str = ""
+    count: int = 0
+    chosen: int = 0
+    first: int = -1
+    last: int = -1
+    example: tuple[int, int] = (-1, -1)
+    message: str = ""
+
+
+class Heap(Struct):
+    """The letters that are sent to one partition. sizes: of each, bytes. keys: distinct ones."""
+
+    sizes: list[int] = field(default_factory=list)
+    keys: set[bytes] = field(default_factory=set)
+    nulls: int = 0
+    keyless: int = 0
+
+
+class Survey(Struct):
+    """What a redrive found and would send.
+
+    Attributes:
+        piles: by original topic and exception.
+        heaps: by topic and partition.
+        stays: how many letters stay, by reason.
+        failed: topic -> the groups in which its letters failed.
+        before: how many letters this selection sent before.
+    """
+
+    piles: dict[tuple[str, str], Pile] = field(default_factory=dict)
+    heaps: dict[tuple[str, int], Heap] = field(default_factory=dict)
+    stays: dict[Stays, int] = field(default_factory=dict)
+    failed: dict[str, set[str]] = field(default_factory=dict)
+    before: int = 0
+
+    @property
+    def count(self) -> int:
+        """The letters."""
+        return sum(each.count for each in self.piles.values())
+
+    @property
+    def chosen(self) -> int:
+        """The letters that are sent."""
+        return sum(each.chosen for each in self.piles.values())
+
+    @property
+    def in_the_way(self) -> tuple[str, ...]:
+        """Why a redrive can't begin, a line each: chosen letters that have no place to go to."""
+        return tuple(
+            f"{plural(self.stays[why], 'chosen letter')} {why.value}"
+            for why in (Stays.NO_ORIGIN, Stays.NO_TOPIC)
+            if self.stays.get(why)
+        )
+
+    def add(self, record: Record, found: Letter | Stays, partitions: Mapping[str, int]) -> None:
+        """Count a letter.
+
+        Args:
+            found: from `addressed`.
+            partitions: the number of partitions of each topic that exists.
+        """
+        origin = origin_of(record) or Origin("", "")
+        about = origin.topic, origin.exception
+        if about not in self.piles and len(self.piles) >= MOST_PILES:
+            about = MORE, MORE
+        pile = self.piles.get(about)
+        if pile is None:
+            place = record.partition, record.offset
+            pile = Pile(*about, origin.convention, example=place, message=origin.message)
+            self.piles[about] = pile
+        pile.count += 1
+        if record.timestamp >= 0:
+            pile.first = record.timestamp if pile.first < 0 else min(pile.first, record.timestamp)
+            pile.last = max(pile.last, record.timestamp)
+        if isinstance(found, Stays):
+            self.stays[found] = self.stays.get(found, 0) + 1
+            return
+        pile.chosen += 1
+        new = found.record
+        heap = self.heaps.setdefault((found.target, partition_of(new, partitions[found.target])), Heap())
+        heap.sizes.append(new.size)
+        heap.nulls += new.value is None
+        heap.keyless += new.key is None
+        if new.key is not None:
+            heap.keys.add(sha256(new.key).digest()[:8])
+        if origin.group:
+            self.failed.setdefault(found.target, set()).add(origin.group)

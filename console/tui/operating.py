@@ -203,7 +203,8 @@ class Operating:
         log.info("%s: %s", self.at_work, line)
 
     async def _worked(self, number: int) -> None:
-        from console.session.operating import Pace, work_on
+        from console.session.operating import work_on
+        from console.session.operation_work import Pace
 
         assert self._session is not None
         show = partial(self._show_progress, number)
