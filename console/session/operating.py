@@ -227,10 +227,9 @@ async def work_on(
         async with OperationWork(await session.journal(), this_process(session.front_end), session.clock) as work:
             operation = await work.read(number)
             if isinstance(operation.goal, Redrive):
-                from console.session.redriving import Desk, Redriving
+                from console.session.redriving import Redriving, desk_of
 
-                desk = Desk(session.client, session.context, session.records, session.clock)
-                return await Redriving(desk, work, operation, tell, pace or Pace(), on_progress).run()
+                return await Redriving(desk_of(session), work, operation, tell, pace or Pace(), on_progress).run()
             return await _work_on(session, work, number, tell, pace or Pace(), on_progress)
     finally:
         session.operation = None

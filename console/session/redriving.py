@@ -7,8 +7,9 @@ letters and the positions behind them, so the positions say what was sent, whate
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,8 @@ from msgspec import Struct, field
 
 from console.contexts.context import Context
 from console.journal.operations import Over
+from console.language.snapshot_parts import Needs
+from console.language.verbs.produce import needs_of
 from console.model import dead_letters
 from console.model.cluster import CommittedOffset
 from console.model.dead_letters import Letter, Position, Redrive, Stays, Survey
@@ -24,14 +27,23 @@ from console.model.new_records import NewRecord, partition_of
 from console.model.numbers import first_few
 from console.model.record_filter import RecordFilter
 from console.model.records import FromOffsets, Record, Search
+from console.model.snapshot import Snapshot
 from console.operations.operation import Letters, Operation, Progress, SentLetters, State
+from console.plan.edits import Edit, WriteRecords
+from console.plan.plan import Plan, StageReport
+from console.plan.risk_rules import Risk, RiskFacts
+from console.plan.risks import effects, risks
+from console.plan.staged import Staged
 from console.session.operation_work import OperationWork, Pace
+from console.session.plan_facts import read_for_risks
+from console.session.reading import read_needs
 from console.session.record_reading import RecordReader
 from console.session.record_writing import refuse_to_write
 from console.session.snapshot_reader import Client, Clock, Refused
 
 if TYPE_CHECKING:
     from console.admin.exactly_once import Exactly
+    from console.session.session import Session
 
 Place = tuple[str, int]
 
@@ -50,12 +62,38 @@ NAMED = 3
 
 
 class Desk(NamedTuple):
-    """What a redrive needs of a session."""
+    """What a redrive needs of a session.
+
+    Attributes:
+        read: reads parts of the snapshot, and returns it.
+        stage: stages edits into the session's plan; plan: returns it; discard: drops its edits.
+        facts: reads the facts for warnings.
+    """
 
     client: Client
     context: Context
     reader: RecordReader
     clock: Clock
+    read: Callable[[Needs], Awaitable[Snapshot]]
+    stage: Callable[[Sequence[Edit]], StageReport]
+    plan: Callable[[], Plan]
+    discard: Callable[[], int]
+    facts: Callable[[Sequence[Staged]], Awaitable[RiskFacts]]
+
+
+def desk_of(session: Session) -> Desk:
+    """Return what a redrive needs of a session with an empty plan."""
+    return Desk(
+        session.client,
+        session.context,
+        session.records,
+        session.clock,
+        partial(read_needs, session),
+        session.stage,
+        lambda: session.plan,
+        session.discard,
+        partial(read_for_risks, session),
+    )
 
 
 class Stopped(Exception):
@@ -223,6 +261,53 @@ async def _begins(client: Client, goal: Redrive, known: Mapping[int, Position]) 
         position = known.get(number, Position(0))
         found[number] = Position(max(start, position.offset), position.sent, position.stayed)
     return found
+
+
+class Judged(NamedTuple):
+    """What is to be known before letters are sent.
+
+    Attributes:
+        refused: why some can't be written, a line each.
+        effects: what happens by them, a line each.
+        risks: the warnings.
+    """
+
+    refused: tuple[str, ...]
+    effects: tuple[str, ...]
+    risks: tuple[Risk, ...]
+
+
+async def judged(desk: Desk, found: Survey) -> Judged:
+    """Return the forecast and the warnings of the letters to send: those of new records. Raises AdminError."""
+    edits = edits_of(found)
+    snapshot = await desk.read(needs_of({each.topic for each in edits}))
+    report = desk.stage(edits)
+    try:
+        staged = desk.plan().staged
+        facts = await desk.facts(staged)
+        lines = [line for some in effects(staged, snapshot).values() for line in some]
+        refused = (sentences(each.reason, each.remedy) for each in report.refused)
+        return Judged(tuple(dict.fromkeys(refused)), tuple(lines), risks(staged, snapshot, facts))
+    finally:
+        desk.discard()
+
+
+def edits_of(found: Survey) -> list[WriteRecords]:
+    """Return the letters to send as new records, without their contents: for the rules of these."""
+    return [
+        WriteRecords(
+            topic,
+            number,
+            0,
+            tuple(heap.sizes),
+            (),
+            len(heap.keys),
+            heap.nulls,
+            heap.keyless,
+            again=tuple(sorted(found.failed.get(topic, ()))),
+        )
+        for (topic, number), heap in sorted(found.heaps.items())
+    ]
 
 
 # -- the work ----------------------------------------------------------------------------------------------------------

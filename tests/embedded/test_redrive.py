@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from msgspec.structs import replace
 from console.admin.link import Link
 from console.embedded import faults
 from console.embedded.brokers import ThreadedCluster
+from console.embedded.group_coordinator import ensure_topic
 from console.embedded.groups import Committed, Group
 from console.embedded.spec import ClusterSpec
 from console.model.dead_letters import Redrive
@@ -21,7 +24,7 @@ from console.model.new_records import NewRecord
 from console.operations.operation import Operation, State
 from console.session import operating
 from console.session.operation_work import Pace
-from console.session.redriving import Desk, survey, with_ends
+from console.session.redriving import desk_of, survey, with_ends
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
 from tests.support import dead_letters, worlds
@@ -40,10 +43,6 @@ PACE = Pace(first=0.02, most=0.1, patience=3.0)
 cluster = worlds.cluster(ClusterSpec(brokers=3), *TOPICS)
 link = worlds.link("cluster", **SETTINGS)
 session = worlds.session("cluster", **SETTINGS)
-
-
-def desk(session: Session) -> Desk:
-    return Desk(session.client, session.context, session.records, session.clock)
 
 
 def letter(number: int, topic: str = ORDERS, partition: int = 0, **more: Any) -> NewRecord:
@@ -68,6 +67,7 @@ def stands(cluster: ThreadedCluster, group: str, at: dict[tuple[str, int], int])
     """A group has these positions."""
 
     def put(each: Any) -> None:
+        ensure_topic(each.state)
         found: Group = each.state.groups.setdefault(group, Group(group))
         found.written = True
         found.offsets |= {place: Committed(offset) for place, offset in at.items()}
@@ -95,7 +95,7 @@ class Told(list[str]):
 
 async def done(session: Session, goal: Redrive, throttle: int | None = None, pace: Pace = PACE) -> Operation:
     """Begin a redrive, and work on it."""
-    number = await operating.begin(session, await with_ends(desk(session), goal), throttle)
+    number = await operating.begin(session, await with_ends(desk_of(session), goal), throttle)
     return await operating.work_on(session, number, pace=pace)
 
 
@@ -119,7 +119,7 @@ async def test_letters_that_were_not_chosen_stay_and_are_counted(
 ) -> None:
     await with_letters(link)
     goal = Redrive(DEAD, "value.n < 5", OTHERS)
-    found, _ = await survey(desk(session), await with_ends(desk(session), goal))
+    found, _ = await survey(desk_of(session), await with_ends(desk_of(session), goal))
     assert (found.count, found.chosen) == (21, 5)
     over = await done(session, goal)
     assert over.state is State.DONE
@@ -135,7 +135,7 @@ async def test_letters_that_were_not_chosen_stay_and_are_counted(
 
 async def test_a_letter_without_headers_needs_a_topic(cluster: ThreadedCluster, link: Link, session: Session) -> None:
     await dead_letters.write(link, DEAD, 0, [NewRecord(b"k", b"plain"), letter(1, "gone")])
-    found, _ = await survey(desk(session), await with_ends(desk(session), Redrive(DEAD)))
+    found, _ = await survey(desk_of(session), await with_ends(desk_of(session), Redrive(DEAD)))
     assert found.in_the_way == (
         "1 chosen letter without headers that name a topic",
         "1 chosen letter of topics that do not exist",
@@ -169,7 +169,7 @@ async def test_the_canary_passes(cluster: ThreadedCluster, link: Link, session: 
     await with_letters(link)
     stands(cluster, "billing", {(ORDERS, 0): 0, (ORDERS, 1): 0})
     told = Told()
-    number = await operating.begin(session, await with_ends(desk(session), Redrive(DEAD)), None)
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
     working = asyncio.create_task(operating.work_on(session, number, told, PACE))
     await told.until("the first letter is at")
     assert sum((await dead_letters.counted(link, ORDERS)).values()) == 1
@@ -184,7 +184,7 @@ async def test_the_canary_comes_back(cluster: ThreadedCluster, link: Link, sessi
     await with_letters(link)
     stands(cluster, "billing", {(ORDERS, 0): 0, (ORDERS, 1): 0})
     told = Told()
-    number = await operating.begin(session, await with_ends(desk(session), Redrive(DEAD)), None)
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
     working = asyncio.create_task(operating.work_on(session, number, told, PACE))
     await told.until("the first letter is at")
     (first,) = await dead_letters.read(link, ORDERS)
@@ -226,7 +226,7 @@ async def interrupted(session: Session, number: int, told: Told, ask: Callable[[
 
 async def test_pause_and_cancel(cluster: ThreadedCluster, link: Link, session: Session) -> None:
     await with_letters(link)
-    number = await operating.begin(session, await with_ends(desk(session), Redrive(DEAD)), 5)
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), 5)
     told, counts = Told(), []
 
     async def ask() -> None:
@@ -246,7 +246,7 @@ async def test_pause_and_cancel(cluster: ThreadedCluster, link: Link, session: S
 
 async def test_a_process_that_dies_and_one_that_goes_on(cluster: ThreadedCluster, link: Link, session: Session) -> None:
     await with_letters(link, 200)
-    number = await operating.begin(session, await with_ends(desk(session), Redrive(DEAD)), 40)
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), 20)
     for _ in range(6):
         working = asyncio.create_task(operating.work_on(session, number, pace=PACE))
         await asyncio.sleep(0.25)
@@ -261,7 +261,7 @@ async def test_an_id_that_was_taken_over_is_left(cluster: ThreadedCluster, link:
     await with_letters(link)
     fenced = faults.Fault(faults.Fail(ErrorCode.producer_fenced), api="end_txn")
     cluster.call(lambda each: each.faults.add(fenced))
-    number = await operating.begin(session, await with_ends(desk(session), Redrive(DEAD)), None)
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
     with pytest.raises(Refused, match="another kac sends these letters now"):
         await operating.work_on(session, number, pace=PACE)
 
@@ -278,10 +278,65 @@ async def test_letters_of_an_open_transaction_are_waited_for(
     cluster.call(lambda each: each.faults.add(held))
     with pytest.raises(Exception, match="end_txn"):
         await commit(link, mine, {(DEAD, 0): [letter(21)]}, "some group", {(DEAD, 1): CommittedOffset(0)})
-    number = await operating.begin(session, await with_ends(desk(session), Redrive(DEAD)), None)
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
     told = Told()
     working = asyncio.create_task(operating.work_on(session, number, told, PACE))
     await told.until("holds back letters")
     await take_over(link, "an application", mine)
     assert (await working).state is State.DONE
     assert await dead_letters.counted(link, ORDERS) == values(*range(20))
+
+
+async def test_the_command_shows_and_sends(cluster: ThreadedCluster, link: Link, own_home: Path) -> None:
+    await with_letters(link)
+    await dead_letters.write(link, DEAD, 1, [letter(200, exception="java.lang.NullPointerException")])
+    stands(cluster, "billing", {(ORDERS, 0): 0, (ORDERS, 1): 0})
+    stands(cluster, "audit", {(ORDERS, 0): 0, (ORDERS, 1): 0})
+
+    def kac(*words: str) -> worlds.Ran:
+        return worlds.process("redrive", "-b", cluster.bootstrap, *words)
+
+    shown = await asyncio.to_thread(kac, DEAD, "--output", "json")
+    assert shown.code == 0, shown.complaints
+    piles = json.loads(shown.out)["letters"]
+    assert [(each["topic"], each["exception"], each["letters"], each["chosen"]) for each in piles] == [
+        (ORDERS, dead_letters.TIMEOUT, 20, 20),
+        (ORDERS, "java.lang.NullPointerException", 1, 1),
+        (OTHERS, dead_letters.TIMEOUT, 1, 1),
+    ]
+    assert await dead_letters.counted(link, ORDERS) == Counter()
+    text = await asyncio.to_thread(kac, DEAD)
+    assert "21 letters, " in text.out
+    warned = "21 letters of orders are read again by every group, besides billing, in which they failed: audit"
+    assert f"! read-again: {warned}" in text.out
+    refused = await asyncio.to_thread(kac, DEAD, "--run", "--yes")
+    assert (refused.code, "--accept read-again=orders" in refused.complaints) == (3, True)
+    wrong = await asyncio.to_thread(kac, DEAD, "--max", "fast")
+    assert (wrong.code, "letters a second" in wrong.complaints) == (2, True)
+    stands(cluster, "audit", {(ORDERS, 0): 99, (ORDERS, 1): 99})
+    sent = await asyncio.to_thread(kac, DEAD, "--run", "--yes", "--accept", "read-again=orders", "--max", "500/s")
+    assert sent.code == 0, sent.complaints
+    assert "group audit passed the first letter" in sent.complaints
+    assert await dead_letters.counted(link, ORDERS) == values(*range(20), 200)
+    again = await asyncio.to_thread(kac, DEAD, "--run", "--yes")
+    assert (again.code, "no letter is chosen" in again.complaints) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ('records = "never"', "no records are read"),
+        ('mask = ["$.card"]', "no records are written"),
+        ("read_only = true", "is read-only"),
+    ],
+)
+async def test_contexts_that_refuse_it(
+    cluster: ThreadedCluster, link: Link, own_home: Path, config: str, said: str
+) -> None:
+    await with_letters(link)
+    folder = own_home / ".config" / "kac"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.toml").write_text(f'[contexts.held]\n"bootstrap.servers" = "{cluster.bootstrap}"\n{config}\n')
+    ran = await asyncio.to_thread(worlds.process, "redrive", "-c", "held", DEAD, "--run", "--yes")
+    assert (ran.code, said in ran.complaints) == (1, True), ran
+    assert await dead_letters.counted(link, ORDERS) == Counter()
