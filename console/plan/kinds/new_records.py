@@ -141,8 +141,9 @@ def _again(edit: WriteRecords, judged: Judged) -> Iterator[str]:
     others = [name for name in readers.names if name not in failed and not name.startswith(GROUP_PREFIX)]
     if others:
         known = f", besides {first_few(sorted(failed), NAMED)}, in which they failed" if failed else ""
+        verb = "is" if _count(mine) == 1 else "are"
         yield (
-            f"{plural(_count(mine), 'letter')} of {edit.topic} are read again by every group{known}: "
+            f"{plural(_count(mine), 'letter')} of {edit.topic} {verb} read again by every group{known}: "
             f"{first_few(others, NAMED)}"
         )
 
