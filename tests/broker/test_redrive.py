@@ -70,6 +70,13 @@ def received(cluster: KafkaCluster, topic: str) -> Counter[int]:
     return found
 
 
+async def begun(cluster: KafkaCluster, name: str) -> None:
+    """Wait until the first letters are there."""
+    async with asyncio.timeout(PATIENCE):
+        while not await asyncio.to_thread(received, cluster, name):
+            pass
+
+
 @asynccontextmanager
 async def operator(cluster: KafkaCluster, home: Path) -> AsyncIterator[ForkedRuns]:
     """An operator's runs of kac, on a host of their own."""
@@ -119,9 +126,11 @@ async def killed_at_random(
     await make(cluster, name, letters, 3)
     killer, killed = Killer(cluster, some), 0
     async with operator(cluster, home) as runs:
-        await runs.start("redrive", "-b", cluster.bootstrap, f"{name}.dlt", "--run", "--yes", "--max", f"{AT_ONCE}/s")
-        while "operation 1:" not in runs.output:
-            await asyncio.to_thread(time.sleep, 0.05)
+        words = ("--run", "--yes", "--max", f"{AT_ONCE}/s", "--accept", f"writes-many={letters}")
+        await runs.start("redrive", "-b", cluster.bootstrap, f"{name}.dlt", *words)
+        async with asyncio.timeout(PATIENCE):
+            while "operation 1:" not in runs.output:
+                await asyncio.to_thread(time.sleep, 0.05)
         while killed < kills:
             await asyncio.sleep(some.uniform(0.3, 2.5))
             if killed % brokers_every == brokers_every - 1:
@@ -172,8 +181,7 @@ async def test_a_second_operator_takes_over_and_the_first_says_so(
     words = ("redrive", "-b", own_cluster.bootstrap, f"{name}.dlt", "--run", "--yes")
     async with operator(own_cluster, tmp_path / "one") as first, operator(own_cluster, tmp_path / "two") as second:
         await first.start(*words, "--max", f"{AT_ONCE}/s")
-        while not received(own_cluster, name):
-            pass
+        await begun(own_cluster, name)
         await second.start(*words, "--max", f"{3 * AT_ONCE}/s")
         assert await first.ended() == 1
         assert "another kac sends these letters now" in first.output
@@ -190,8 +198,7 @@ async def test_each_release(
     await make(cluster, name, 300, 1)
     async with operator(cluster, tmp_path / "home") as runs:
         await runs.start("redrive", "-b", cluster.bootstrap, f"{name}.dlt", "--run", "--yes", "--max", f"{AT_ONCE}/s")
-        while not received(cluster, name):
-            pass
+        await begun(cluster, name)
         runs.kill()
         assert await runs.ended() == -9
         assert await sent(runs, cluster, "--continue") == 0, runs.output
