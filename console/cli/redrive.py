@@ -134,7 +134,7 @@ async def _run(
         return DONE
     if hindering := ApplyOptions(risks=frozenset(accepted(options.accept))).hindering(said.risks):
         names = ",".join(dict.fromkeys(each.accepted_as for each in said.risks))
-        complain(f"nothing was sent: {plural(len(hindering), 'warning')} not accepted; if it is meant, --accept {names}")
+        complain(f"nothing was sent: {plural(len(hindering), 'warning')} not accepted; if meant, --accept {names}")
         return NOT_SENT
     question = f"Send {plural(found.chosen, 'letter')} of {goal.topic} again, on {desk.context.name}?"
     if why := await confirmed(desk.context, question, yes=options.yes):

@@ -115,7 +115,8 @@ def _with(operation: Operation, line: journal_lines.OperationLine) -> Operation:
             )
         case _:
             state = msgspec.convert(line.data, Over).state
-            return replace(operation, ended=line.at, progress=Progress(line.at, state))
+            letters = operation.progress.letters if operation.progress is not None else None
+            return replace(operation, ended=line.at, progress=Progress(line.at, state, letters=letters))
 
 
 # -- the lease ---------------------------------------------------------------------------------------------------------

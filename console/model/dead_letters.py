@@ -35,7 +35,7 @@ class Convention(Struct, frozen=True):
         group: the header with the group that failed; ``b""`` if there is none.
         drops: how the names of this tool's headers begin: a record that is sent again has none of them.
         is_binary: whether partition and offset are big-endian numbers; text otherwise.
-        may_be_empty: whether a letter without key and value is none: its contents were not copied.
+        may_be_empty: whether the contents of a letter without key and value were not copied.
     """
 
     name: str

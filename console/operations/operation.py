@@ -169,6 +169,11 @@ class Operation(Struct, frozen=True):
         return found
 
     @property
+    def letters(self) -> Letters | None:
+        """Its letters if it is a redrive that has begun to work; None otherwise."""
+        return self.progress.letters if self.progress is not None else None
+
+    @property
     def has_moves(self) -> bool:
         """Whether it has moved replicas, or was about to."""
         return any(step.moves or step.dirs for step in self.steps)

@@ -1,7 +1,7 @@
 """Send dead letters again, each once: a survey of them, and the work of the operation.
 
 The group of the selection has the position in each partition, with the counts. Each transaction has a part of the
-letters and the positions behind them, so the positions say what was sent, whatever died; the journal only tells of it.
+letters and the positions behind them, so the positions say what was sent, whatever died; the journal only repeats it.
 """
 
 from __future__ import annotations
