@@ -51,7 +51,7 @@ LETTERS, BYTES = 500, 4 << 20
 """Most letters, and about how many bytes of them, in one transaction."""
 LOOKED_AT = 5_000
 """Letters that stay after which the position is committed."""
-LOOKS_BACK_EVERY, ASKS_EVERY, NOTES_EVERY = 5.0, 1.0, 10.0
+LOOKS_BACK_EVERY, ASKS_EVERY, NOTES_EVERY = 5.0, 1.0, 3.0
 """Seconds between two looks for letters that came back, and for an operator's requests, and between two lines of the
 journal while only the counts change."""
 READ_GROUPS = 200
@@ -602,11 +602,13 @@ class Redriving:
             if passed:
                 self._canary = f"group {passed[0]} passed the first letter ({where})"
                 break
-            if not at:
+            if not at and not readers.members:
                 self._canary = f"no group has a position in {topic}-{number}: whether it takes letters was not seen"
                 break
             if self._desk.clock.monotonic() > deadline:
-                seen = first_few([f"{group} is at {committed:,}" for group, committed in sorted(at.items())], NAMED)
+                stand = [f"{group} is at {committed:,}" for group, committed in sorted(at.items())]
+                stand += [f"{group} has no position" for group in sorted(readers.members) if group not in at]
+                seen = first_few(stand, NAMED)
                 raise Stopped(f"no group passed the first letter ({where}) in {patience:.0f} s: {seen}")
             if not await self._goes_on():
                 return

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+MARGIN = 4
+"""Columns of a question beside its text."""
 LAST_ANSWER = 5.0
 """Seconds that leaving waits for the response to a step's request; after that the next process checks the outcome."""
 
@@ -127,7 +129,9 @@ class Operating:
         wrong = (*found.in_the_way, *said.refused)
         notes = (*said.effects, *warning_lines(said.risks), *(f"! can't be sent: {each}" for each in wrong))
         table = letters_table(goal, found, desk.clock.now(), most, notes, masked=context.records == HIDDEN)
-        lines: list[Line] = [[(clean(line, 400), "")] for line in render(table).splitlines()]
+        lines: list[Line] = [
+            [(clean(line, 400), "")] for line in render(table, self._app.size.width - MARGIN).splitlines()
+        ]
         if wrong or not found.chosen:
             self._app.push_screen(TextScreen(f"{goal}: nothing is sent", lambda _width: lines))
             self._message.say("nothing was sent: choose with where, or name their topic with to", "failed")
@@ -272,6 +276,7 @@ class Operating:
         if operation.ended is None or not self._app.is_running:
             return
         back = f"; the way back is :back {operation.number}" if operation.has_moves else ""
+        back += f": {operation.letters}" if operation.letters is not None else ""
         self._message.say(
             clean(f"operation {operation.number} ({operation.goal}) is {operation.state.value}{back}", 400), "ok"
         )
