@@ -33,6 +33,9 @@ _CLEANUP_MS = 10_000
 _VERIFICATION = "transaction.partition.verification.enable"
 _FORGETS_FROM = (4, 1)
 """First release in which a restarted producer has no start time of its last transaction (measured)."""
+_TRIES_AGAIN_FROM = (4, 1)
+"""First release in which a producer that goes on while its transaction is open gets an epoch at its next try (measured
+on 4.4; not on 4.0)."""
 _TELLS_FENCED_FROM = 4
 """First version of InitProducerId that has PRODUCER_FENCED."""
 _FENCED_FROM = 2
@@ -95,7 +98,8 @@ def begin(context: RequestContext, id_: str, timeout_ms: int, mine: tuple[int, i
         return _fenced(context), _NONE, _NONE
     if found.partitions:
         if found.state == producers.ONGOING:
-            found.epoch, found.last_epoch = found.epoch + 1, _NONE
+            again = goes_on and mine[1] == found.epoch and cluster.release.number >= _TRIES_AGAIN_FROM
+            found.epoch, found.last_epoch = found.epoch + 1, found.epoch if again else _NONE
             end(cluster, found, commit=False)
         return int(ErrorCode.concurrent_transactions), _NONE, _NONE
     if goes_on and mine[1] not in (found.epoch, found.last_epoch):

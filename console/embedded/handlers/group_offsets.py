@@ -107,8 +107,9 @@ async def txn_offset_commit(request: Any, context: RequestContext) -> Any:
     - v3: flexible; the member and its generation (KIP-447).
     - v5: adds the group to the transaction (KIP-890).
     """
-    code = _refused_transaction(request, context)
-    error_of = cache(lambda name: code or group_coordinator.topic_error(context, name, "READ"))
+    denied = _denied(request, context)
+    code = denied or _refused_transaction(request, context)
+    error_of = cache(lambda name: denied or group_coordinator.topic_error(context, name, "READ") or code)
     offsets: dict[tuple[str, int], Committed] = {}
     answer = each_item(context, request, partial(_commit, context, offsets, error_of))
     if offsets:
@@ -118,11 +119,16 @@ async def txn_offset_commit(request: Any, context: RequestContext) -> Any:
     return answer
 
 
+def _denied(request: Any, context: RequestContext) -> int:
+    """Return the error code for a principal without the rights to the id and the group; 0 with them."""
+    if not context.allowed("WRITE", "TRANSACTIONAL_ID", request.transactional_id):
+        return ErrorCode.transactional_id_authorization_failed
+    return 0 if context.allowed("READ", "GROUP", request.group_id) else ErrorCode.group_authorization_failed
+
+
 def _refused_transaction(request: Any, context: RequestContext) -> int:
     """Return the error code for offsets outside their producer's transaction; 0 for offsets inside it."""
     id_, group_id = request.transactional_id, request.group_id
-    if not context.allowed("WRITE", "TRANSACTIONAL_ID", id_):
-        return ErrorCode.transactional_id_authorization_failed
     if code := group_coordinator.group_error(context, group_id):
         return code
     generation, member = getattr(request, "generation_id", -1), getattr(request, "member_id", "")
