@@ -319,6 +319,7 @@ class _Back(Struct):
     Attributes:
         at: the next offset to look at, by partition.
         written: partition of a target -> offsets of sent letters, the first and the one after the last of each part.
+        last: where the last letter is that came back: its exception is content, and not for the journal.
     """
 
     at: dict[int, int]
@@ -342,7 +343,7 @@ class _Back(Struct):
             self.newer += 1
             return False
         self.came_back += 1
-        self.last = origin.exception
+        self.last = f"{record.topic}-{record.partition} offset {record.offset}"
         return True
 
 
@@ -597,7 +598,7 @@ class Redriving:
             }
             await self._look_back()
             if self._back.came_back:
-                raise Stopped(f"the first letter ({where}) came back: {self._back.last or 'its exception is not said'}")
+                raise Stopped(f"the first letter ({where}) came back, as {self._back.last}")
             passed = sorted(group for group, committed in at.items() if committed > offset)
             if passed:
                 self._canary = f"group {passed[0]} passed the first letter ({where})"
