@@ -118,6 +118,7 @@ class _Request(NamedTuple):
     change: bool
     proposed: int | None
     prepare: Prepare | None
+    at_most: int | None = None
 
 
 class _NamesNodes(NamedTuple):
@@ -458,11 +459,12 @@ class Link:
         timeout: float | None = None,  # noqa: ASYNC109
         change: bool = False,
         proposed: int | None = None,
+        at_most: int | None = None,
     ) -> Any:
         """Return the decoded response, in the highest version that both sides support. Error codes are plain integers.
 
         api: kio's package name ("describe_configs"). asked: the request. proposed: version of a proposal to use
-        instead (see `proposes`).
+        instead (see `proposes`). at_most: highest version to use, though both sides support a higher one.
         timeout: seconds for the whole call, retries included; None: the settings' request timeout.
         change: True for a request that may change something; without it such a request is refused, unless its bytes
         mark it as validate-only. A change is never sent again once its bytes may have been sent: then raises
@@ -473,7 +475,7 @@ class Link:
         deadline = self._deadline(timeout)
         waits = delays()
         for attempt in range(1, ATTEMPTS + 1):
-            request = _Request(api, asked, to, deadline, change, proposed, _prepare_decoding)
+            request = _Request(api, asked, to, deadline, change, proposed, _prepare_decoding, at_most)
             raw = await self._send(request)
             response = await aside(len(raw.body), partial(decode, raw))
             moved = to.where is Destination.CONTROLLER and refused_by_non_controller(response)
@@ -684,6 +686,8 @@ class Link:
             address = self.routes.known.brokers.get(to.broker_id, self.settings.bootstrap[0])
             raise self.sender.not_connected(address, problem, time.monotonic() - began) from error
         version = connection.version(api)
+        if version is not None and request.at_most is not None:
+            version = min(version, request.at_most)
         if request.proposed is not None:
             version = request.proposed if connection.proposes(api, request.proposed) else None
         if version is None:

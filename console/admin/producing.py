@@ -16,7 +16,7 @@ from kio.schema.errors import ErrorCode
 
 from console.admin import errors
 from console.admin.delivery import Sender, Senders
-from console.admin.link import ANY, broker, delays
+from console.admin.link import ANY, Link, broker, delays
 from console.admin.partitions import LATEST, leaders_of, offsets_of
 from console.admin.producer import Numbers, Place, Producer, Sending
 from console.admin.record_times import fetch_request
@@ -39,7 +39,7 @@ MOST_THROTTLED = 60.0
 FETCHED, MOST_FETCHED = 1 << 20, 64 << 20
 """Bytes of one Fetch, and of all of them, to find a batch again."""
 
-_AGAIN = frozenset(
+AGAIN = frozenset(
     {
         ErrorCode.not_leader_or_follower,
         ErrorCode.leader_not_available,
@@ -52,7 +52,7 @@ _AGAIN = frozenset(
     }
 )
 """Errors before a broker wrote anything, that may pass."""
-_IN_DOUBT = frozenset(
+IN_DOUBT = frozenset(
     {
         ErrorCode.not_enough_replicas_after_append,
         ErrorCode.request_timed_out,
@@ -81,7 +81,14 @@ NO_CODE = -2
 """In place of a broker's error code, of which -1 is one."""
 
 
-class _Answer(NamedTuple):
+class Transaction(NamedTuple):
+    """A transaction. id: its transactional id. produce_version: highest version of Produce; None for any."""
+
+    id: str
+    produce_version: int | None
+
+
+class Answer(NamedTuple):
     """A broker's answer about a batch, or why there is none.
 
     code: `NO_CODE` for none. lost: whether the batch was sent then; is_final: whether it is of no use to send it again.
@@ -110,9 +117,9 @@ _MAY_PASS = (
 """Errors after which the request may succeed."""
 
 
-def _no_answer(error: errors.AdminError) -> _Answer:
+def _no_answer(error: errors.AdminError) -> Answer:
     """Return the answer in place of an error before a batch was sent."""
-    return _Answer(NO_CODE, failure=error.failure, is_final=not isinstance(error, _MAY_PASS))
+    return Answer(NO_CODE, failure=error.failure, is_final=not isinstance(error, _MAY_PASS))
 
 
 class _Produce(Sender[ProduceRecords, NewRecords]):
@@ -165,7 +172,7 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
 
     # -- one round -----------------------------------------------------------------------------------------------------
 
-    async def _round(self, sendings: Mapping[NewRecords, Sending], seconds: float) -> dict[NewRecords, _Answer]:
+    async def _round(self, sendings: Mapping[NewRecords, Sending], seconds: float) -> dict[NewRecords, Answer]:
         """Send each batch to its leader, once. Return the answers."""
         by_place = {(each.topic, each.number): each for each in sendings}
         try:
@@ -176,9 +183,11 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
             await self._number(sendings)
         except errors.AdminError as error:
             return dict.fromkeys(sendings, _no_answer(error))
-        found = {by_place[place]: _Answer(NO_CODE, failure=problem) for place, problem in leaderless.items()}
+        found = {by_place[place]: Answer(NO_CODE, failure=problem) for place, problem in leaderless.items()}
         asked = [
-            self._at_leader(leader, topics, {by_place[place]: sendings[by_place[place]] for place in places}, seconds)
+            at_leader(
+                self.link, leader, topics, {by_place[place]: sendings[by_place[place]] for place in places}, seconds
+            )
             for leader, places in leaders.items()
         ]
         for answer in await asyncio.gather(*asked):
@@ -215,49 +224,17 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
         errors.check(response)
         return Producer(response.producer_id, response.producer_epoch)
 
-    async def _at_leader(
-        self, leader: int, topics: Mapping[str, Topic], sendings: Mapping[NewRecords, Sending], seconds: float
-    ) -> dict[NewRecords, _Answer]:
-        waits = min(REPLICAS_SECONDS, max(seconds, 1.0))
-        try:
-            response = await self.link.call(
-                "produce",
-                produce_request(topics, sendings, waits),
-                to=broker(leader),
-                timeout=waits + ANSWER_SECONDS,
-                change=True,
-            )
-        except errors.OutcomeUnknown as error:
-            log.warning("produce at broker %d: %s", leader, error.failure)
-            return dict.fromkeys(sendings, _Answer(NO_CODE, failure=error.failure, lost=True))
-        except errors.AdminError as error:
-            return dict.fromkeys(sendings, _no_answer(error))
-        throttled = getattr(response, "throttle_time", timedelta(0)).total_seconds()
-        known = self.link.producing
-        known.ready_at = max(known.ready_at, asyncio.get_running_loop().time() + throttled)
-        names: dict[object, str] = {uuid_of(each.topic_id): name for name, each in topics.items() if each.topic_id}
-        found = {
-            (getattr(topic, "name", "") or names.get(getattr(topic, "topic_id", None), ""), part.index): part
-            for topic in response.responses
-            for part in topic.partition_responses
-        }
-        silent = _Answer(NO_CODE, failure=Failure("NO_ANSWER", "the broker's answer does not mention it"), lost=True)
-        return {
-            each: _answer(each, part) if (part := found.get((each.topic, each.number))) is not None else silent
-            for each in sendings
-        }
-
     # -- outcomes ------------------------------------------------------------------------------------------------------
 
-    def _ended(self, target: NewRecords, sent: Sending, answer: _Answer) -> Outcome | None:
+    def _ended(self, target: NewRecords, sent: Sending, answer: Answer) -> Outcome | None:
         """Return the outcome of an answer; None to send the batch again."""
         if answer.code in (0, ErrorCode.duplicate_sequence_number):
             offset = answer.offset if answer.offset >= 0 else None
             return Outcome(target, Status.APPLIED, offset=offset)
-        if answer.lost or answer.code in _IN_DOUBT:
+        if answer.lost or answer.code in IN_DOUBT:
             sent.in_doubt = True
             return None
-        if (answer.code == NO_CODE or answer.code in _AGAIN) and not answer.is_final:
+        if (answer.code == NO_CODE or answer.code in AGAIN) and not answer.is_final:
             return None
         if answer.code in _OF_PRODUCER:
             self.link.producing.producer = None
@@ -332,6 +309,51 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
         raise ValueError(f"more than {MOST_FETCHED >> 20} MiB were written meanwhile")
 
 
+async def at_leader(
+    link: Link,
+    leader: int,
+    topics: Mapping[str, Topic],
+    sendings: Mapping[NewRecords, Sending],
+    seconds: float,
+    transaction: Transaction | None = None,
+) -> dict[NewRecords, Answer]:
+    """Send batches to their leader, once. Return the answers.
+
+    Args:
+        topics: those of the batches, by name.
+        seconds: left for it.
+        transaction: that of the batches; None if they are in none.
+    """
+    waits = min(REPLICAS_SECONDS, max(seconds, 1.0))
+    try:
+        response = await link.call(
+            "produce",
+            produce_request(topics, sendings, waits, transaction and transaction.id),
+            to=broker(leader),
+            timeout=waits + ANSWER_SECONDS,
+            change=True,
+            at_most=transaction and transaction.produce_version,
+        )
+    except errors.OutcomeUnknown as error:
+        log.warning("produce at broker %d: %s", leader, error.failure)
+        return dict.fromkeys(sendings, Answer(NO_CODE, failure=error.failure, lost=True))
+    except errors.AdminError as error:
+        return dict.fromkeys(sendings, _no_answer(error))
+    throttled = getattr(response, "throttle_time", timedelta(0)).total_seconds()
+    link.producing.ready_at = max(link.producing.ready_at, asyncio.get_running_loop().time() + throttled)
+    names: dict[object, str] = {uuid_of(each.topic_id): name for name, each in topics.items() if each.topic_id}
+    found = {
+        (getattr(topic, "name", "") or names.get(getattr(topic, "topic_id", None), ""), part.index): part
+        for topic in response.responses
+        for part in topic.partition_responses
+    }
+    silent = Answer(NO_CODE, failure=Failure("NO_ANSWER", "the broker's answer does not mention it"), lost=True)
+    return {
+        each: silent if (part := found.get((each.topic, each.number))) is None else _answer(each, part)
+        for each in sendings
+    }
+
+
 def _is_sure(outcomes: Mapping[NewRecords, Outcome], target: NewRecords) -> bool:
     """Return whether an outcome counts although an answer was lost: a refusal says nothing of what was sent before."""
     found = outcomes.get(target)
@@ -346,10 +368,10 @@ def _failed(target: NewRecords, why: Failure) -> Outcome:
     return Outcome(target, Status.FAILED, why)
 
 
-def _answer(target: NewRecords, part: Any) -> _Answer:
+def _answer(target: NewRecords, part: Any) -> Answer:
     """Return a broker's answer about a batch."""
     if not part.error_code:
-        return _Answer(0, part.base_offset)
+        return Answer(0, part.base_offset)
     text = getattr(part, "error_message", None) or ""
     rejected = [each for each in getattr(part, "record_errors", ()) if each.batch_index_error_message]
     if rejected:
@@ -364,10 +386,15 @@ def _answer(target: NewRecords, part: Any) -> _Answer:
     elif part.error_code in (ErrorCode.not_enough_replicas, ErrorCode.not_enough_replicas_after_append):
         message = f"{target.topic}/{target.number} has fewer replicas in sync than min.insync.replicas"
         made = Failure(made.name, message, "Bring its brokers back, then apply again.")
-    return _Answer(part.error_code, failure=made)
+    return Answer(part.error_code, failure=made)
 
 
-def produce_request(topics: Mapping[str, Topic], sendings: Mapping[NewRecords, Sending], seconds: float) -> Fields:
+def produce_request(
+    topics: Mapping[str, Topic],
+    sendings: Mapping[NewRecords, Sending],
+    seconds: float,
+    transactional_id: str | None = None,
+) -> Fields:
     """Return a Produce of batches, all to one leader.
 
     Args:
@@ -376,9 +403,10 @@ def produce_request(topics: Mapping[str, Topic], sendings: Mapping[NewRecords, S
     """
     by_topic: dict[str, list[Fields]] = {}
     for target, sent in sendings.items():
-        by_topic.setdefault(target.topic, []).append({"index": target.number, "records": batch_bytes(sent)})
+        data = batch_bytes(sent, is_transactional=transactional_id is not None)
+        by_topic.setdefault(target.topic, []).append({"index": target.number, "records": data})
     return {
-        "transactional_id": None,
+        "transactional_id": transactional_id,
         "acks": ALL_REPLICAS,
         "timeout": timedelta(seconds=seconds),
         "topic_data": [
@@ -392,14 +420,14 @@ def produce_request(topics: Mapping[str, Topic], sendings: Mapping[NewRecords, S
     }
 
 
-def batch_bytes(sent: Sending) -> bytes:
+def batch_bytes(sent: Sending, *, is_transactional: bool = False) -> bytes:
     """Return the bytes of a batch that has its numbers, by aiokafka's builder."""
     assert sent.numbers is not None
     records = sent.records.reveal()
     builder = import_alone("aiokafka.record._crecords.default_records").DefaultRecordBatchBuilder(
         magic=2,
         compression_type=0,
-        is_transactional=0,
+        is_transactional=int(is_transactional),
         producer_id=sent.numbers.producer_id,
         producer_epoch=sent.numbers.epoch,
         base_sequence=sent.numbers.sequence,

@@ -73,6 +73,7 @@ COMMANDS = (
     ),
     Command("records", "console.cli.records", "find records of topics, follow them, write them to a pipe or a file"),
     Command("produce", "console.cli.produce", "write records from files and pipes, each once"),
+    Command("redrive", "console.cli.redrive", "send dead letters again, each exactly once"),
     Command("analyze", "console.cli.analyze", "count what is in a topic: keys, sizes, partitions, schemas, times"),
     _noun("topics", "list, describe, create, delete and alter topics, elect leaders, delete records"),
     _noun("quotas", "list, describe and alter quotas, and show which one applies"),

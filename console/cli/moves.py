@@ -13,6 +13,8 @@ from console.model.parts import Part
 from console.terminal import complain, put
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from console.contexts import Context
     from console.model.snapshot import ReadFailure, Snapshot
     from console.operations.forecast import Forecast
@@ -90,9 +92,19 @@ def run_moves(options: argparse.Namespace) -> int:
         complain(wrong)
         return USAGE
     if options.cancel is not None or options.operation is not None or options.go_on:
-        return with_session(options, "moves", lambda session: _ask(session, options))
+        return with_session(options, "moves", lambda session: ask_operation(session, options))
     if not options.goal:
-        found = with_session(options, "moves", _read_moves)
+        from console.language.snapshot_parts import Needs
+        from console.session.operating import read_operations
+        from console.session.reading import read_needs
+
+        found = with_session(
+            options,
+            "moves",
+            lambda session: _read_moves(
+                read_operations(session, ended=_ENDED_SHOWN), read_needs(session, Needs(parts=_LISTED))
+            ),
+        )
         return found if isinstance(found, int) else _show_moves(found, options.output)
     return _with_goal(options)
 
@@ -231,16 +243,16 @@ async def _run(session: Session, planned: _Planned, *, yes: bool) -> int:
         return DONE
     said = planned.forecast
     asked = f"Move {moved_text(said)}, {byte_count(said.bytes)}, on {session.context.name}?"
-    if why := await _confirmed(session.context, asked, yes=yes):
+    if why := await confirmed(session.context, asked, yes=yes):
         complain(f"nothing was sent: {why}")
         return FAILED
     goal = planned.goal
     number = await begin(session, goal, planned.throttle)
     complain(f"operation {number}: {goal}. Ctrl-C leaves it; kac moves --continue goes on, --cancel {number} ends it")
-    return _left(await work_on(session, number, complain))
+    return left(await work_on(session, number, complain))
 
 
-async def _confirmed(context: Context, asked: str, *, yes: bool = False) -> str:
+async def confirmed(context: Context, asked: str, *, yes: bool = False) -> str:
     """Ask the operator on the terminal. Returns ``""`` for consent, else the reason for its absence.
 
     Args:
@@ -265,7 +277,7 @@ async def _confirmed(context: Context, asked: str, *, yes: bool = False) -> str:
 # -- operations --------------------------------------------------------------------------------------------------------
 
 
-def _left(operation: Operation) -> int:
+def left(operation: Operation) -> int:
     """Print the state of an operation after the work, and return the exit code."""
     from console.operations.operation import State
 
@@ -285,7 +297,7 @@ def _to_go_on(known: Operations) -> int | None:
     return known.open[0].number if known.open and known.holder is None else None
 
 
-async def _ask(session: Session, options: argparse.Namespace) -> int:
+async def ask_operation(session: Session, options: argparse.Namespace) -> int:
     """Request a change of an operation, its end or its throttle, or go on with the open one; return the exit code.
 
     The process that works on the operation carries it out; without such a process, only an end is carried out here.
@@ -294,14 +306,16 @@ async def _ask(session: Session, options: argparse.Namespace) -> int:
 
     if options.go_on:
         number = _to_go_on(await read_operations(session))
-        return DONE if number is None else _left(await work_on(session, number, complain))
+        return DONE if number is None else left(await work_on(session, number, complain))
     asked = f"Cancel operation {options.cancel}, on {session.context.name}?"
-    if options.cancel is not None and (why := await _confirmed(session.context, asked, yes=True)):
+    if options.cancel is not None and (why := await confirmed(session.context, asked, yes=True)):
         complain(f"nothing was sent: {why}")
         return FAILED
-    number = options.cancel if options.cancel is not None else options.operation
+    pause, resume = getattr(options, "pause", None), getattr(options, "resume", None)
+    number = next(each for each in (options.cancel, options.operation, pause, resume) if each is not None)
     cancel, give_up = options.cancel is not None, options.give_up
-    operation = await ask_of(session, number, cancel=cancel, throttle=options.throttle, give_up=give_up)
+    pauses = None if pause is None and resume is None else pause is not None
+    operation = await ask_of(session, number, cancel=cancel, throttle=options.throttle, give_up=give_up, pause=pauses)
     holder = (await read_operations(session)).holder
     if holder is not None:
         by = holder.by
@@ -310,7 +324,7 @@ async def _ask(session: Session, options: argparse.Namespace) -> int:
     if not cancel:
         complain(f"no process works on operation {number}; kac moves --continue does")
         return DONE
-    code = _left(await work_on(session, operation.number, complain))
+    code = left(await work_on(session, operation.number, complain))
     if code == DONE and operation.has_moves:
         complain(f"what it had moved before stays; the way back is: kac moves back {number} --run")
     return code
@@ -326,12 +340,8 @@ class _Moves(NamedTuple):
     cluster: Snapshot
 
 
-async def _read_moves(session: Session) -> _Moves:
-    from console.language.snapshot_parts import Needs
-    from console.session.operating import read_operations
-    from console.session.reading import read_needs
-
-    return _Moves(await read_operations(session, ended=_ENDED_SHOWN), await read_needs(session, Needs(parts=_LISTED)))
+async def _read_moves(operations: Awaitable[Operations], cluster: Awaitable[Snapshot]) -> _Moves:
+    return _Moves(await operations, await cluster)
 
 
 def _show_moves(moves: _Moves, output: str) -> int:

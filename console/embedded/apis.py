@@ -73,6 +73,7 @@ APIS: Mapping[str, Api] = {
     "offset_commit": Api("group_offsets", _PLACES),
     "offset_delete": Api("group_offsets", _PLACES),
     "offset_fetch": Api("group_offsets", (_GROUPS, _TOPICS, ("partitions", "partition_indexes"))),
+    "txn_offset_commit": Api("group_offsets", _PLACES),
     "consumer_group_describe": Api("groups", (_BY_ID,)),
     "delete_groups": Api("groups", (("results", "groups_names"),)),
     "describe_groups": Api("groups", (_GROUPS,)),
@@ -111,6 +112,7 @@ APIS: Mapping[str, Api] = {
     "delete_topics": Api(
         "topics", (("responses", "topics"), ("responses", "topic_names")), _HANDED_ON | Served.UNFORWARDED
     ),
+    "add_offsets_to_txn": Api("transactions"),
     "add_partitions_to_txn": Api(
         "transactions",
         (("results_by_topic_v3_and_below", "v3_and_below_topics"), ("results_by_partition", "partitions")),

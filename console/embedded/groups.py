@@ -152,7 +152,7 @@ class Group:
     gathering: end of the rebalance's wait for members. for_more: the rebalance also waits for new members, as a group's
     first one does. changed: set when `next_deadline` may have changed. watched: a task calls `pass_time`. written: the
     coordinator's log has the group, because it had assignments or committed an offset. newer: state of a group of a
-    newer protocol; None for a classic group.
+    newer protocol; None for a classic group. unstable: producer id -> the offsets of its open transaction.
     """
 
     id: str
@@ -164,6 +164,7 @@ class Group:
     leader: str | None = None
     members: dict[str, Member] = field(default_factory=dict)
     offsets: dict[tuple[str, int], Committed] = field(default_factory=dict)
+    unstable: dict[int, dict[tuple[str, int], Committed]] = field(default_factory=dict)
     pending: dict[str, float] = field(default_factory=dict)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     gathering: float = inf

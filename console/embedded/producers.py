@@ -166,7 +166,8 @@ STATES = (EMPTY, ONGOING, *PREPARE.values(), *COMPLETE.values(), "Dead", "Prepar
 @dataclass(slots=True, eq=False)
 class Transaction:
     """A transactional id. state: Kafka's name. started: Unix milliseconds; -1 without a transaction. partitions:
-    partitions without a marker yet."""
+    partitions without a marker yet. last_epoch: the epoch before `epoch`, with which its producer may ask for the next
+    one again; -1 if another producer has taken the id."""
 
     id: str
     producer_id: int
@@ -175,3 +176,4 @@ class Transaction:
     state: str = EMPTY
     started: int = NONE
     partitions: set[Place] = field(default_factory=set)
+    last_epoch: int = NONE

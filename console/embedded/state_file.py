@@ -76,6 +76,7 @@ class _Group(msgspec.Struct):
     newer: NewerGroup | None
     offsets: list[tuple[Place, Committed]]
     members: list[_Member]
+    unstable: list[tuple[int, list[tuple[Place, Committed]]]] = []
 
 
 class _Log(msgspec.Struct):
@@ -192,6 +193,7 @@ def _group(group: Group) -> _Group:
             for member in group.members.values()
             if member.stands_in
         ],
+        [(producer, list(offsets.items())) for producer, offsets in group.unstable.items()],
     )
 
 
@@ -220,6 +222,7 @@ def _read_group(kept: _Group) -> Group:
         kept.leader if here else None,
         {member.id: member for member in members},
         dict(kept.offsets),
+        {producer: dict(offsets) for producer, offsets in kept.unstable},
         written=True,
         newer=kept.newer,
     )

@@ -12,7 +12,13 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded import producers
 from console.embedded.context import Cluster, RequestContext
-from console.embedded.group_coordinator import TRANSACTION_TOPIC, coordinator_of, ensure_topic, partition_of
+from console.embedded.group_coordinator import (
+    GROUP_TOPIC,
+    TRANSACTION_TOPIC,
+    coordinator_of,
+    ensure_topic,
+    partition_of,
+)
 from console.embedded.partition_log import PartitionLog
 from console.embedded.record_batch import marker_batch
 from console.embedded.tables import NO_LEADER
@@ -27,6 +33,11 @@ _CLEANUP_MS = 10_000
 _VERIFICATION = "transaction.partition.verification.enable"
 _FORGETS_FROM = (4, 1)
 """First release in which a restarted producer has no start time of its last transaction (measured)."""
+_TRIES_AGAIN_FROM = (4, 1)
+"""First release in which a producer that goes on while its transaction is open gets an epoch at its next try (measured
+on 4.4; not on 4.0)."""
+_TELLS_FENCED_FROM = 4
+"""First version of InitProducerId that has PRODUCER_FENCED."""
 _FENCED_FROM = 2
 """First version of a producer's requests that has PRODUCER_FENCED (KIP-360)."""
 _NONE = -1
@@ -63,11 +74,14 @@ def own(cluster: Cluster, id_: str, producer_id: int, epoch: int) -> producers.T
     return found if found.epoch == epoch else int(ErrorCode.producer_fenced)
 
 
-def begin(context: RequestContext, id_: str, timeout_ms: int) -> tuple[int, int, int]:
+def begin(context: RequestContext, id_: str, timeout_ms: int, mine: tuple[int, int]) -> tuple[int, int, int]:
     """Return error code, producer id and epoch for a producer that starts (handleInitProducerId).
 
     It fences the previous producer: if that one left a transaction open, this call aborts it, and the next call
     succeeds.
+
+    Args:
+        mine: the producer's id and epoch if it goes on (KIP-360); -1 for one that starts.
     """
     found = coordinated(context, id_)
     if isinstance(found, int):
@@ -79,17 +93,31 @@ def begin(context: RequestContext, id_: str, timeout_ms: int) -> tuple[int, int,
         found = producers.Transaction(id_, new_producer(cluster), 0, timeout_ms)
         context.state.transactions[id_] = found
         return 0, found.producer_id, found.epoch
+    goes_on = mine[0] != _NONE
+    if goes_on and mine[0] != found.producer_id:
+        return _fenced(context), _NONE, _NONE
     if found.partitions:
         if found.state == producers.ONGOING:
-            found.epoch += 1
+            again = goes_on and mine[1] == found.epoch and cluster.release.number >= _TRIES_AGAIN_FROM
+            found.epoch, found.last_epoch = found.epoch + 1, found.epoch if again else _NONE
             end(cluster, found, commit=False)
         return int(ErrorCode.concurrent_transactions), _NONE, _NONE
+    if goes_on and mine[1] not in (found.epoch, found.last_epoch):
+        return _fenced(context), _NONE, _NONE
+    if goes_on and mine[1] == found.last_epoch:
+        return 0, found.producer_id, found.epoch
+    found.last_epoch = found.epoch if goes_on else _NONE
     found.epoch, found.timeout_ms, found.state = found.epoch + 1, timeout_ms, producers.EMPTY
     if cluster.release.number >= _FORGETS_FROM:
         found.started = _NONE
     if found.epoch > LAST_EPOCH:
         found.producer_id, found.epoch = new_producer(cluster), 0
     return 0, found.producer_id, found.epoch
+
+
+def _fenced(context: RequestContext) -> int:
+    newer = context.version >= _TELLS_FENCED_FROM
+    return int(ErrorCode.producer_fenced if newer else ErrorCode.invalid_producer_epoch)
 
 
 def new_producer(cluster: Cluster) -> int:
@@ -145,7 +173,26 @@ def append_marker(
     # Checked before the append: a coordinator that has lost its partition must not end a transaction of its successor.
     log.producers.check_marker(batch)
     log.append(batch, cluster.state.topics[place[0]].partitions[place[1]].leader_epoch)
+    if place[0] == GROUP_TOPIC:
+        _settle_offsets(cluster, place[1], producer_id, commit=commit)
     cluster.state.touch()
+
+
+def place_of_offsets(context: RequestContext, group_id: str) -> producers.Place:
+    """Return the partition with a group's offsets."""
+    return GROUP_TOPIC, partition_of(group_id, len(context.state.topics[GROUP_TOPIC].partitions))
+
+
+def _settle_offsets(cluster: Cluster, number: int, producer_id: int, *, commit: bool) -> None:
+    """Take or drop the offsets of a producer's transaction, in the groups of one partition
+    (GroupCoordinator.completeTransaction)."""
+    partitions = len(cluster.state.topics[GROUP_TOPIC].partitions)
+    for group in cluster.state.groups.values():
+        if producer_id in group.unstable and partition_of(group.id, partitions) == number:
+            offsets = group.unstable.pop(producer_id)
+            if commit:
+                group.offsets |= offsets
+                group.written = True
 
 
 def coordinator_epoch(cluster: Cluster, id_: str) -> int:
@@ -160,7 +207,7 @@ def expire(cluster: Cluster) -> None:
     now = int(cluster.clock.time() * 1000)
     for found in tuple(cluster.state.transactions.values()):
         if found.state == producers.ONGOING and now > found.started + found.timeout_ms + _CLEANUP_MS:
-            found.epoch += 1
+            found.epoch, found.last_epoch = found.epoch + 1, _NONE
             end(cluster, found, commit=False)
         elif found.state in producers.PREPARE.values():
             write_markers(cluster, found)

@@ -1,8 +1,9 @@
 """Operations in the journal: their lines, the operations that these make, and the lease for working on them.
 
 Lines of an operation carry its number in ``change``: ``operation`` (it begins), ``step`` (a change of it is about to be
-sent, with the throttles that it takes over), ``progress``, ``asked`` (an operator's request, from any process) and
-``ended``. One process works on a cluster's operations at a time, by a lease next to the journal.
+sent, with the throttles that it takes over), ``letters`` (a transaction of a redrive is committed), ``progress``,
+``asked`` (an operator's request, from any process) and ``ended``. One process works on a cluster's operations at a
+time, by a lease next to the journal.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from console.model import journal_lines
 from console.model.foreign_json import json_of
 from console.model.numbers import json_text
 from console.operations.goals import Goal
-from console.operations.operation import Operation, Progress, State, Step
+from console.operations.operation import Operation, Progress, SentLetters, State, Step
 from console.safe_files import open_private, private_folder, read_regular
 
 LEASE = timedelta(seconds=60)
@@ -47,13 +48,15 @@ class Begun(Struct, frozen=True):
 
 class Asked(Struct, frozen=True):
     """An operator's request to an operation. cancel: whether to cancel it. throttle: bytes per second, 0 for no
-    throttle, None to keep it. give_up: whether to leave its throttles on brokers that do not answer.
+    throttle, None to keep it; of a redrive, letters per second. give_up: whether to leave its throttles on brokers that
+    do not answer. pause: whether a redrive waits; None to keep that.
     """
 
     who: journal_lines.Who
     cancel: bool = False
     throttle: int | None = None
     give_up: bool = False
+    pause: bool | None = None
 
 
 class Over(Struct, frozen=True):
@@ -62,9 +65,13 @@ class Over(Struct, frozen=True):
     state: State
 
 
-def operation_line(number: int, at: datetime, what: Step | Progress | Asked | Over) -> journal_lines.OperationLine:
+Noted = Step | SentLetters | Progress | Asked | Over
+"""What a line of an operation in progress has."""
+
+
+def operation_line(number: int, at: datetime, what: Noted) -> journal_lines.OperationLine:
     """Return a line of an operation in progress."""
-    kinds = {Step: "step", Progress: "progress", Asked: "asked", Over: "ended"}
+    kinds = {Step: "step", SentLetters: "letters", Progress: "progress", Asked: "asked", Over: "ended"}
     return journal_lines.OperationLine(number, kinds[type(what)], at, msgspec.to_builtins(what))
 
 
@@ -92,6 +99,8 @@ def _with(operation: Operation, line: journal_lines.OperationLine) -> Operation:
     match line.kind:
         case "step":
             return replace(operation, steps=(*operation.steps, msgspec.convert(line.data, Step)))
+        case "letters":
+            return replace(operation, sent=(*operation.sent, msgspec.convert(line.data, SentLetters)))
         case "progress":
             return replace(operation, progress=msgspec.convert(line.data, Progress))
         case "asked":
@@ -102,10 +111,12 @@ def _with(operation: Operation, line: journal_lines.OperationLine) -> Operation:
                 cancelling=operation.cancelling or asked.cancel,
                 throttle=throttle,
                 gives_up=operation.gives_up or asked.give_up,
+                paused=operation.paused if asked.pause is None else asked.pause,
             )
         case _:
             state = msgspec.convert(line.data, Over).state
-            return replace(operation, ended=line.at, progress=Progress(line.at, state))
+            letters = operation.progress.letters if operation.progress is not None else None
+            return replace(operation, ended=line.at, progress=Progress(line.at, state, letters=letters))
 
 
 # -- the lease ---------------------------------------------------------------------------------------------------------

@@ -183,7 +183,7 @@ class Mended(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="men
     who: Who
 
 
-OPERATION_KINDS = frozenset({"operation", "step", "progress", "asked", "ended"})
+OPERATION_KINDS = frozenset({"operation", "step", "letters", "progress", "asked", "ended"})
 """The kinds of lines of an operation: its start, a step before it is sent, its progress, an operator's request, its
 end."""
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from console.model.dead_letters import Redrive
 from console.model.numbers import commas, natural_number, plural
 
 
@@ -110,7 +111,7 @@ class Reassign(Struct, frozen=True, tag="reassign"):
 
 Worded = Drain | Replace | Balance | MoveTopic | Replicate | DrainDir | MoveIntoDir | Restore
 """Goals with a form in the language; a list of replicas comes from a file."""
-Goal = Worded | Reassign
+Goal = Worded | Reassign | Redrive
 
 
 def brokers_of(goal: Goal) -> frozenset[int]:

@@ -50,9 +50,50 @@ class Step(Struct, frozen=True):
     elects: tuple[model_snapshot.TopicPartition, ...] = ()
 
 
+class SentLetters(Struct, frozen=True):
+    """A transaction of a redrive that was committed. The journal records it afterwards, for what comes back.
+
+    Attributes:
+        reached: partition of the dead-letter topic -> the first offset that was not looked at.
+        written: topic, partition, offset of the first record (-1 if no broker said it), and number of records.
+        hash: of all records, in their order.
+        is_canary: whether it has one letter, to see what becomes of it.
+    """
+
+    at: datetime
+    reached: tuple[tuple[int, int], ...]
+    written: tuple[tuple[str, int, int, int], ...] = ()
+    hash: str = ""
+    is_canary: bool = False
+
+
+class Letters(Struct, frozen=True):
+    """The letters of a redrive.
+
+    Attributes:
+        sent, stayed: those that were looked at, also by earlier redrives of the same selection.
+        left: offsets that were not looked at.
+        came_back: sent letters that are in the dead-letter topic again; newer: other letters since the beginning.
+        canary: what became of the first letter; ``""`` until that is known.
+    """
+
+    sent: int = 0
+    stayed: int = 0
+    left: int = 0
+    came_back: int = 0
+    newer: int = 0
+    canary: str = ""
+
+    def __str__(self) -> str:
+        parts = [f"{self.sent:,} sent", f"{self.stayed:,} stay", f"{self.left:,} left"]
+        parts += [f"{self.came_back:,} came back"] if self.came_back else []
+        parts += [f"{self.newer:,} new"] if self.newer else []
+        return ", ".join(parts)
+
+
 class Progress(Struct, frozen=True):
-    """The progress of an operation. copied, left: bytes of the replicas that brokers copy now. waits: reasons for
-    waiting, a line each.
+    """The progress of an operation. copied, left: bytes of the replicas that brokers copy now; of a redrive, letters
+    that were looked at or not. waits: reasons for waiting, a line each. letters: those of a redrive.
     """
 
     at: datetime
@@ -60,6 +101,7 @@ class Progress(Struct, frozen=True):
     copied: int = 0
     left: int = 0
     waits: tuple[str, ...] = ()
+    letters: Letters | None = None
 
     @property
     def is_held_up(self) -> bool:
@@ -71,7 +113,8 @@ class Operation(Struct, frozen=True):
     """Long work on a cluster.
 
     number: from the same sequence as the numbers of changes. throttle: limit in bytes per second, for copying and for
-    being read, of each broker; None for no throttle. cancelling: whether an operator has cancelled it. gives_up: do not
+    being read, of each broker, or in letters per second; None for no throttle. sent: the transactions of a redrive.
+    paused: whether an operator wants it to wait. cancelling: whether an operator has cancelled it. gives_up: do not
     wait for silent brokers to remove its throttles. ended: time, UTC; None while it is open.
     """
 
@@ -87,6 +130,8 @@ class Operation(Struct, frozen=True):
     cancelling: bool = False
     gives_up: bool = False
     ended: datetime | None = None
+    sent: tuple[SentLetters, ...] = ()
+    paused: bool = False
 
     @property
     def state(self) -> State:
@@ -122,6 +167,11 @@ class Operation(Struct, frozen=True):
             for move in step.dirs:
                 found.setdefault(move.place, move.before)
         return found
+
+    @property
+    def letters(self) -> Letters | None:
+        """Its letters if it is a redrive that has begun to work; None otherwise."""
+        return self.progress.letters if self.progress is not None else None
 
     @property
     def has_moves(self) -> bool:

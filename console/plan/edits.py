@@ -263,6 +263,7 @@ class WriteRecords(_OnTopic, frozen=True):
         keys: distinct keys; nulls: records without a value; keyless: records without a key; strays: records whose key
             belongs to another partition by Java's partitioner.
         schemas: the subjects and ids by which values and keys were encoded; ``""`` for none.
+        again: the groups in which dead letters failed that are sent again; None for other records.
     """
 
     partition: int
@@ -275,6 +276,7 @@ class WriteRecords(_OnTopic, frozen=True):
     strays: int = 0
     schemas: str = ""
     records: Contents = Contents()
+    again: tuple[str, ...] | None = None
 
     @property
     def target(self) -> changes.NewRecords:

@@ -57,6 +57,7 @@ NULL_NOT_COMPACTED = "null-not-compacted"
 OTHER_SCHEMA = "other-schema"
 WRITES_MANY = "writes-many"
 READ_AT_ONCE = "read-at-once"
+READ_AGAIN = "read-again"
 NAMES = (
     ISR_ABOVE_REPLICATION,
     UNCLEAN_ELECTION,
@@ -69,6 +70,7 @@ NAMES = (
     OTHER_SCHEMA,
     WRITES_MANY,
     READ_AT_ONCE,
+    READ_AGAIN,
     MOVE_UNTHROTTLED,
     SETTINGS_CONTRADICT,
     ONE_RACK,

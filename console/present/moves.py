@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
+from msgspec import to_builtins
+
 from console.model.cluster import destination, original
 from console.model.config import broker_resource, entry_in
+from console.model.dead_letters import Redrive
 from console.model.journal_lines import Origin
-from console.model.numbers import Data, commas, long_number
+from console.model.numbers import Data, commas, long_number, plural
 from console.model.snapshot import DirCopy, ReplicaPlace, Snapshot, TopicPartition, dir_copies
 from console.operations.forecast import BrokerForecast, DirForecast
 from console.operations.operation import Operation, Progress, copied_bytes
@@ -185,6 +188,9 @@ def _to_cell(row: MoveRow) -> Cell:
 
 
 def _copied_cell(row: MoveRow) -> Cell:
+    if row.operation is not None and row.place is None and (letters := row.operation.letters) is not None:
+        done = letters.sent + letters.stayed
+        return f"{done:,} of {done + letters.left:,}"
     if not row.copies:
         return (NOTHING, "muted")
     return _of(sum(copy.size for _, copy in row.copies), sum(copy.whole for _, copy in row.copies))
@@ -348,19 +354,38 @@ class OperationRow(NamedTuple):
 
     @property
     def copied(self) -> int:
-        """The bytes that it has copied so far; 0 after its end."""
-        return self.progress.copied if self.progress is not None else 0
+        """The bytes that it has copied so far; 0 after its end, and of a redrive."""
+        return self.progress.copied if self.progress is not None and self.operation.letters is None else 0
 
     @property
     def left(self) -> int:
         """The bytes that it has yet to copy."""
-        return self.progress.left if self.progress is not None else 0
+        return self.progress.left if self.progress is not None and self.operation.letters is None else 0
+
+    @property
+    def letters(self) -> dict[str, Data] | None:
+        """The letters of a redrive."""
+        found = self.operation.letters
+        return None if found is None else dict(to_builtins(found))
 
 
 def _holder(row: OperationRow) -> Data:
     if row.holder is None or row.operation.ended is not None:
         return None
     return {"host": row.holder.host, "pid": row.holder.pid}
+
+
+def _done_text(row: OperationRow) -> str:
+    if (letters := row.operation.letters) is not None:
+        return plural(letters.sent, "letter")
+    return byte_count(row.copied if row.operation.ended is None else row.operation.bytes)
+
+
+def _left_text(row: OperationRow) -> str:
+    if row.operation.ended is not None:
+        return ""
+    letters = row.operation.letters
+    return byte_count(row.left) if letters is None else f"{letters.left:,}"
 
 
 OPERATIONS: columns.Columns[OperationRow] = columns.Columns(
@@ -373,7 +398,7 @@ OPERATIONS: columns.Columns[OperationRow] = columns.Columns(
         lambda row: row.operation.throttle,
         "number",
         Unit.BYTES_PER_SECOND,
-        text=lambda row: f"{byte_count(row.operation.throttle)}/s" if row.operation.throttle is not None else "none",
+        text=lambda row: throttle_text(row.operation),
         left=True,
     ),
     columns.Column("steps", columns.TOLD, lambda row: len(row.operation.steps), "number", left=True),
@@ -384,7 +409,7 @@ OPERATIONS: columns.Columns[OperationRow] = columns.Columns(
         columns.TOLD,
         type="number",
         unit=Unit.BYTES,
-        text=lambda row: byte_count(row.copied if row.operation.ended is None else row.operation.bytes),
+        text=lambda row: _done_text(row),
         left=True,
     ),
     columns.Column(
@@ -392,9 +417,10 @@ OPERATIONS: columns.Columns[OperationRow] = columns.Columns(
         columns.TOLD,
         type="number",
         unit=Unit.BYTES,
-        text=lambda row: byte_count(row.left) if row.operation.ended is None else "",
+        text=lambda row: _left_text(row),
         left=True,
     ),
+    columns.Column("letters", columns.OBJECT, lambda row: row.letters, "object"),
     columns.Column(
         "begun",
         columns.TOLD,
@@ -531,10 +557,27 @@ def _operation_lines(row: MoveRow) -> Iterator[Line]:
         yield _labelled("Waits" if operation.is_held_up else "Note", line, "failed" if operation.is_held_up else "")
     worker = row.worker or "no process; W goes on with it here, kac moves --continue elsewhere"
     yield _labelled("Worker", worker, "" if row.worker else "pending")
-    if row.place is None:
-        rate = byte_rate(operation.throttle) if operation.throttle is not None else "none"
-        yield _labelled("Throttle", f"{rate}; t changes it, K ends without brokers that do not answer")
+    if isinstance(operation.goal, Redrive):
+        if operation.letters is not None:
+            yield _labelled("Letters", str(operation.letters))
+        if operation.letters is not None and operation.letters.canary:
+            yield _labelled("The first", operation.letters.canary)
+        asks = f":operation {operation.number} {'go-on' if operation.paused else 'pause'}"
+        yield _labelled("Throttle", f"{throttle_text(operation)}; t changes it; {asks}")
+        yield _labelled("x asks", "to cancel it: what it has sent stays, the other letters stay where they are")
+    elif row.place is None:
+        asks = "t changes it, K ends without brokers that do not answer"
+        yield _labelled("Throttle", f"{throttle_text(operation)}; {asks}")
         yield _labelled("x asks", "to cancel it: what it moves now goes back; what it has moved stays")
+
+
+def throttle_text(operation: Operation) -> str:
+    """Return the limit of an operation's rate: of bytes, or of letters."""
+    if operation.throttle is None:
+        return "none"
+    if isinstance(operation.goal, Redrive):
+        return f"{operation.throttle:,} letters/s"
+    return byte_rate(operation.throttle)
 
 
 def _move_lines(row: MoveRow) -> Iterator[Line]:

@@ -6,10 +6,9 @@ by the one apply flow. The process may die at any moment: the journal has what i
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,9 +21,9 @@ from console.journal.entries import this_operator, this_process
 from console.language.snapshot_parts import Needs
 from console.model.changes import Status
 from console.model.codes import BROKER, TOPIC
+from console.model.dead_letters import Redrive
 from console.model.failure import Failure, sentences
 from console.model.journal_lines import Origin
-from console.model.numbers import time_of_day
 from console.model.snapshot import Snapshot
 from console.operations.goals import Goal, Restore, brokers_of
 from console.operations.next_step import MOST_REASONS, End, Send, Wait, next_step
@@ -36,8 +35,9 @@ from console.plan.risk_rules import MOVE_UNTHROTTLED
 from console.session.apply_flow import Asks, Flags, NotApplied, Unattended, apply_flow
 from console.session.former_changes import reconcile_open
 from console.session.journal_access import in_journal
+from console.session.operation_work import OperationWork, Pace
 from console.session.reading import read_needs
-from console.session.snapshot_reader import Clock, Refused
+from console.session.snapshot_reader import Refused
 
 if TYPE_CHECKING:
     from console.journal.file import JournalFile
@@ -60,18 +60,6 @@ _ASKS = Asks(former=False, plan=False, name=False, over=False, silent=True, sign
 """The operation was confirmed at its beginning, and open former changes are settled before it is resumed."""
 _PROGRESS_EVERY = 60.0
 """Seconds between progress lines in the journal while only the number of copied bytes changes."""
-
-
-class Pace(Struct, frozen=True):
-    """The pace of polls. first, most: seconds between two, after progress and at most. patience: seconds without
-    progress after which an operation is stalled. sleep: the function that waits. leaves: whether work on a stalled
-    operation ends, or polling continues."""
-
-    first: float = 0.5
-    most: float = 5.0
-    patience: float = 120.0
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    leaves: bool = True
 
 
 class Operations(NamedTuple):
@@ -109,7 +97,7 @@ async def begin(session: Session, goal: Goal, throttle: int | None) -> int:
     Raises Refused: in a read-only context, without a journal, while another operation is open; AdminError.
     """
     await refuse_a_second(session)
-    async with _Work(await session.journal(), this_process(session.front_end), session.clock) as work:
+    async with OperationWork(await session.journal(), this_process(session.front_end), session.clock) as work:
         await refuse_a_second(session)  # another process may have begun one since
         by = this_operator(session.context.principal, os.environ)
         begun = journal_operations.Begun(session.context.name, by, this_process(session.front_end), goal, throttle)
@@ -135,13 +123,20 @@ async def refuse_a_second(session: Session) -> None:
 
 
 async def ask_of(
-    session: Session, number: int, *, cancel: bool = False, throttle: int | None = None, give_up: bool = False
+    session: Session,
+    number: int,
+    *,
+    cancel: bool = False,
+    throttle: int | None = None,
+    give_up: bool = False,
+    pause: bool | None = None,
 ) -> Operation:
     """Record an operator's request to an operation; the process that works on it carries it out with its next poll.
 
     Args:
-        throttle: bytes per second, 0 for no throttle; None: unchanged.
+        throttle: bytes per second, of a redrive letters, 0 for no throttle; None: unchanged.
         give_up: leave its throttles on brokers that do not answer.
+        pause: whether a redrive waits; None: unchanged.
 
     Returns:
         The operation.
@@ -156,7 +151,12 @@ async def ask_of(
     if found is None:
         remedy = "kac moves shows those that are open. The way back of one that ended: kac moves back NUMBER --run."
         raise Refused(Failure("NO_SUCH_OPERATION", f"no operation {number} is open", remedy))
-    asked = journal_operations.Asked(this_operator(session.context.principal, os.environ), cancel, throttle, give_up)
+    if pause is not None and not isinstance(found.goal, Redrive):
+        raise Refused(
+            Failure("NO_PAUSE", "brokers do not pause what they copy", f"Cancel it: kac moves --cancel {number}")
+        )
+    by = this_operator(session.context.principal, os.environ)
+    asked = journal_operations.Asked(by, cancel, throttle, give_up, pause)
     line = journal_operations.operation_line(number, session.clock.now(), asked)
     await in_journal(await session.journal(), lambda journal: journal.note(line))
     return found
@@ -224,7 +224,12 @@ async def work_on(
     # The journal links each change of the steps to the operation by this number.
     session.operation = number
     try:
-        async with _Work(await session.journal(), this_process(session.front_end), session.clock) as work:
+        async with OperationWork(await session.journal(), this_process(session.front_end), session.clock) as work:
+            operation = await work.read(number)
+            if isinstance(operation.goal, Redrive):
+                from console.session.redriving import Redriving, desk_of
+
+                return await Redriving(desk_of(session), work, operation, tell, pace or Pace(), on_progress).run()
             return await _work_on(session, work, number, tell, pace or Pace(), on_progress)
     finally:
         session.operation = None
@@ -232,7 +237,7 @@ async def work_on(
 
 async def _work_on(
     session: Session,
-    work: _Work,
+    work: OperationWork,
     number: int,
     tell: Callable[[str], None],
     pace: Pace,
@@ -269,7 +274,9 @@ async def _work_on(
     return run.operation
 
 
-async def _take(work: _Work, run: OperationRun, decision: End | Wait, tell: Callable[[str], None]) -> OperationRun:
+async def _take(
+    work: OperationWork, run: OperationRun, decision: End | Wait, tell: Callable[[str], None]
+) -> OperationRun:
     """Return the run with the reasons for waiting, or record the end of the operation."""
     if isinstance(decision, Wait):
         return replace(run, waits=decision.waits, copies=decision.copies)
@@ -280,7 +287,7 @@ async def _take(work: _Work, run: OperationRun, decision: End | Wait, tell: Call
 
 async def _send(
     session: Session,
-    work: _Work,
+    work: OperationWork,
     run: OperationRun,
     decision: Send,
     tell: Callable[[str], None],
@@ -333,7 +340,7 @@ def _words(step: Step, number: int) -> Iterator[str]:
 
 
 async def _report(
-    work: _Work,
+    work: OperationWork,
     run: OperationRun,
     snapshot: Snapshot,
     patience: float,
@@ -364,62 +371,6 @@ async def _report(
             tell(f"waits: {line}")
     await work.note(operation.number, progress)
     return replace(run, written=(state, some), written_at=now)
-
-
-class _Work:
-    """The lease and the journal, while the lease is held. An asynchronous context manager; raises Refused if another
-    process holds it."""
-
-    def __init__(self, journal: JournalFile, mine: Origin, clock: Clock) -> None:
-        self.journal = journal
-        self._lease = journal_operations.Lease(journal.path, mine)
-        self.clock = clock
-
-    async def __aenter__(self) -> _Work:
-        await self.renew()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        try:
-            await asyncio.to_thread(self._lease.free)
-        except OSError as error:
-            log.warning("the lease is not given back, and ends by itself: %s", error)
-
-    async def renew(self) -> None:
-        """Take the lease, or extend it. Raises Refused if another process holds it, or it can't be written."""
-        try:
-            holder = await asyncio.to_thread(self._lease.take, self.clock.now())
-        except OSError as error:
-            remedy = "Make room or set XDG_STATE_HOME to a folder that can be written."
-            raise Refused(Failure("LEASE_FAILED", f"the lease can't be written: {error}", remedy)) from error
-        if holder is not None:
-            by = holder.by
-            raise Refused(
-                Failure(
-                    "HELD",
-                    f"process {by.pid} on {by.host} works on operations of this cluster",
-                    "kac moves shows how far it is; end it to go on here. "
-                    f"Where it hangs, its lease ends at {time_of_day(holder.until)} by this host's clock.",
-                )
-            )
-
-    async def note(self, number: int, what: Step | Progress | journal_operations.Over) -> None:
-        """Write a line of an operation. Raises Refused."""
-        line = journal_operations.operation_line(number, self.clock.now(), what)
-        await in_journal(self.journal, lambda journal: journal.note(line))
-
-    async def read(self, number: int) -> Operation:
-        """Return an operation as in the journal now, with new requests of operators. Raises Refused."""
-        by_number = journal_operations.operations((await in_journal(self.journal, lambda file: file.open())).records)
-        if number not in by_number:
-            # The open part of a journal lacks ended operations; the whole is read only for these.
-            by_number = journal_operations.operations(
-                (await in_journal(self.journal, lambda file: file.read())).records
-            )
-        if number not in by_number:
-            failure = Failure("NO_SUCH_OPERATION", f"the journal has no operation {number}", "See: kac moves")
-            raise Refused(failure)
-        return by_number[number]
 
 
 def _still(operation: Operation, partitions: int, copies: int, seconds: float) -> Iterator[str]:

@@ -27,6 +27,7 @@ from console.language.verbs.operations import AskOfOperation
 from console.language.verbs.panes import View
 from console.language.verbs.plan import ShowPlan
 from console.language.verbs.records import Records
+from console.language.verbs.redrive import BeginRedrive
 from console.language.verbs.revert import Revert
 from console.language.verbs.undo import Redo, Undo
 from console.language.verbs.watch import Watch
@@ -184,8 +185,11 @@ class Executor:
                 await self._view(_PANE_OF.get(name, name), text)
             case BeginOperation(goal=goal, throttle=throttle):
                 self._operating.ask_and_begin(goal, throttle)
-            case AskOfOperation(number=number, throttle=throttle):
-                self._operating.do_ask(number, throttle=throttle, give_up=throttle is None)
+            case BeginRedrive(goal=redrive, most=most):
+                self._operating.ask_and_redrive(redrive, most)
+            case AskOfOperation(number=number, throttle=throttle, pause=pause):
+                gives_up = throttle is None and pause is None
+                self._operating.do_ask(number, throttle=throttle, give_up=gives_up, pause=pause)
             case UseContext(name=name):
                 self._applying.ask_and_switch(name)
             case UseTheme(name=name):

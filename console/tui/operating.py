@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from textual.app import App
 
     from console.contexts import Context
+    from console.model.dead_letters import Redrive
     from console.model.snapshot import Snapshot
     from console.operations.forecast import Forecast
     from console.operations.goals import Goal
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+MARGIN = 4
+"""Columns of a question beside its text."""
 LAST_ANSWER = 5.0
 """Seconds that leaving waits for the response to a step's request; after that the next process checks the outcome."""
 
@@ -97,6 +100,53 @@ class Operating:
         number = await begin(session, goal, throttle)
         self._work(number, f"operation {number} begins: {goal}; w shows it")
 
+    def ask_and_redrive(self, goal: Redrive, most: int | None) -> None:
+        """Show the dead letters of a topic and what would be sent, ask, and begin the operation.
+
+        Args:
+            goal: without its ends.
+            most: letters a second; None for no limit.
+        """
+        self._message.say("the letters are read…", "muted")
+        start(
+            self._app, partial(self._reported, partial(self._redrive, goal, most)), group="operation", name="question"
+        )
+
+    async def _redrive(self, wanted: Redrive, most: int | None) -> None:
+        from console.answers.redrive import letters_table, warning_lines
+        from console.answers.results import render
+        from console.contexts.context import HIDDEN
+        from console.session.operating import begin, refuse_a_second
+        from console.session.redriving import desk_of, judged, survey, with_ends
+        from console.tui.screens import Confirm, TextScreen
+
+        session = self._own_session()
+        await refuse_a_second(session)
+        desk, context = desk_of(session), session.context
+        goal = await with_ends(desk, wanted)
+        found, _ = await survey(desk, goal, lambda count: self._message.say(f"{count:,} letters are read…", "muted"))
+        said = await judged(desk, found)
+        wrong = (*found.in_the_way, *said.refused)
+        notes = (*said.effects, *warning_lines(said.risks), *(f"! can't be sent: {each}" for each in wrong))
+        table = letters_table(goal, found, desk.clock.now(), most, notes, masked=context.records == HIDDEN)
+        lines: list[Line] = [
+            [(clean(line, 400), "")] for line in render(table, self._app.size.width - MARGIN).splitlines()
+        ]
+        if wrong or not found.chosen:
+            self._app.push_screen(TextScreen(f"{goal}: nothing is sent", lambda _width: lines))
+            self._message.say("nothing was sent: choose with where, or name their topic with to", "failed")
+            return
+        names = [("the name of the context", context.name)] if context.confirm else []
+        names += dict.fromkeys((f"the subject of {each.name}", each.subject) for each in said.risks if each.subject)
+        title = f"Send {found.chosen:,} letters again on {clean(context.name or 'this cluster', 80)}?"
+        if not await self._app.push_screen_wait(
+            Confirm(title, lines, "begins, and works on it while kac is open", names)
+        ):
+            self._message.say("nothing was sent", "muted")
+            return
+        number = await begin(session, goal, most)
+        self._work(number, f"operation {number} begins: {goal}; w shows it")
+
     async def _planned(self, snapshot: Snapshot, goal: Goal, throttle: int | None) -> tuple[Proposal, Forecast]:
         """Return the proposal for a goal on the current cluster, and its forecast. Raises UnknownPlace."""
         from console.operations.forecast import forecast
@@ -137,25 +187,39 @@ class Operating:
 
     # -- requests ------------------------------------------------------------------------------------------------------
 
-    def do_ask(self, number: int, *, cancel: bool = False, throttle: int | None = None, give_up: bool = False) -> None:
+    def do_ask(
+        self,
+        number: int,
+        *,
+        cancel: bool = False,
+        throttle: int | None = None,
+        give_up: bool = False,
+        pause: bool | None = None,
+    ) -> None:
         """Send a request to the process that runs an operation; without one, cancel the operation here.
 
         Args:
             throttle: rate of the copies, bytes/s, as for `ask_of`.
             give_up: end the operation although silent brokers keep its throttles.
+            pause: whether a redrive waits.
         """
-        ask = partial(self._ask, number, cancel, throttle, give_up)
+        ask = partial(self._ask, number, cancel, throttle, give_up, pause)
         start(self._app, partial(self._reported, ask), group="command", name="command")
 
-    async def _ask(self, number: int, cancel: bool, throttle: int | None, give_up: bool) -> None:
+    async def _ask(self, number: int, cancel: bool, throttle: int | None, give_up: bool, pause: bool | None) -> None:
+        from console.model.dead_letters import Redrive
         from console.plan.amounts import byte_rate
         from console.session.operating import ask_of, read_operations
 
         session = self._shown
-        await ask_of(session, number, cancel=cancel, throttle=throttle, give_up=give_up)
+        asked = await ask_of(session, number, cancel=cancel, throttle=throttle, give_up=give_up, pause=pause)
         what = "to cancel" if cancel else "to end without brokers that do not answer"
-        if throttle is not None:
+        if isinstance(asked.goal, Redrive) and throttle is not None:
+            what = f"to send at most {throttle:,} letters a second" if throttle else "to send without a limit"
+        elif throttle is not None:
             what = f"to copy at {byte_rate(throttle)}" if throttle else "to copy without a throttle"
+        elif pause is not None:
+            what = "to pause" if pause else "to go on"
         text = f"operation {number} is asked {what}"
         if (await read_operations(session)).holder is None and not self.at_work:
             if cancel:
@@ -203,7 +267,8 @@ class Operating:
         log.info("%s: %s", self.at_work, line)
 
     async def _worked(self, number: int) -> None:
-        from console.session.operating import Pace, work_on
+        from console.session.operating import work_on
+        from console.session.operation_work import Pace
 
         assert self._session is not None
         show = partial(self._show_progress, number)
@@ -211,6 +276,7 @@ class Operating:
         if operation.ended is None or not self._app.is_running:
             return
         back = f"; the way back is :back {operation.number}" if operation.has_moves else ""
+        back += f": {operation.letters}" if operation.letters is not None else ""
         self._message.say(
             clean(f"operation {operation.number} ({operation.goal}) is {operation.state.value}{back}", 400), "ok"
         )

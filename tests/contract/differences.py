@@ -17,10 +17,10 @@ ON_PURPOSE: Mapping[str, str] = {
     "broker did.",
 }
 
-_KRAFT = frozenset({25, 28, 68})
+_KRAFT = frozenset({68})
 NOT_SERVED: Mapping[str, Set[int]] = {
     "3.9": _KRAFT,
     "4.4": _KRAFT | {76, 78, 79, *range(83, 89), 93, 94},
 }
-"""API keys by the first release: what brokers say to each other, offsets in transactions, share and streams groups. The
-console has no use for them, nor have the clients that are to work here; what is not told is not asked for."""
+"""API keys by the first release: what brokers say to each other, share and streams groups. The console has no use for
+them, nor have the clients that are to work here; what is not told is not asked for."""

@@ -205,3 +205,104 @@ def test_a_hanging_transaction_is_ended(target: Target, name: str) -> None:
             assert alter(side, BROKER, "", (VERIFICATION, DELETE, None)) == FINE
     assert found["still"] == 2
     assert found["ended"] == ("NONE", 4)
+
+
+def refused_as(what: Callable[[], object]) -> str:
+    try:
+        what()
+    except Refused as error:
+        return str(error)
+    return "not refused"
+
+
+def test_offsets_in_a_transaction(target: Target, name: str) -> None:
+    def script(server: Server) -> Facts:
+        found: Facts = {}
+        group = f"{name}-group"
+        with client_of(server, name) as client:
+            client.begin()
+            found["outside"] = refused_as(lambda: client.commit_offset(group, name, 1))
+            client.add_offsets(group)
+            client.commit_offset(group, name, 3)
+            found["open"] = client.offset(group, name), client.offset(group, name, stable=False)
+            client.end()
+            while (now := client.offset(group, name)) == UNSTABLE:
+                pass
+            found["committed"] = now, client.offset(group, name, stable=False)
+            client.add_offsets(group)
+            client.commit_offset(group, name, 9)
+            found["again"] = client.offset(group, name), client.offset(group, name, stable=False)
+            client.end(commit=False)
+            while (now := client.offset(group, name)) == UNSTABLE:
+                pass
+            found["aborted"] = now
+            client.epoch -= 1
+            found["old epoch"] = refused_as(lambda: client.add_offsets(group))
+            client.epoch += 1
+            found["nowhere"] = refused_as(lambda: client.commit_offset(group, f"{name}-no", 1))
+        return found
+
+    with topic_with(target, name):
+        found = on_each(target, script)
+    assert found["open"] == (UNSTABLE, -1)
+    assert found["committed"] == (3, 3)
+    assert found["again"] == (UNSTABLE, 3)
+    assert found["aborted"] == 3
+
+
+UNSTABLE = -88
+"""UNSTABLE_OFFSET_COMMIT."""
+
+
+def test_a_producer_that_goes_on_and_one_that_takes_over(target: Target, name: str) -> None:
+    def script(server: Server) -> Facts:
+        found: Facts = {}
+        with client_of(server, name) as first, client_of(server, name) as second:
+            first.begin()
+            began = first.epoch
+            first.begin(goes_on=True)
+            found["next"] = first.epoch - began
+            first.epoch -= 1
+            first.begin(goes_on=True)
+            found["asked again"] = first.epoch - began
+            second.begin()
+            found["taken over"] = refused_as(lambda: first.begin(goes_on=True))
+            second.add(name, 0)
+            found["open"] = refused_as(lambda: second.begin(goes_on=True))
+            second.begin()
+            found["after all"] = refused_as(lambda: second.begin(goes_on=True))
+        return found
+
+    with topic_with(target, name):
+        on_each(target, script)
+
+
+def test_each_transaction_has_its_own_epoch(target: Target, name: str) -> None:
+    """The second kind of transactions (KIP-890): EndTxn and TxnOffsetCommit from version 5 on."""
+    if target.release == "3.9":
+        pytest.skip("since 4.0")
+
+    def script(server: Server) -> Facts:
+        found: Facts = {}
+        group = f"{name}-group"
+        with client_of(server, name) as client:
+            client.begin()
+            before = client.epoch
+            client.commit_offset(group, name, 3, version=5)
+            found["open"] = client.offset(group, name)
+            found["epoch"] = client.end(version=5) - before
+            found["again"] = client.end(version=5) - before
+            found["the other way"] = refused_as(lambda: client.end(commit=False, version=5))
+            found["old"] = refused_as(lambda: client.commit_offset(group, name, 4, version=5))
+            found["goes on"] = refused_as(lambda: client.begin(goes_on=True)), client.epoch - before
+            client.commit_offset(group, name, 5, version=5)
+            found["abort"] = client.end(commit=False, version=5) - before
+            while (now := client.offset(group, name)) == UNSTABLE:
+                pass
+            found["offset"] = now
+        return found
+
+    with topic_with(target, name):
+        found = on_each(target, script)
+    assert found["open"] == UNSTABLE
+    assert (found["epoch"], found["again"], found["offset"]) == (1, 1, 3)

@@ -149,6 +149,8 @@ WITH_TESTS_OF_THEIR_OWN = frozenset(
         "other-schema",
         "writes-many",
         "read-at-once",
+        # tests/embedded/test_redrive.py
+        "read-again",
         # tests/scenarios/test_schemas.py
         "readers-break",
         "nothing-checked",

@@ -26,7 +26,8 @@ from console.model.codes import SET
 from console.model.identity import same_cluster
 from console.operations.goals import Drain
 from console.operations.operation import State
-from console.session.operating import Pace, begin, read_operations, work_on
+from console.session.operating import begin, read_operations, work_on
+from console.session.operation_work import Pace
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
 from console.shell.shell import UNAPPLIED

@@ -46,6 +46,7 @@ ARGUMENTS = (
     ("transactions", "find-hanging", "--broker-id", "1"),
     ("topics", "--describe", "--topic", ABSENT),
     ("analyze", ABSENT),
+    ("redrive", ABSENT),
     ("compare", f"group:{ABSENT}", "group:neither"),
     ("connectors", "describe", "--connector", f"{ABSENT}/{ABSENT}"),
     ("snapshot",),

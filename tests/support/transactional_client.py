@@ -17,7 +17,7 @@ from tests.embedded.record_batches import batch
 from tests.support.kafka_messages import with_fields
 
 _TRANSACTION = 1
-_PRODUCE, _ADD, _END, _INIT = 9, 3, 3, 4
+_PRODUCE, _ADD, _END, _INIT, _ADD_OFFSETS, _COMMIT_OFFSETS, _FETCH_OFFSETS = 9, 3, 3, 4, 3, 3, 8
 """Versions of the first protocol of transactions: clients name each partition to the coordinator."""
 _SECONDS = timedelta(seconds=30)
 
@@ -52,12 +52,14 @@ class TransactionalClient:
         for client in self._clients.values():
             client.close()
 
-    def begin(self) -> None:
-        """Get a producer id, or its next epoch, which ends what the last one left open."""
+    def begin(self, *, goes_on: bool = False) -> None:
+        """Get a producer id, or its next epoch, which ends what the last one left open. goes_on: as the same producer
+        (KIP-360)."""
+        mine = {"producer_id": self.producer_id, "producer_epoch": self.epoch} if goes_on else {}
         answer = self._coordinator(
             "init_producer_id",
             _INIT,
-            with_fields(transactional_id=self.transactional_id, transaction_timeout=self.timeout_ms / 1000),
+            with_fields(transactional_id=self.transactional_id, transaction_timeout=self.timeout_ms / 1000, **mine),
         )
         self.producer_id, self.epoch = int(answer.producer_id), answer.producer_epoch
         self._sequences.clear()
@@ -98,21 +100,64 @@ class TransactionalClient:
         self._sequences[place] = sequence + len(values)
         return int(part.base_offset)
 
-    def end(self, *, commit: bool = True) -> None:
-        """End the transaction that the coordinator knows, and wait until its markers are written."""
+    def add_offsets(self, group: str) -> None:
+        """Name a group to the coordinator."""
+        answer = self._coordinator("add_offsets_to_txn", _ADD_OFFSETS, with_fields(**self._mine, group_id=group))
+        _expect(answer.error_code, "add_offsets_to_txn")
+
+    def commit_offset(self, group: str, topic: str, offset: int, version: int = _COMMIT_OFFSETS) -> None:
+        """Commit the offset of partition 0 of a topic in the transaction."""
+        topics = [{"name": topic, "partitions": [_offset(offset)]}]
+        asked = with_fields(**self._mine, group_id=group, topics=topics)
+        answer = self._at_group("txn_offset_commit", version, group, asked)
+        _expect(answer.topics[0].partitions[0].error_code, "txn_offset_commit")
+
+    def offset(self, group: str, topic: str, *, stable: bool = True) -> int:
+        """The committed offset of partition 0 of a topic; -1 without one, 88 below 0 if it is not stable."""
+        topics = [{"name": topic, "partition_indexes": [0]}]
+        asked = with_fields(groups=[{"group_id": group, "topics": topics}], require_stable=stable)
+        answer = self._at_group("offset_fetch", _FETCH_OFFSETS, group, asked)
+        part = answer.groups[0].topics[0].partitions[0]
+        return -int(part.error_code) if part.error_code else int(part.committed_offset)
+
+    @property
+    def _mine(self) -> dict[str, Any]:
+        return {
+            "transactional_id": self.transactional_id,
+            "producer_id": self.producer_id,
+            "producer_epoch": self.epoch,
+        }
+
+    def _at_group(self, api: str, version: int, group: str, build: Any) -> Any:
+        """Ask the coordinator of a group; again while it moves or loads."""
+        while True:
+            any_ = next(iter(self._clients.values()))
+            found = any_.ask("find_coordinator", 4, with_fields(key_type=0, coordinator_keys=[group])).coordinators[0]
+            if found.error_code in _AGAIN:
+                continue
+            answer = self._clients[found.node_id].ask(api, version, build)
+            codes = {part.error_code for topic in getattr(answer, "topics", ()) for part in topic.partitions}
+            codes |= {each.error_code for each in getattr(answer, "groups", ())}
+            if not codes & _AGAIN:
+                return answer
+
+    def end(self, *, commit: bool = True, version: int = _END, epoch: int | None = None) -> int:
+        """End the transaction that the coordinator knows, and wait until its markers are written; the epoch that the
+        answer has since version 5, else -1. epoch: another one than the producer's."""
         answer = self._coordinator(
             "end_txn",
-            _END,
+            version,
             with_fields(
                 transactional_id=self.transactional_id,
                 producer_id=self.producer_id,
-                producer_epoch=self.epoch,
+                producer_epoch=self.epoch if epoch is None else epoch,
                 committed=commit,
             ),
         )
         _expect(answer.error_code, "end_txn")
         while not self.state().startswith("Complete"):
             pass
+        return int(getattr(answer, "producer_epoch", -1))
 
     def state(self) -> str:
         """The state of the transactional id, as its coordinator describes it."""
@@ -163,3 +208,7 @@ _AGAIN = frozenset({14, 15, 16, 51})
 def _expect(code: int, api: str) -> None:
     if code:
         raise Refused(f"{api}: {code}")
+
+
+def _offset(offset: int) -> dict[str, Any]:
+    return {"partition_index": 0, "committed_offset": offset, "committed_metadata": ""}

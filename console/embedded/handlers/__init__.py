@@ -19,8 +19,9 @@ By key:
 - 0 produce, 1 fetch, 2 list_offsets, 3 metadata
 - 8 offset_commit, 9 offset_fetch, 10 find_coordinator, 11 join_group, 12 heartbeat, 13 leave_group, 14 sync_group
 - 15 describe_groups, 16 list_groups, 17 sasl_handshake, 18 api_versions, 19 create_topics, 20 delete_topics
-- 21 delete_records, 22 init_producer_id, 23 offset_for_leader_epoch, 24 add_partitions_to_txn, 26 end_txn
-- 27 write_txn_markers, 29 describe_acls, 30 create_acls, 31 delete_acls, 32 describe_configs, 33 alter_configs
+- 21 delete_records, 22 init_producer_id, 23 offset_for_leader_epoch, 24 add_partitions_to_txn, 25 add_offsets_to_txn
+- 26 end_txn, 27 write_txn_markers, 28 txn_offset_commit, 29 describe_acls, 30 create_acls, 31 delete_acls
+- 32 describe_configs, 33 alter_configs
 - 34 alter_replica_log_dirs, 35 describe_log_dirs, 36 sasl_authenticate, 37 create_partitions
 - 38 create_delegation_token, 39 renew_delegation_token, 40 expire_delegation_token, 41 describe_delegation_token
 - 42 delete_groups

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import cache, partial
 from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded import group_coordinator
+from console.embedded import group_coordinator, producers
+from console.embedded import transactions as embedded_transactions
 from console.embedded.answers import each_item
 from console.embedded.context import RequestContext
 from console.embedded.groups import Committed, Group
@@ -41,7 +42,12 @@ async def offset_commit(request: Any, context: RequestContext) -> Any:
         request, context, group
     )
     error_of = cache(lambda name: code or group_coordinator.topic_error(context, name, "READ"))
-    answer = each_item(context, request, partial(_commit, request, context, error_of))
+    offsets: dict[tuple[str, int], Committed] = {}
+    answer = each_item(context, request, partial(_commit, context, offsets, error_of))
+    if offsets:
+        stored = group_coordinator.get_or_create_group(context, request.group_id)
+        stored.written = True
+        stored.offsets |= offsets
     if not code:
         context.state.touch()
     return answer
@@ -60,7 +66,14 @@ def _refused_member(request: Any, context: RequestContext, group: Group | None) 
     return group.committed(request.member_id, instance_id, generation, context.clock.time())
 
 
-def _commit(request: Any, context: RequestContext, error_of: Callable[[str | None], int], topic: Any, part: Any) -> int:
+def _commit(
+    context: RequestContext,
+    offsets: dict[tuple[str, int], Committed],
+    error_of: Callable[[str | None], int],
+    topic: Any,
+    part: Any,
+) -> int:
+    """Note the offset of a partition, and return 0; or the error code for it."""
     name = group_coordinator.topic_name_of(context, topic)
     code = error_of(name)
     if code or name is None:
@@ -69,14 +82,72 @@ def _commit(request: Any, context: RequestContext, error_of: Callable[[str | Non
         return ErrorCode.unknown_topic_or_partition
     if len(part.committed_metadata or "") > _MAX_METADATA:
         return ErrorCode.offset_metadata_too_large
-    group = group_coordinator.get_or_create_group(context, request.group_id)
-    group.written = True
-    group.offsets[name, part.partition_index] = Committed(
+    offsets[name, part.partition_index] = Committed(
         part.committed_offset,
         getattr(part, "committed_leader_epoch", -1),
         part.committed_metadata or "",
         context.clock.time(),
     )
+    return 0
+
+
+_ADDS_FROM = 5
+"""First version of TxnOffsetCommit in which offsets add the group to the transaction (KIP-890)."""
+
+
+async def txn_offset_commit(request: Any, context: RequestContext) -> Any:
+    """TxnOffsetCommit (28), v0-5: stores offsets of a group in a producer's transaction (KIP-98).
+
+    Keep the offsets until the transaction's marker takes or drops them, and return the error code of each partition.
+
+    Needs WRITE on the transactional id, and READ on the group and on the topics.
+
+    Version notes:
+    - v2: leader epochs.
+    - v3: flexible; the member and its generation (KIP-447).
+    - v5: adds the group to the transaction (KIP-890).
+    """
+    denied = _denied(request, context)
+    code = denied or _refused_transaction(request, context)
+    error_of = cache(lambda name: denied or group_coordinator.topic_error(context, name, "READ") or code)
+    offsets: dict[tuple[str, int], Committed] = {}
+    answer = each_item(context, request, partial(_commit, context, offsets, error_of))
+    if offsets:
+        group = group_coordinator.get_or_create_group(context, request.group_id)
+        group.unstable.setdefault(int(request.producer_id), {}).update(offsets)
+        context.state.touch()
+    return answer
+
+
+def _denied(request: Any, context: RequestContext) -> int:
+    """Return the error code for a principal without the rights to the id and the group; 0 with them."""
+    if not context.allowed("WRITE", "TRANSACTIONAL_ID", request.transactional_id):
+        return ErrorCode.transactional_id_authorization_failed
+    return 0 if context.allowed("READ", "GROUP", request.group_id) else ErrorCode.group_authorization_failed
+
+
+def _refused_transaction(request: Any, context: RequestContext) -> int:
+    """Return the error code for offsets outside their producer's transaction; 0 for offsets inside it."""
+    id_, group_id = request.transactional_id, request.group_id
+    if code := group_coordinator.group_error(context, group_id):
+        return code
+    generation, member = getattr(request, "generation_id", -1), getattr(request, "member_id", "")
+    group = context.state.groups.get(group_id)
+    if group is not None and (generation >= 0 or member):
+        instance = getattr(request, "group_instance_id", None)
+        if code := group.committed(member, instance, generation, context.clock.time()):
+            return code
+    sent = id_, int(request.producer_id), request.producer_epoch
+    place = embedded_transactions.place_of_offsets(context, group_id)
+    if context.version >= _ADDS_FROM:
+        found = embedded_transactions.own(context.cluster, *sent)
+        if isinstance(found, int):
+            return ErrorCode.invalid_producer_epoch if found == ErrorCode.producer_fenced else found
+        if found.state in producers.PREPARE.values():
+            return ErrorCode.concurrent_transactions
+        embedded_transactions.add(context.cluster, found, {place})
+    if not embedded_transactions.verified(context, *sent, place):
+        return ErrorCode.invalid_txn_state
     return 0
 
 
@@ -99,31 +170,37 @@ async def offset_fetch(request: Any, context: RequestContext) -> Any:
     - v8: several groups (KIP-709).
     - v10: topics have ids instead of names.
 
-    Differences from Kafka: offsets are never pending in a transaction, so UNSTABLE_OFFSET_COMMIT does not occur
-    (KIP-447); the member and its epoch of v9 are not checked.
+    - v7: UNSTABLE_OFFSET_COMMIT for offsets of an open transaction, if the client requires stable ones (KIP-447).
+
+    Differences from Kafka: the member and its epoch of v9 are not checked.
     """
+    stable = getattr(request, "require_stable", False)
     if context.version >= _SEVERAL_FROM:
-        return context.answer(groups=tuple(_group(context, group) for group in request.groups))
+        return context.answer(groups=tuple(_group(context, group, stable=stable) for group in request.groups))
     code = group_coordinator.group_error(context, request.group_id, "DESCRIBE", may_be_empty=True)
     # v1 has no top-level error_code, so Kafka 3.7 to 4.0 report no error at all (measured).
     says_so = context.cluster.release.number >= _ERROR_IN_V1_FROM
     per_partition = code if context.version < _TOP_ERROR_FROM and says_so else 0
-    topics = () if code and not per_partition else _topics(context, request.group_id, request.topics, per_partition)
+    asked = request.group_id, request.topics, per_partition
+    topics = () if code and not per_partition else _topics(context, *asked, stable=stable)
     return context.answer(topics=tuple(topics), error_code=code)
 
 
-def _group(context: RequestContext, asked: Any) -> Any:
+def _group(context: RequestContext, asked: Any, *, stable: bool) -> Any:
     code = group_coordinator.group_error(context, asked.group_id, "DESCRIBE", may_be_empty=True)
-    topics = () if code else tuple(_topics(context, asked.group_id, asked.topics, 0))
+    topics = () if code else tuple(_topics(context, asked.group_id, asked.topics, 0, stable=stable))
     return {"group_id": asked.group_id, "topics": topics, "error_code": code}
 
 
-def _topics(context: RequestContext, group_id: str, topics: Iterable[Any] | None, code: int) -> Iterator[Any]:
+def _topics(
+    context: RequestContext, group_id: str, topics: Iterable[Any] | None, code: int, *, stable: bool
+) -> Iterator[Any]:
     group = context.state.groups.get(group_id)
     # The start offsets of a share group are not committed offsets.
     offsets = group.offsets if group is not None and group.type != "share" else {}
+    pending = {place for each in group.unstable.values() for place in each} if stable and group is not None else set()
     if topics is None:
-        yield from _everything(context, offsets)
+        yield from _everything(context, offsets, pending)
         return
     for item in topics:
         name = group_coordinator.topic_name_of(context, item)
@@ -133,11 +210,13 @@ def _topics(context: RequestContext, group_id: str, topics: Iterable[Any] | None
         elif not why and not context.allowed("DESCRIBE", "TOPIC", name or ""):
             why = ErrorCode.topic_authorization_failed
         found = {} if why or name is None else {index: offsets.get((name, index)) for index in item.partition_indexes}
-        parts = ((index, found.get(index) or _NOTHING) for index in item.partition_indexes)
-        yield _fetched_topic(name, getattr(item, "topic_id", None), parts, why)
+        parts = [(index, found.get(index) or _NOTHING) for index in item.partition_indexes]
+        yield _fetched_topic(name, getattr(item, "topic_id", None), parts, why, pending)
 
 
-def _everything(context: RequestContext, offsets: dict[tuple[str, int], Committed]) -> Iterator[Any]:
+def _everything(
+    context: RequestContext, offsets: dict[tuple[str, int], Committed], pending: Container[tuple[str, int]]
+) -> Iterator[Any]:
     by_topic: dict[str, list[tuple[int, Committed]]] = {}
     for (name, index), committed in sorted(offsets.items()):
         by_topic.setdefault(name, []).append((index, committed))
@@ -145,24 +224,29 @@ def _everything(context: RequestContext, offsets: dict[tuple[str, int], Committe
         topic = context.view.topics.get(name)
         # A deleted topic has no id for v10.
         if context.allowed("DESCRIBE", "TOPIC", name) and (topic is not None or context.version < _IDS_FROM):
-            yield _fetched_topic(name, topic.id if topic else None, parts, 0)
+            yield _fetched_topic(name, topic.id if topic else None, parts, 0, pending)
 
 
-def _fetched_topic(name: str | None, topic_id: Any, parts: Iterable[tuple[int, Committed]], code: int) -> Any:
-    return {
-        "name": name or "",
-        "topic_id": topic_id,
-        "partitions": tuple(
-            {
-                "partition_index": index,
-                "committed_offset": committed.offset,
-                "committed_leader_epoch": committed.leader_epoch,
-                "metadata": committed.metadata,
-                "error_code": code,
-            }
-            for index, committed in parts
-        ),
-    }
+def _fetched_topic(
+    name: str | None,
+    topic_id: Any,
+    parts: Iterable[tuple[int, Committed]],
+    code: int,
+    pending: Container[tuple[str, int]],
+) -> Any:
+    def fetched(index: int, committed: Committed) -> Any:
+        why = code
+        if not why and (name, index) in pending:
+            why, committed = int(ErrorCode.unstable_offset_commit), _NOTHING
+        return {
+            "partition_index": index,
+            "committed_offset": committed.offset,
+            "committed_leader_epoch": committed.leader_epoch,
+            "metadata": committed.metadata,
+            "error_code": why,
+        }
+
+    return {"name": name or "", "topic_id": topic_id, "partitions": tuple(fetched(*each) for each in parts)}
 
 
 _KEEPS_EMPTY_FROM = (4, 0)

@@ -14,7 +14,7 @@ from console.embedded import producers
 from console.embedded import transactions as embedded_transactions
 from console.embedded.answers import Result, each_item, elements, error_answer
 from console.embedded.context import RequestContext
-from console.embedded.group_coordinator import TRANSACTION_TOPIC, coordinator_of
+from console.embedded.group_coordinator import TRANSACTION_TOPIC, coordinator_of, ensure_topic
 from console.embedded.partitions import NotServed, asked_topic, led_partition
 from console.embedded.refusals import Refusal
 
@@ -30,10 +30,10 @@ async def init_producer_id(request: Any, context: RequestContext) -> Any:
 
     Version notes:
     - v2: flexible.
-    - v3: the producer's current id and epoch (KIP-360).
+    - v3: the producer's current id and epoch (KIP-360): another producer's are fenced.
     - v4: PRODUCER_FENCED.
 
-    Differences from Kafka: the current id and epoch of v3 are not compared; every call begins the next epoch.
+    Differences from Kafka: a producer that has used up its epochs has no second try with its former id.
     """
     code, producer_id, epoch = 0, _NO_PRODUCER, _NO_PRODUCER
     transactional_id = request.transactional_id
@@ -41,7 +41,8 @@ async def init_producer_id(request: Any, context: RequestContext) -> Any:
         code = ErrorCode.transactional_id_authorization_failed
     elif transactional_id is not None:
         timeout = round(request.transaction_timeout.total_seconds() * 1000)
-        code, producer_id, epoch = embedded_transactions.begin(context, transactional_id, timeout)
+        mine = int(getattr(request, "producer_id", _NO_PRODUCER)), getattr(request, "producer_epoch", _NO_PRODUCER)
+        code, producer_id, epoch = embedded_transactions.begin(context, transactional_id, timeout, mine)
     elif not (context.allowed("IDEMPOTENT_WRITE") or context.allowed_somewhere("WRITE", "TOPIC")):
         code = ErrorCode.cluster_authorization_failed
     else:
@@ -117,6 +118,34 @@ def _wrong(context: RequestContext, name: str, number: int) -> int:
     return 0 if exists else int(ErrorCode.unknown_topic_or_partition)
 
 
+async def add_offsets_to_txn(request: Any, context: RequestContext) -> Any:
+    """AddOffsetsToTxn (25), v0-4: names a group to the transaction coordinator before offsets are committed to it
+    (KIP-98).
+
+    Add the partition with the group's offsets to the producer's transaction, and return the error code.
+
+    Needs WRITE on the transactional id and READ on the group.
+
+    Version notes:
+    - v3: flexible.
+    - v4: ABORTABLE_TRANSACTION, which is not returned here (KIP-890).
+    """
+    found = embedded_transactions.asked(
+        context, request.transactional_id, int(request.producer_id), request.producer_epoch
+    )
+    if isinstance(found, int):
+        return context.answer(error_code=found)
+    if not context.allowed("READ", "GROUP", request.group_id):
+        return context.answer(error_code=ErrorCode.group_authorization_failed)
+    if found.state in producers.PREPARE.values():
+        return context.answer(error_code=ErrorCode.concurrent_transactions)
+    ensure_topic(context.state)
+    embedded_transactions.add(
+        context.cluster, found, {embedded_transactions.place_of_offsets(context, request.group_id)}
+    )
+    return context.answer()
+
+
 _NONE = -1
 _BUMPS_FROM = 5
 """First version whose response has the producer's next epoch (transaction.version 2)."""
@@ -135,19 +164,39 @@ async def end_txn(request: Any, context: RequestContext) -> Any:
     found = embedded_transactions.asked(
         context, request.transactional_id, int(request.producer_id), request.producer_epoch
     )
-    code = found if isinstance(found, int) else _ended(context, found, request.committed)
+    if isinstance(found, int) and (known := _asked_again(context, request)) is not None:
+        found, code = known, _known_end(known, request.committed)
+    else:
+        code = found if isinstance(found, int) else _ended(context, found, request.committed)
     if isinstance(found, int) or code or context.version < _BUMPS_FROM:
         return context.answer(error_code=code, producer_id=_NONE, producer_epoch=_NONE)
     return context.answer(producer_id=found.producer_id, producer_epoch=found.epoch)
 
 
+def _asked_again(context: RequestContext, request: Any) -> producers.Transaction | None:
+    """Return the transactional id whose last transaction the same producer has ended before; None for another case."""
+    found = context.state.transactions.get(request.transactional_id)
+    mine = int(request.producer_id), request.producer_epoch
+    if context.version < _BUMPS_FROM or found is None or (found.producer_id, found.last_epoch) != mine:
+        return None
+    return found if found.state not in (producers.EMPTY, producers.ONGOING) else None
+
+
+def _known_end(found: producers.Transaction, commit: bool) -> int:
+    if found.state == producers.PREPARE[commit]:
+        return int(ErrorCode.concurrent_transactions)
+    return 0 if found.state == producers.COMPLETE[commit] else int(ErrorCode.invalid_txn_state)
+
+
 def _ended(context: RequestContext, found: producers.Transaction, commit: bool) -> int:
+    if context.version >= _BUMPS_FROM and not commit and not found.partitions:
+        found.state = producers.ONGOING  # only its epoch has to be ended
     if found.state == producers.COMPLETE[commit] and context.version < _BUMPS_FROM:
         return 0  # a retry
     if found.state != producers.ONGOING:
         return int(ErrorCode.concurrent_transactions if found.partitions else ErrorCode.invalid_txn_state)
     if context.version >= _BUMPS_FROM:
-        found.epoch += 1
+        found.epoch, found.last_epoch = found.epoch + 1, found.epoch
     embedded_transactions.end(context.cluster, found, commit=commit)
     # Epochs have 16 bits: after the last one, the producer gets another id.
     if found.epoch > embedded_transactions.LAST_EPOCH:

@@ -40,6 +40,7 @@ from console.language.verbs import (
     plan,
     produce,
     records,
+    redrive,
     reset,
     revert,
     schema,
@@ -58,7 +59,7 @@ from console.language.verbs import (
 _LOOK = (show, listing, watch, whose, effective, explain, records, analyze)
 _CHANGE = (
     *(alter, unset, create, grow, delete, connector, reset, skip, clone),
-    *(produce, access, scram, token, schema, abort, elect, cancel),
+    *(produce, redrive, access, scram, token, schema, abort, elect, cancel),
 )
 _OF_NODES = (move, operations, unregister, feature, voter)
 _PLAN = (plan, check, apply, discard, undo, revert, history)

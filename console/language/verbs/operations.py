@@ -13,12 +13,13 @@ from console.operations import goals
 class AskOfOperation(BarStatement, frozen=True):
     """``operation``.
 
-    throttle: bytes per second, 0 for no throttle; None to end the operation without removing the throttles of brokers
-    that do not respond.
+    throttle: bytes per second, of a redrive letters, 0 for no throttle. pause: whether a redrive waits. Without both,
+    the operation ends without removing the throttles of brokers that do not respond.
     """
 
     number: int
     throttle: int | None = None
+    pause: bool | None = None
 
 
 def _drain(reader: Reader) -> operation_words.BeginOperation:
@@ -50,12 +51,19 @@ def _back(reader: Reader) -> operation_words.BeginOperation:
 
 def _operation(reader: Reader) -> AskOfOperation:
     number = need_number(reader, Expected(What.ARGUMENT, "the number of an OPERATION"), NUMBER_MAX)
-    asked = reader.need_keyword("throttle", "give-up")
-    return AskOfOperation(number, operation_words.rate(reader) if asked == "throttle" else None)
+    match reader.need_keyword("throttle", "give-up", "pause", "go-on"):
+        case "throttle":
+            return AskOfOperation(number, operation_words.rate(reader))
+        case "give-up":
+            return AskOfOperation(number)
+        case asked:
+            return AskOfOperation(number, pause=asked == "pause")
 
 
 def _text(statement: AskOfOperation) -> str:
     asked = f"throttle {statement.throttle}" if statement.throttle is not None else "give-up"
+    if statement.pause is not None:
+        asked = "pause" if statement.pause else "go-on"
     return f"operation {statement.number} {asked}"
 
 
@@ -126,10 +134,11 @@ VERBS = (
     Verb(
         "operation",
         CHANGE,
-        ("operation N throttle RATE", "operation N give-up"),
-        "Ask something of the operation that is open: another throttle, 0 for none, or not to wait for brokers",
+        ("operation N throttle RATE", "operation N give-up", "operation N pause", "operation N go-on"),
+        "Ask something of the operation that is open: another throttle, 0 for none, not to wait for brokers, a pause",
         "Who works on it does that with its next look. give-up ends it without its throttles on brokers that do "
-        "not answer, and kac leftovers finds them when they do. x in the pane Moves cancels it.",
+        "not answer, and kac leftovers finds them when they do. The throttle of a redrive is in letters a second, and "
+        "only a redrive can pause. x in the pane Moves cancels it.",
         ("operation 7 throttle 200MB/s", "operation 7 give-up"),
         Where.BAR,
         parse=_operation,

@@ -9,7 +9,7 @@ TEXT      = a word, @FILE or ?
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -206,8 +206,13 @@ def _slots(statement: Produce) -> tuple[statements.SecretSlot, ...]:
 
 
 def _needs(statement: WriteStatement, _selected: statements.Subject | None) -> Needs:
-    name = statement.topic.text or ""
-    topics, resources = frozenset({name}), frozenset({topic_resource(name)})
+    return needs_of([statement.topic.text or ""])
+
+
+def needs_of(names: Iterable[str]) -> Needs:
+    """Return the reads on which the forecast of new records of these topics is based."""
+    topics = frozenset(names)
+    resources = frozenset(map(topic_resource, topics))
     return whole_parts(Part.GROUPS, Part.CONNECT, Part.SCHEMAS) | Needs(
         topics=topics, resources=resources, log_ranges=topics, users_of=topics
     )

@@ -236,6 +236,11 @@ def _key(reader: Reader, given: _Given, _topics: tuple[str, ...]) -> None:
 
 
 def _where(reader: Reader, given: _Given, topics: tuple[str, ...]) -> None:
+    given.of["where"] = parse_condition(reader, topics)
+
+
+def parse_condition(reader: Reader, topics: tuple[str, ...]) -> str:
+    """Read a condition for records of these topics."""
     label = "a CONDITION such as 'value.state == \"failed\"'"
     word = reader.take(Expected(What.CONDITION, label, detail=",".join(topics)), Role.VALUE)
     from console.model.record_conditions import ConditionError, condition
@@ -244,7 +249,7 @@ def _where(reader: Reader, given: _Given, topics: tuple[str, ...]) -> None:
         condition(word.text)
     except ConditionError as error:
         reader.fail(f"the condition is wrong, {error}", _at(word, error.at))
-    given.of["where"] = word.text
+    return word.text
 
 
 def _at(word: Word, at: int | None) -> Word:

@@ -10,6 +10,7 @@ from console.model import schemas
 from console.model.changes import ProduceRecords, Target
 from console.model.cluster import LogRange, partition_in
 from console.model.config import topic_resource
+from console.model.dead_letters import GROUP_PREFIX
 from console.model.inheritance import Inheritance
 from console.model.numbers import first_few, plural
 from console.model.snapshot import Snapshot
@@ -130,6 +131,23 @@ def _at_once(edit: WriteRecords, judged: Judged) -> Iterator[str]:
         yield f"which groups wait for records is not known whole: {readers.problem}"
 
 
+def _again(edit: WriteRecords, judged: Judged) -> Iterator[str]:
+    """Yield a line if dead letters are sent again to a topic that other groups read than those in which they failed."""
+    readers = judged.facts.readers.get(edit.topic)
+    if edit.again is None or readers is None or not _is_first(edit, judged.staged):
+        return
+    mine = _of_topic(edit.topic, judged.staged)
+    failed = {group for each in mine for group in each.again or ()}
+    others = [name for name in readers.names if name not in failed and not name.startswith(GROUP_PREFIX)]
+    if others:
+        known = f", besides {first_few(sorted(failed), NAMED)}, in which they failed" if failed else ""
+        verb = "is" if _count(mine) == 1 else "are"
+        yield (
+            f"{plural(_count(mine), 'letter')} of {edit.topic} {verb} read again by every group{known}: "
+            f"{first_few(others, NAMED)}"
+        )
+
+
 def _needs(edit: WriteRecords) -> RiskNeeds:
     name = frozenset({edit.topic})
     return RiskNeeds(topics=name, readers_of=name)
@@ -207,6 +225,7 @@ class _WriteRecordsKind(EditKind):
         RiskRule(risk_rules.OTHER_SCHEMA, _other_schema),
         RiskRule(risk_rules.WRITES_MANY, _many, subject=lambda edit, judged: str(_all_records(edit, judged))),
         RiskRule(risk_rules.READ_AT_ONCE, _at_once, _needs),
+        RiskRule(risk_rules.READ_AGAIN, _again, _needs, lambda edit, _: edit.topic),
     )
     no_way_back = "written records stay: kac can only delete all records before an offset"
     left = plan_staged.UNREAD

@@ -99,6 +99,11 @@ class RecordKeys:
         except NotTyped as problem:
             self._tools.message.say(f"{problem}: kac records --output jsonl and kac produce write it", "muted")
 
+    def do_redrive(self) -> None:
+        """Begin the command that sends the dead letters of the topic again."""
+        target = self._view.target()
+        self._tools.editing.begin(f"redrive topic {quote(target.name)} " if target is not None else "redrive topic ")
+
     def do_delete_records(self) -> None:
         """Begin the command that deletes the records before the one under the cursor."""
         row = self._view.row()

@@ -1,0 +1,32 @@
+"""What is in a dead-letter topic, and what a redrive would send, as results. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from console.answers.results import Table, table_of
+from console.model.dead_letters import Redrive, Survey
+from console.plan.risk_rules import Risk
+from console.present import dead_letters
+
+
+def letters_table(
+    goal: Redrive, found: Survey, now: datetime, most: int | None, notes: Sequence[str], *, masked: bool
+) -> Table:
+    """Return the letters by original topic and exception, with the forecast as its notes.
+
+    Args:
+        notes: further lines.
+        masked: whether the texts of exceptions are hidden.
+    """
+    rows = dead_letters.pile_rows(found, now, masked=masked)
+    table = table_of("letters", dead_letters.PILES, rows, f"letters of {goal.topic}", "no letter is left to look at")
+    return replace(table, notes=(*dead_letters.forecast_lines(goal, found, most), *notes))
+
+
+def warning_lines(risks: Sequence[Risk]) -> list[str]:
+    """Return the warnings, a line each."""
+    return [f"! {each.name}: {each.text}" for each in risks]

@@ -1,0 +1,89 @@
+"""``redrive``: sends dead letters again, each once.
+
+redrive = "redrive" ["topic"] NAME ["where" CONDITION] ["to" NAME] ["max" N["/s"]]
+"""
+
+from __future__ import annotations
+
+from console.language import arguments
+from console.language.quoting import quote
+from console.language.reader import Candidate, Expected, Reader, Role, What
+from console.language.statements import BarStatement, Where, joined
+from console.language.verb import CHANGE, StatementKind, Verb
+from console.language.verbs.records import parse_condition
+from console.model.dead_letters import Redrive
+from console.model.numbers import is_decimal
+
+MOST_A_SECOND = 1_000_000
+
+
+class BeginRedrive(BarStatement, frozen=True):
+    """``redrive``. goal: without its ends. most: letters a second; None for no limit."""
+
+    goal: Redrive
+    most: int | None = None
+
+
+def _parse(reader: Reader) -> BeginRedrive:
+    reader.take_keyword("topic")
+    topic = arguments.named(reader, arguments.A_TOPIC)
+    where = to = ""
+    most: int | None = None
+    words = ["where", "to", "max"]
+    while (found := reader.take_keyword(*words)) is not None:
+        words.remove(found)
+        match found:
+            case "where":
+                where = parse_condition(reader, (topic,))
+            case "to":
+                to = arguments.named(reader, arguments.A_TOPIC)
+            case _:
+                most = _most(reader)
+    reader.finish()
+    return BeginRedrive(Redrive(topic, where, to), most)
+
+
+def _most(reader: Reader) -> int:
+    expected = Expected(What.ARGUMENT, "letters a second, as 100/s", offers=lambda _: [Candidate("100/s")])
+    word = reader.take(expected, Role.VALUE)
+    try:
+        return letters_a_second(word.text)
+    except ValueError as error:
+        reader.fail(str(error), word)
+
+
+def letters_a_second(text: str) -> int:
+    """Return the number of ``100/s`` or ``100``. Raises ValueError."""
+    number = text.removesuffix("/s")
+    if not (is_decimal(number) and number.isdecimal() and 1 <= int(number) <= MOST_A_SECOND):
+        raise ValueError(f"expected letters a second from 1/s to {MOST_A_SECOND}/s")
+    return int(number)
+
+
+def _text(statement: BeginRedrive) -> str:
+    goal = statement.goal
+    return joined(
+        f"redrive topic {quote(goal.topic)}",
+        f"where {quote(goal.where)}" if goal.where else "",
+        f"to {quote(goal.to)}" if goal.to else "",
+        f"max {statement.most}/s" if statement.most else "",
+    )
+
+
+VERBS = (
+    Verb(
+        "redrive",
+        CHANGE,
+        ("redrive topic NAME [where CONDITION] [to NAME] [max N/s]",),
+        "Begin an operation that sends dead letters again, each exactly once",
+        "Reads the headers of Spring Kafka, Kafka Connect, Kafka Streams and share groups. Shows the letters by "
+        "original topic and exception, what would be sent, and the warnings, and asks. Each goes to its original "
+        "topic, or to that of `to`; letters without headers need it. CONDITION is that of records. The first letter "
+        "goes alone: kac waits until a group passes it. Letters and positions are committed in one transaction, so "
+        "nothing is sent twice, also after a kill. W in a console, or kac redrive --continue, goes on with it.",
+        ("redrive topic orders.dlt", "redrive topic orders.dlt where 'value.total < 100' to orders max 50/s"),
+        Where.BAR,
+        parse=_parse,
+        statements=(StatementKind(statement=BeginRedrive, text=_text),),
+    ),
+)

@@ -1,0 +1,422 @@
+"""Dead letters: the headers by which tools say where a record failed and why, and the record that is sent again. Pure.
+
+The names are those of Spring's DeadLetterPublishingRecoverer (``KafkaHeaders``), of Kafka Connect's
+DeadLetterQueueReporter, of Kafka Streams' ExceptionHandlerUtils (KIP-1034), and of the brokers' ShareGroupDLQManager
+(KIP-1191, Kafka 4.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from hashlib import sha256
+
+from msgspec import Struct, field
+
+from console.model.new_records import NewRecord, partition_of
+from console.model.numbers import json_text, plural
+from console.model.records import Header, Record
+
+LONGEST = 300
+"""Most characters that are kept of an exception, and of a group's or topic's name."""
+GROUP_PREFIX = "kac-redrive-"
+_HASH = 12
+"""Characters of a selection's hash."""
+
+
+class Convention(Struct, frozen=True):
+    """The headers of one tool.
+
+    Attributes:
+        name: the tool.
+        topic, partition, offset: the headers with the place of the record that failed.
+        exceptions: the headers with the exception's class, the one nearest to the cause first.
+        message: the header with its text.
+        group: the header with the group that failed; ``b""`` if there is none.
+        drops: how the names of this tool's headers begin: a record that is sent again has none of them.
+        is_binary: whether partition and offset are big-endian numbers; text otherwise.
+        may_be_empty: whether the contents of a letter without key and value were not copied.
+    """
+
+    name: str
+    topic: bytes
+    partition: bytes
+    offset: bytes
+    exceptions: tuple[bytes, ...]
+    message: bytes
+    group: bytes
+    drops: tuple[bytes, ...]
+    is_binary: bool = False
+    may_be_empty: bool = False
+
+
+SPRING_DROPS = (
+    b"kafka_dlt-",
+    b"kafka_original-",
+    b"kafka_exception-",
+    b"kafka_key-exception-",
+    b"retry_topic-",
+    b"springDeserializerException",
+)
+CONVENTIONS = (
+    Convention(
+        "Spring Kafka",
+        b"kafka_dlt-original-topic",
+        b"kafka_dlt-original-partition",
+        b"kafka_dlt-original-offset",
+        (b"kafka_dlt-exception-cause-fqcn", b"kafka_dlt-exception-fqcn", b"kafka_dlt-key-exception-fqcn"),
+        b"kafka_dlt-exception-message",
+        b"kafka_dlt-original-consumer-group",
+        SPRING_DROPS,
+        is_binary=True,
+    ),
+    Convention(
+        "Spring Kafka, retry topics",
+        b"kafka_original-topic",
+        b"kafka_original-partition",
+        b"kafka_original-offset",
+        (b"kafka_exception-cause-fqcn", b"kafka_exception-fqcn", b"kafka_key-exception-fqcn"),
+        b"kafka_exception-message",
+        b"kafka_dlt-original-consumer-group",
+        SPRING_DROPS,
+        is_binary=True,
+    ),
+    Convention(
+        "Kafka Connect",
+        b"__connect.errors.topic",
+        b"__connect.errors.partition",
+        b"__connect.errors.offset",
+        (b"__connect.errors.exception.class.name",),
+        b"__connect.errors.exception.message",
+        b"",
+        (b"__connect.errors.",),
+    ),
+    Convention(
+        "Kafka Streams",
+        b"__streams.errors.topic",
+        b"__streams.errors.partition",
+        b"__streams.errors.offset",
+        (b"__streams.errors.exception",),
+        b"__streams.errors.message",
+        b"",
+        (b"__streams.errors.",),
+    ),
+    Convention(
+        "share group",
+        b"__dlq.errors.topic",
+        b"__dlq.errors.partition",
+        b"__dlq.errors.offset",
+        (),
+        b"__dlq.errors.message",
+        b"__dlq.errors.group",
+        (b"__dlq.errors.",),
+        may_be_empty=True,
+    ),
+)
+"""The conventions, the one that counts first if a letter has headers of several."""
+_DROPS = tuple(dict.fromkeys(each for convention in CONVENTIONS for each in convention.drops))
+
+
+class Origin(Struct, frozen=True):
+    """Where a letter failed, by its headers. partition, offset: -1 if unknown. exception: its class, else its text;
+    ``""`` if unknown. group: ``""`` if unknown.
+    """
+
+    convention: str
+    topic: str
+    partition: int = -1
+    offset: int = -1
+    exception: str = ""
+    message: str = ""
+    group: str = ""
+
+
+def origin_of(record: Record) -> Origin | None:
+    """Return where a letter failed; None if it has no convention's headers."""
+    headers = dict(record.headers)  # of a name that is there twice, the last one counts, as for the tools themselves
+    for each in CONVENTIONS:
+        topic = _text(headers.get(each.topic))
+        if not topic:
+            continue
+        classes = (_text(headers.get(name)) for name in each.exceptions)
+        message = _text(headers.get(each.message))
+        return Origin(
+            each.name,
+            topic,
+            _number(headers.get(each.partition), 4 if each.is_binary else 0),
+            _number(headers.get(each.offset), 8 if each.is_binary else 0),
+            next((found for found in classes if found), message),
+            message,
+            _text(headers.get(each.group)),
+        )
+    return None
+
+
+def _text(data: bytes | None) -> str:
+    return "" if data is None else data.decode("utf-8", "replace")[:LONGEST]
+
+
+def _number(data: bytes | None, size: int) -> int:
+    """Return a number; -1 if there is none. size: its bytes if it is binary, 0 for text."""
+    if data is None:
+        return -1
+    if size:
+        return int.from_bytes(data, signed=True) if len(data) == size else -1
+    return int(data) if len(data) < 20 and data.isdigit() and data.isascii() else -1
+
+
+def application_headers(headers: tuple[Header, ...]) -> tuple[Header, ...]:
+    """Return the headers without those of any convention."""
+    return tuple(each for each in headers if not each[0].startswith(_DROPS))
+
+
+# -- the selection -----------------------------------------------------------------------------------------------------
+
+
+class Redrive(Struct, frozen=True, tag="redrive"):
+    """The goal that the letters of a topic are sent again, once.
+
+    Attributes:
+        topic: the dead-letter topic.
+        where: a condition for the letters; ``""`` for all.
+        to: the topic that gets them; ``""`` for the original topic of each.
+        ends: the end of each partition when it began: later letters are not sent.
+    """
+
+    topic: str
+    where: str = ""
+    to: str = ""
+    ends: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def group(self) -> str:
+        """The group with the positions, and the transactional id: the same for the same letters and target."""
+        about = json_text([self.where, self.to]).encode()
+        return f"{GROUP_PREFIX}{self.topic}-{sha256(about).hexdigest()[:_HASH]}"
+
+    def __str__(self) -> str:
+        return f"redrive {self.topic}" + (f" to {self.to}" if self.to else "")
+
+
+class Stays(StrEnum):
+    """Why a letter stays."""
+
+    NOT_CHOSEN = "not chosen"
+    NO_ORIGIN = "without headers that name a topic"
+    NO_TOPIC = "of topics that do not exist"
+    ITSELF = "of this topic itself"
+    NO_CONTENTS = "whose contents were not copied"
+    BAD_HEADER = "with a header whose name is no text"
+
+
+class Letter(Struct, frozen=True):
+    """A letter that is sent again. offset: in the dead-letter topic."""
+
+    partition: int
+    offset: int
+    target: str
+    record: NewRecord
+
+
+def addressed(record: Record, goal: Redrive, partitions: Mapping[str, int], *, is_chosen: bool) -> Letter | Stays:
+    """Return a letter as it is sent, or why it stays.
+
+    It goes to the partition in which it failed, if it goes to its original topic and the topic still has it; else to
+    that of its key. Its time is that of sending.
+
+    Args:
+        record: as the broker sent it.
+        partitions: the number of partitions of each topic that exists.
+        is_chosen: whether the operator's selection has it.
+    """
+    if not is_chosen:
+        return Stays.NOT_CHOSEN
+    origin = origin_of(record)
+    target = goal.to or (origin.topic if origin is not None else "")
+    if not target:
+        return Stays.NO_ORIGIN
+    if target == goal.topic:
+        return Stays.ITSELF
+    if target not in partitions:
+        return Stays.NO_TOPIC
+    empty = record.key is None and record.value is None
+    if (
+        empty
+        and origin is not None
+        and any(each.may_be_empty for each in CONVENTIONS if each.name == origin.convention)
+    ):
+        return Stays.NO_CONTENTS
+    headers = application_headers(record.headers)
+    if not all(_is_text(name) for name, _ in headers):
+        return Stays.BAD_HEADER
+    place = None
+    if origin is not None and origin.topic == target and 0 <= origin.partition < partitions[target]:
+        place = origin.partition
+    return Letter(record.partition, record.offset, target, NewRecord(record.key, record.value, headers, place))
+
+
+def _is_text(name: bytes) -> bool:
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+# -- positions ---------------------------------------------------------------------------------------------------------
+
+
+class Position(Struct, frozen=True):
+    """How far a redrive is in a partition, as its group has it.
+
+    Attributes:
+        offset: the first letter that was not looked at.
+        sent, stayed: how many letters before it were sent, and how many stay.
+    """
+
+    offset: int
+    sent: int = 0
+    stayed: int = 0
+
+    @property
+    def metadata(self) -> str:
+        """The counts, as the metadata of the committed offset."""
+        return f"kac sent={self.sent} stayed={self.stayed}"
+
+
+def position_of(offset: int, metadata: str) -> Position:
+    """Return the position of a committed offset. Counts that kac did not write are zero."""
+    words = dict(each.partition("=")[::2] for each in metadata.split()[1:]) if metadata.startswith("kac ") else {}
+    counts = (words.get(name, "") for name in ("sent", "stayed"))
+    return Position(offset, *(int(each) if each.isdecimal() and len(each) < 20 else 0 for each in counts))
+
+
+def moved_on(
+    positions: Mapping[int, Position], looked_at: Mapping[int, int], letters: list[Letter], stayed: Mapping[int, int]
+) -> dict[int, Position]:
+    """Return the positions after a part of the letters.
+
+    Args:
+        looked_at: the first offset of each partition that was not looked at.
+        letters: those that are sent.
+        stayed: how many of each partition stay.
+    """
+    sent: dict[int, int] = {}
+    for each in letters:
+        sent[each.partition] = sent.get(each.partition, 0) + 1
+    return {
+        number: Position(
+            offset,
+            positions[number].sent + sent.get(number, 0),
+            positions[number].stayed + stayed.get(number, 0),
+        )
+        for number, offset in looked_at.items()
+    }
+
+
+# -- what is in a dead-letter topic ------------------------------------------------------------------------------------
+
+MOST_PILES = 500
+"""Most rows of a survey; further letters are in the row without topic and exception."""
+MORE = "…"
+
+
+class Pile(Struct):
+    """The letters of one original topic and exception.
+
+    Attributes:
+        count: the letters; chosen: those that are sent.
+        first, last: their earliest and latest times, ms since 1970; -1 without any.
+        example: partition and offset of one in the dead-letter topic.
+        message: the text of the example's exception.
+    """
+
+    topic: str
+    exception: str
+    convention: str = ""
+    count: int = 0
+    chosen: int = 0
+    first: int = -1
+    last: int = -1
+    example: tuple[int, int] = (-1, -1)
+    message: str = ""
+
+
+class Heap(Struct):
+    """The letters that are sent to one partition. sizes: of each, bytes. keys: distinct ones."""
+
+    sizes: list[int] = field(default_factory=list)
+    keys: set[bytes] = field(default_factory=set)
+    nulls: int = 0
+    keyless: int = 0
+
+
+class Survey(Struct):
+    """What a redrive found and would send.
+
+    Attributes:
+        piles: by original topic and exception.
+        heaps: by topic and partition.
+        stays: how many letters stay, by reason.
+        failed: topic -> the groups in which its letters failed.
+        before: how many letters this selection sent before.
+    """
+
+    piles: dict[tuple[str, str], Pile] = field(default_factory=dict)
+    heaps: dict[tuple[str, int], Heap] = field(default_factory=dict)
+    stays: dict[Stays, int] = field(default_factory=dict)
+    failed: dict[str, set[str]] = field(default_factory=dict)
+    before: int = 0
+
+    @property
+    def count(self) -> int:
+        """The letters."""
+        return sum(each.count for each in self.piles.values())
+
+    @property
+    def chosen(self) -> int:
+        """The letters that are sent."""
+        return sum(each.chosen for each in self.piles.values())
+
+    @property
+    def in_the_way(self) -> tuple[str, ...]:
+        """Why a redrive can't begin, a line each: chosen letters that have no place to go to."""
+        return tuple(
+            f"{plural(self.stays[why], 'chosen letter')} {why.value}"
+            for why in (Stays.NO_ORIGIN, Stays.NO_TOPIC)
+            if self.stays.get(why)
+        )
+
+    def add(self, record: Record, found: Letter | Stays, partitions: Mapping[str, int]) -> None:
+        """Count a letter.
+
+        Args:
+            found: from `addressed`.
+            partitions: the number of partitions of each topic that exists.
+        """
+        origin = origin_of(record) or Origin("", "")
+        about = origin.topic, origin.exception
+        if about not in self.piles and len(self.piles) >= MOST_PILES:
+            about = MORE, MORE
+        pile = self.piles.get(about)
+        if pile is None:
+            place = record.partition, record.offset
+            pile = Pile(*about, origin.convention, example=place, message=origin.message)
+            self.piles[about] = pile
+        pile.count += 1
+        if record.timestamp >= 0:
+            pile.first = record.timestamp if pile.first < 0 else min(pile.first, record.timestamp)
+            pile.last = max(pile.last, record.timestamp)
+        if isinstance(found, Stays):
+            self.stays[found] = self.stays.get(found, 0) + 1
+            return
+        pile.chosen += 1
+        new = found.record
+        heap = self.heaps.setdefault((found.target, partition_of(new, partitions[found.target])), Heap())
+        heap.sizes.append(new.size)
+        heap.nulls += new.value is None
+        heap.keyless += new.key is None
+        if new.key is not None:
+            heap.keys.add(sha256(new.key).digest()[:8])
+        if origin.group:
+            self.failed.setdefault(found.target, set()).add(origin.group)

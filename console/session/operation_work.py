@@ -1,0 +1,88 @@
+"""The right of one process to work on a cluster's operations, and the journal in which it notes what it does."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from msgspec import Struct
+
+from console.journal import operations as journal_operations
+from console.journal.file import JournalFile
+from console.model.failure import Failure
+from console.model.journal_lines import Origin
+from console.model.numbers import time_of_day
+from console.operations.operation import Operation
+from console.session.journal_access import in_journal
+from console.session.snapshot_reader import Clock, Refused
+
+log = logging.getLogger(__name__)
+
+
+class Pace(Struct, frozen=True):
+    """The pace of polls. first, most: seconds between two, after progress and at most. patience: seconds without
+    progress after which an operation is stalled. sleep: the function that waits. leaves: whether work on a stalled
+    operation ends, or polling continues."""
+
+    first: float = 0.5
+    most: float = 5.0
+    patience: float = 120.0
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    leaves: bool = True
+
+
+class OperationWork:
+    """The lease and the journal, while the lease is held. An asynchronous context manager; raises Refused if another
+    process holds it."""
+
+    def __init__(self, journal: JournalFile, mine: Origin, clock: Clock) -> None:
+        self.journal = journal
+        self._lease = journal_operations.Lease(journal.path, mine)
+        self.clock = clock
+
+    async def __aenter__(self) -> OperationWork:
+        await self.renew()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        try:
+            await asyncio.to_thread(self._lease.free)
+        except OSError as error:
+            log.warning("the lease is not given back, and ends by itself: %s", error)
+
+    async def renew(self) -> None:
+        """Take the lease, or extend it. Raises Refused if another process holds it, or it can't be written."""
+        try:
+            holder = await asyncio.to_thread(self._lease.take, self.clock.now())
+        except OSError as error:
+            remedy = "Make room or set XDG_STATE_HOME to a folder that can be written."
+            raise Refused(Failure("LEASE_FAILED", f"the lease can't be written: {error}", remedy)) from error
+        if holder is not None:
+            by = holder.by
+            raise Refused(
+                Failure(
+                    "HELD",
+                    f"process {by.pid} on {by.host} works on operations of this cluster",
+                    "kac moves shows how far it is; end it to go on here. "
+                    f"Where it hangs, its lease ends at {time_of_day(holder.until)} by this host's clock.",
+                )
+            )
+
+    async def note(self, number: int, what: journal_operations.Noted) -> None:
+        """Write a line of an operation. Raises Refused."""
+        line = journal_operations.operation_line(number, self.clock.now(), what)
+        await in_journal(self.journal, lambda journal: journal.note(line))
+
+    async def read(self, number: int) -> Operation:
+        """Return an operation as in the journal now, with new requests of operators. Raises Refused."""
+        by_number = journal_operations.operations((await in_journal(self.journal, lambda file: file.open())).records)
+        if number not in by_number:
+            # The open part of a journal lacks ended operations; the whole is read only for these.
+            by_number = journal_operations.operations(
+                (await in_journal(self.journal, lambda file: file.read())).records
+            )
+        if number not in by_number:
+            failure = Failure("NO_SUCH_OPERATION", f"the journal has no operation {number}", "See: kac moves")
+            raise Refused(failure)
+        return by_number[number]

@@ -1,0 +1,664 @@
+"""Send dead letters again, each once: a survey of them, and the work of the operation.
+
+The group of the selection has the position in each partition, with the counts. Each transaction has a part of the
+letters and the positions behind them, so the positions say what was sent, whatever died; the journal only repeats it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from functools import partial
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct, field
+
+from console.contexts.context import Context
+from console.journal.operations import Over
+from console.language.snapshot_parts import Needs
+from console.language.verbs.produce import needs_of
+from console.model import dead_letters
+from console.model.cluster import CommittedOffset
+from console.model.dead_letters import Letter, Position, Redrive, Stays, Survey
+from console.model.failure import Failure, sentences
+from console.model.new_records import NewRecord, partition_of
+from console.model.numbers import first_few
+from console.model.record_filter import RecordFilter
+from console.model.records import FromOffsets, Record, Search
+from console.model.snapshot import Snapshot
+from console.operations.operation import Letters, Operation, Progress, SentLetters, State
+from console.plan.edits import Edit, WriteRecords
+from console.plan.plan import Plan, StageReport
+from console.plan.risk_rules import Risk, RiskFacts
+from console.plan.risks import effects, risks
+from console.plan.staged import Staged
+from console.session.operation_work import OperationWork, Pace
+from console.session.plan_facts import read_for_risks
+from console.session.reading import read_needs
+from console.session.record_reading import RecordReader
+from console.session.record_writing import refuse_to_write
+from console.session.snapshot_reader import Client, Clock, Refused
+
+if TYPE_CHECKING:
+    from console.admin.exactly_once import Exactly
+    from console.session.session import Session
+
+Place = tuple[str, int]
+
+LETTERS, BYTES = 500, 4 << 20
+"""Most letters, and about how many bytes of them, in one transaction."""
+LOOKED_AT = 5_000
+"""Letters that stay after which the position is committed."""
+LOOKS_BACK_EVERY, ASKS_EVERY, NOTES_EVERY = 5.0, 1.0, 3.0
+"""Seconds between two looks for letters that came back, and for an operator's requests, and between two lines of the
+journal while only the counts change."""
+READ_GROUPS = 200
+"""Most groups that are asked for their positions in the canary's topic."""
+GIVES_UP_SECONDS = 5.0
+"""Seconds for ending the open transaction when this process leaves."""
+NAMED = 3
+
+
+class Desk(NamedTuple):
+    """What a redrive needs of a session.
+
+    Attributes:
+        read: reads parts of the snapshot, and returns it.
+        stage: stages edits into the session's plan; plan: returns it; discard: drops its edits.
+        facts: reads the facts for warnings.
+    """
+
+    client: Client
+    context: Context
+    reader: RecordReader
+    clock: Clock
+    read: Callable[[Needs], Awaitable[Snapshot]]
+    stage: Callable[[Sequence[Edit]], StageReport]
+    plan: Callable[[], Plan]
+    discard: Callable[[], int]
+    facts: Callable[[Sequence[Staged]], Awaitable[RiskFacts]]
+
+
+def desk_of(session: Session) -> Desk:
+    """Return what a redrive needs of a session with an empty plan."""
+    return Desk(
+        session.client,
+        session.context,
+        session.records,
+        session.clock,
+        partial(read_needs, session),
+        session.stage,
+        lambda: session.plan,
+        session.discard,
+        partial(read_for_risks, session),
+    )
+
+
+class Stopped(Exception):
+    """The redrive does not go on by itself. The text has the reason."""
+
+
+class Unread(Stopped):
+    """Letters can't be read now."""
+
+
+class Looked(NamedTuple):
+    """Some letters with what becomes of them, in their order; reached: the next offset of each partition after them."""
+
+    letters: Sequence[tuple[Record, Letter | Stays]]
+    reached: Mapping[int, int]
+
+
+class _Targets(Struct):
+    """The numbers of partitions of topics that letters go to; 0 for topics that do not exist."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+
+    async def learn(self, client: Client, names: set[str]) -> None:
+        """Read the topics that are not known yet. Raises AdminError."""
+        from console.admin.topics import describe_topics
+
+        new = sorted(names - self.counts.keys())
+        if new:
+            found = (await client.run(describe_topics, new)).topics
+            self.counts |= {name: len(found[name].partitions) if name in found else 0 for name in new}
+
+    @property
+    def existing(self) -> Mapping[str, int]:
+        """The topics that exist."""
+        return {name: count for name, count in self.counts.items() if count}
+
+
+async def looked_through(
+    desk: Desk, goal: Redrive, targets: _Targets, since: Mapping[int, int]
+) -> AsyncGenerator[Looked, None]:
+    """Yield the letters from these offsets on up to the ends of the goal, those of each partition in their order.
+
+    Raises:
+        Stopped: letters can't be decoded; Unread: their brokers do not answer.
+        Refused: the context or a broker refuses it.
+        AdminError: the connection to the cluster is lost.
+    """
+    ends = dict(goal.ends)
+    begins = {(goal.topic, number): offset for number, offset in since.items() if offset < ends.get(number, 0)}
+    if not begins:
+        return
+    only = RecordFilter(where=goal.where)
+    reached: dict[int, int] = {}
+    async with aclosing(desk.reader.search(Search((goal.topic,), start=FromOffsets(begins)))) as portions:
+        async for portion in portions:
+            for gap in portion.undecodable:
+                if gap.first < ends[gap.partition]:
+                    raise Stopped(f"{gap}")
+            for problem in portion.problems:
+                raise Unread(f"{goal.topic} can't be read to its end: {problem}")
+            records = [each for each in portion.records if each.offset < ends[each.partition]]
+            if records:
+                if goal.where:
+                    await desk.reader.learn(records)
+                shown = await desk.reader.shown(records) if goal.where else records
+                chosen = {
+                    (each.partition, each.offset)
+                    for each, seen in zip(records, shown, strict=True)
+                    if only.matches(seen)
+                }
+                names = {goal.to} if goal.to else set()
+                if not goal.to:
+                    origins = (dead_letters.origin_of(each) for each in records)
+                    names = {each.topic for each in origins if each is not None}
+                await targets.learn(desk.client, names)
+                found = [
+                    (
+                        each,
+                        dead_letters.addressed(
+                            each, goal, targets.existing, is_chosen=(each.partition, each.offset) in chosen
+                        ),
+                    )
+                    for each in records
+                ]
+                reached |= {each.partition: each.offset + 1 for each in records}
+                yield Looked(found, dict(reached))
+            last = portion.progress
+    for each in last.scanned:
+        reached[each.partition] = max(reached.get(each.partition, 0), min(each.next, ends[each.partition]))
+    yield Looked((), reached)
+
+
+async def with_ends(desk: Desk, goal: Redrive) -> Redrive:
+    """Return a goal with the present ends of the dead-letter topic.
+
+    Raises:
+        Refused: there is no such topic, the context forbids it, or an end can't be read.
+        AdminError: the connection to the cluster is lost.
+    """
+    from console.admin.partitions import LATEST, offsets_of
+    from console.admin.topics import describe_topics
+
+    refuse_to_write(desk.context)
+    if goal.to == goal.topic:
+        raise Refused(Failure("SAME_TOPIC", "letters are not sent to their own dead-letter topic", "Name another one."))
+    listing = await desk.client.run(describe_topics, [goal.topic])
+    if goal.topic not in listing.topics:
+        raise Refused(listing.failures[goal.topic])
+    numbers = [each.number for each in listing.topics[goal.topic].partitions]
+    found = await desk.client.run(offsets_of, {(goal.topic, number): LATEST for number in numbers})
+    ends = []
+    for (_, number), end in sorted(found.items()):
+        if isinstance(end, Failure):
+            raise Refused(end)
+        ends.append((number, end))
+    return Redrive(goal.topic, goal.where, goal.to, tuple(ends))
+
+
+async def survey(
+    desk: Desk, goal: Redrive, show: Callable[[int], None] = lambda _: None
+) -> tuple[Survey, Mapping[str, int]]:
+    """Return what a redrive would send, and the numbers of partitions of its topics; nothing is sent.
+
+    Args:
+        goal: with its ends.
+        show: receives the number of letters so far.
+
+    Raises:
+        Refused: as `looked_through`, or letters can't be read.
+        AdminError: the connection to the cluster is lost.
+    """
+    from console.admin.groups import group_position
+
+    committed = (await desk.client.run(group_position, goal.group)).committed
+    known = {
+        number: dead_letters.position_of(each.offset, each.metadata or "")
+        for (topic, number), each in committed.items()
+        if topic == goal.topic
+    }
+    found, targets = Survey(before=sum(each.sent for each in known.values())), _Targets()
+    since = await _begins(desk.client, goal, known)
+    try:
+        async with aclosing(
+            looked_through(desk, goal, targets, {at: each.offset for at, each in since.items()})
+        ) as some:
+            async for looked in some:
+                for record, what in looked.letters:
+                    found.add(record, what, targets.existing)
+                show(found.count)
+                await asyncio.sleep(0)
+    except Stopped as error:
+        raise Refused(Failure("UNREADABLE", str(error), "Look at it with kac records.")) from None
+    return found, targets.existing
+
+
+async def _begins(client: Client, goal: Redrive, known: Mapping[int, Position]) -> dict[int, Position]:
+    """Return where each partition goes on: the group's position, but not before the start of the log."""
+    from console.admin.partitions import EARLIEST, offsets_of
+
+    starts = await client.run(offsets_of, {(goal.topic, number): EARLIEST for number, _ in goal.ends})
+    found = {}
+    for (_, number), start in starts.items():
+        if isinstance(start, Failure):
+            raise Refused(start)
+        position = known.get(number, Position(0))
+        found[number] = Position(max(start, position.offset), position.sent, position.stayed)
+    return found
+
+
+class Judged(NamedTuple):
+    """What is to be known before letters are sent.
+
+    Attributes:
+        refused: why some can't be written, a line each.
+        effects: what happens by them, a line each.
+        risks: the warnings.
+    """
+
+    refused: tuple[str, ...]
+    effects: tuple[str, ...]
+    risks: tuple[Risk, ...]
+
+
+async def judged(desk: Desk, found: Survey) -> Judged:
+    """Return the forecast and the warnings of the letters to send: those of new records. Raises AdminError."""
+    edits = edits_of(found)
+    snapshot = await desk.read(needs_of({each.topic for each in edits}))
+    report = desk.stage(edits)
+    try:
+        staged = desk.plan().staged
+        facts = await desk.facts(staged)
+        lines = [line for some in effects(staged, snapshot).values() for line in some]
+        refused = (sentences(each.reason, each.remedy) for each in report.refused)
+        return Judged(tuple(dict.fromkeys(refused)), tuple(lines), risks(staged, snapshot, facts))
+    finally:
+        desk.discard()
+
+
+def edits_of(found: Survey) -> list[WriteRecords]:
+    """Return the letters to send as new records, without their contents: for the rules of these."""
+    return [
+        WriteRecords(
+            topic,
+            number,
+            0,
+            tuple(heap.sizes),
+            (),
+            len(heap.keys),
+            heap.nulls,
+            heap.keyless,
+            again=tuple(sorted(found.failed.get(topic, ()))),
+        )
+        for (topic, number), heap in sorted(found.heaps.items())
+    ]
+
+
+# -- the work ----------------------------------------------------------------------------------------------------------
+
+
+class _Back(Struct):
+    """The letters that are in the dead-letter topic since the beginning.
+
+    Attributes:
+        at: the next offset to look at, by partition.
+        written: partition of a target -> offsets of sent letters, the first and the one after the last of each part.
+        last: where the last letter is that came back: its exception is content, and not for the journal.
+    """
+
+    at: dict[int, int]
+    written: dict[Place, list[tuple[int, int]]] = field(default_factory=dict)
+    came_back: int = 0
+    newer: int = 0
+    last: str = ""
+
+    def note(self, sent: SentLetters) -> None:
+        """Keep where sent letters are."""
+        for topic, number, first, count in sent.written:
+            if first >= 0:
+                self.written.setdefault((topic, number), []).append((first, first + count))
+
+    def count(self, record: Record) -> bool:
+        """Count a letter that came. Return whether it was sent before."""
+        self.at[record.partition] = record.offset + 1
+        origin = dead_letters.origin_of(record)
+        parts = self.written.get((origin.topic, origin.partition), ()) if origin is not None else ()
+        if origin is None or not any(first <= origin.offset < end for first, end in parts):
+            self.newer += 1
+            return False
+        self.came_back += 1
+        self.last = f"{record.topic}-{record.partition} offset {record.offset}"
+        return True
+
+
+class Redriving:
+    """The work of this process on one redrive."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        work: OperationWork,
+        operation: Operation,
+        tell: Callable[[str], None],
+        pace: Pace,
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        """Create it; `run` works.
+
+        Args:
+            work: holds the lease, and has the journal.
+            tell: receives a line for each event.
+            on_progress: receives the progress.
+        """
+        goal = operation.goal
+        assert isinstance(goal, Redrive)
+        self._desk, self._work, self._tell, self._pace, self._on_progress = desk, work, tell, pace, on_progress
+        self._goal, self._operation = goal, operation
+        self._ends = dict(goal.ends)
+        self._targets = _Targets()
+        self._mine: Exactly | None = None
+        self._positions: dict[int, Position] = {}
+        self._canary = operation.progress.letters.canary if operation.progress and operation.progress.letters else ""
+        self._back = _Back(dict(goal.ends))
+        for each in operation.sent:
+            self._back.note(each)
+        now = desk.clock.monotonic()
+        self._moved_at = self._asked_at = self._looked_back_at = self._next_at = now
+        self._waits: tuple[str, ...] = ()
+        self._noted: Progress | None = None
+        self._noted_at = now
+
+    async def run(self) -> Operation:
+        """Work until the letters are sent, an operator cancels it, or it can't go on; return the operation then.
+
+        Raises:
+            Refused: another process has taken it over, or the journal can't be written.
+        """
+        from console.admin import errors
+        from console.admin.exactly_once import Fenced, Interrupted, take_over
+
+        delay = self._pace.first
+        refuse_to_write(self._desk.context)
+        try:
+            while await self._is_wanted():
+                try:
+                    self._mine = await self._desk.client.run(take_over, self._goal.group, self._mine)
+                    await self._read_positions()
+                    if await self._send_all():
+                        await self._end(State.DONE)
+                        break
+                    delay = self._pace.first
+                except Fenced as error:
+                    self._mine = None
+                    await self._report(State.STALLED, (sentences(error.failure.message, error.failure.remedy),))
+                    raise Refused(error.failure) from error
+                except Unread as error:
+                    self._waits = (str(error),)
+                except (Stopped, errors.BrokerError, Refused) as error:
+                    if isinstance(error, Refused) and error.failure.name in ("JOURNAL_FAILED", "LEASE_FAILED", "HELD"):
+                        raise
+                    await self._report(State.STALLED, (str(getattr(error, "failure", error)),))
+                    return await self._read()
+                except Interrupted as error:
+                    self._waits = (f"a transaction was not committed, and is sent again: {error.failure}",)
+                except errors.AdminError as error:
+                    self._waits = (f"the cluster does not answer: {error.failure.message}",)
+                is_stalled = self._desk.clock.monotonic() - self._moved_at >= self._pace.patience
+                await self._report(State.STALLED if is_stalled else State.WAITING, self._waits)
+                if is_stalled and self._pace.leaves:
+                    return await self._read()
+                await self._pace.sleep(delay)
+                await self._work.renew()
+                delay = min(delay * 1.5, self._pace.most)
+            return await self._read()
+        finally:
+            await asyncio.shield(self._leave())
+
+    async def _leave(self) -> None:
+        """End the open transaction: readers of the topics would wait for its timeout."""
+        from console.admin.exactly_once import give_up
+
+        if self._mine is not None and self._mine.began is not None:
+            with suppress(TimeoutError, RuntimeError):  # the client is closed already
+                async with asyncio.timeout(GIVES_UP_SECONDS):
+                    await self._desk.client.run(give_up, self._mine)
+
+    async def _read(self) -> Operation:
+        self._operation = await self._work.read(self._operation.number)
+        return self._operation
+
+    async def _is_wanted(self) -> bool:
+        """Read an operator's requests; wait while it is paused. Return whether to go on; note the end if not."""
+        self._asked_at = self._desk.clock.monotonic()
+        operation = await self._read()
+        if operation.cancelling:
+            await self._end(State.CANCELLED)
+        while operation.ended is None and operation.paused and not operation.cancelling:
+            await self._report(State.WAITING, (f"paused: operation {operation.number} go-on goes on",))
+            await self._pace.sleep(self._pace.first)
+            await self._work.renew()
+            operation = await self._read()
+            if operation.cancelling:
+                await self._end(State.CANCELLED)
+        return operation.ended is None and not operation.cancelling
+
+    async def _end(self, state: State) -> None:
+        await self._look_back()
+        await self._report(state, ())
+        await self._work.note(self._operation.number, Over(state))
+        self._tell(f"operation {self._operation.number} ({self._goal}) is {state.value}: {self._letters()}")
+
+    async def _read_positions(self) -> None:
+        from console.admin.exactly_once import stable_positions
+
+        found = await self._desk.client.run(stable_positions, self._goal.group, self._goal.topic)
+        known = {
+            number: dead_letters.position_of(each.offset, each.metadata)
+            for number, each in found.items()
+            if each is not None
+        }
+        self._positions = await _begins(self._desk.client, self._goal, known)
+
+    def _left(self) -> int:
+        return sum(
+            max(0, end - self._positions[number].offset)
+            for number, end in self._ends.items()
+            if number in self._positions
+        )
+
+    # -- sending
+
+    async def _send_all(self) -> bool:
+        """Send what is left. Return whether nothing is left; letters of an open transaction may be left."""
+        self._waits = ()
+        if not self._canary and self._left():
+            await self._watch_canary()
+        letters: list[Letter] = []
+        stayed: dict[int, int] = {}
+        size = 0
+        reached: dict[int, int] = {}
+        since = {number: each.offset for number, each in self._positions.items()}
+        async with aclosing(looked_through(self._desk, self._goal, self._targets, since)) as some:
+            async for looked in some:
+                for record, what in looked.letters:
+                    if what in (Stays.NO_ORIGIN, Stays.NO_TOPIC):
+                        raise Stopped(f"{self._goal.topic}-{record.partition} offset {record.offset} is {what}")
+                    reached[record.partition] = record.offset + 1
+                    if isinstance(what, Stays):
+                        stayed[record.partition] = stayed.get(record.partition, 0) + 1
+                    else:
+                        letters.append(what)
+                        size += what.record.size
+                    is_first = not self._canary and bool(letters)
+                    if is_first or len(letters) >= self._most() or size >= BYTES or sum(stayed.values()) >= LOOKED_AT:
+                        await self._send(letters, reached, stayed, is_canary=is_first)
+                        letters, stayed, size = [], {}, 0
+                        if is_first:
+                            await self._watch_canary()
+                        if not await self._goes_on():
+                            return False
+                reached |= looked.reached if not looked.letters else {}
+        if letters or any(offset > self._positions[at].offset for at, offset in reached.items()):
+            is_first = not self._canary and bool(letters)
+            await self._send(letters, reached, stayed, is_canary=is_first)
+            if is_first:
+                await self._watch_canary()
+        if self._left():
+            self._waits = (f"an open transaction in {self._goal.topic} holds back letters",)
+        return not self._left()
+
+    def _most(self) -> int:
+        """Return the most letters of one transaction: about those of a second if there is a limit."""
+        return min(LETTERS, self._operation.throttle or LETTERS)
+
+    async def _goes_on(self) -> bool:
+        """Look for an operator's requests, and for letters that came back, now and then. Return whether to go on."""
+        now = self._desk.clock.monotonic()
+        if now - self._looked_back_at >= LOOKS_BACK_EVERY:
+            await self._look_back()
+        if now - self._asked_at < ASKS_EVERY:
+            return True
+        await self._work.renew()
+        self._asked_at = now
+        operation = await self._read()
+        return not (operation.cancelling or operation.paused or operation.ended is not None)
+
+    async def _send(
+        self, letters: list[Letter], reached: Mapping[int, int], stayed: Mapping[int, int], *, is_canary: bool
+    ) -> None:
+        """Send letters and commit the positions after them, in one transaction."""
+        from console.admin.exactly_once import commit
+
+        if letters and self._operation.throttle:
+            now = self._desk.clock.monotonic()
+            await self._pace.sleep(max(0.0, self._next_at - now))
+            self._next_at = max(now, self._next_at) + len(letters) / self._operation.throttle
+        after = self._positions | dead_letters.moved_on(self._positions, reached, letters, stayed)
+        records: dict[Place, list[NewRecord]] = {}
+        for each in letters:
+            number = partition_of(each.record, self._targets.counts[each.target])
+            records.setdefault((each.target, number), []).append(each.record)
+        positions = {
+            (self._goal.topic, number): CommittedOffset(each.offset, -1, each.metadata)
+            for number, each in after.items()
+            if each != self._positions[number]
+        }
+        assert self._mine is not None
+        written = await self._desk.client.run(commit, self._mine, records, self._goal.group, positions)
+        self._positions = after
+        self._moved_at = self._desk.clock.monotonic()
+        if letters:
+            sent = SentLetters(
+                self._work.clock.now(),
+                tuple(sorted((number, after[number].offset) for _, number in positions)),
+                tuple((*place, *part) for place, parts in written.items() for part in parts),
+                sha256("".join(each.record.hash for each in letters).encode()).hexdigest()[:16],
+                is_canary,
+            )
+            await self._work.note(self._operation.number, sent)
+            self._operation = await self._read() if is_canary else self._operation
+            self._back.note(sent)
+        await self._report(State.RUNNING, ())
+
+    # -- the canary
+
+    async def _watch_canary(self) -> None:
+        """Wait until a group passes the first letter that was sent. Raises Stopped if it came back, or none passes."""
+        from console.admin.groups import topic_readers
+
+        canary = next((each for each in self._operation.sent if each.is_canary), None)
+        if canary is None or canary.written[0][2] < 0:
+            return  # the next letter is one
+        topic, number, offset, _ = canary.written[0]
+        where, patience = f"{topic}-{number} offset {offset}", self._pace.patience
+        deadline = self._desk.clock.monotonic() + patience
+        self._tell(f"the first letter is at {where}: waiting for its group")
+        while True:
+            readers = (await self._desk.client.run(topic_readers, {topic}, READ_GROUPS))[topic]
+            at = {
+                group: committed
+                for (group, partition), committed in readers.committed.items()
+                if partition == number and not group.startswith(dead_letters.GROUP_PREFIX)
+            }
+            await self._look_back()
+            if self._back.came_back:
+                raise Stopped(f"the first letter ({where}) came back, as {self._back.last}")
+            passed = sorted(group for group, committed in at.items() if committed > offset)
+            if passed:
+                self._canary = f"group {passed[0]} passed the first letter ({where})"
+                break
+            if not at and not readers.members:
+                self._canary = f"no group has a position in {topic}-{number}: whether it takes letters was not seen"
+                break
+            if self._desk.clock.monotonic() > deadline:
+                stand = [f"{group} is at {committed:,}" for group, committed in sorted(at.items())]
+                stand += [f"{group} has no position" for group in sorted(readers.members) if group not in at]
+                seen = first_few(stand, NAMED)
+                raise Stopped(f"no group passed the first letter ({where}) in {patience:.0f} s: {seen}")
+            if not await self._goes_on():
+                return
+            await self._report(State.WAITING, (f"waiting for a group to pass the first letter ({where})",))
+            await self._pace.sleep(self._pace.first)
+        self._tell(self._canary)
+        await self._report(State.RUNNING, ())
+
+    # -- what comes back
+
+    async def _look_back(self) -> None:
+        """Count the letters that came since the beginning."""
+        self._looked_back_at = self._desk.clock.monotonic()
+        since = FromOffsets({(self._goal.topic, number): offset for number, offset in self._back.at.items()})
+        async with aclosing(self._desk.reader.search(Search((self._goal.topic,), start=since))) as portions:
+            async for portion in portions:
+                for record in portion.records:
+                    self._back.count(record)
+                for each in portion.progress.scanned:
+                    if not portion.records:
+                        self._back.at[each.partition] = max(self._back.at[each.partition], each.next)
+
+    # -- telling
+
+    def _letters(self) -> Letters:
+        found = self._positions.values()
+        return Letters(
+            sum(each.sent for each in found),
+            sum(each.stayed for each in found),
+            self._left(),
+            self._back.came_back,
+            self._back.newer,
+            self._canary,
+        )
+
+    async def _report(self, state: State, waits: tuple[str, ...]) -> None:
+        """Record the progress."""
+        letters = self._letters()
+        progress = Progress(self._work.clock.now(), state, letters.sent + letters.stayed, letters.left, waits, letters)
+        self._on_progress(progress)
+        before, now = self._noted, self._desk.clock.monotonic()
+        if waits and (before is None or waits != before.waits):
+            for line in waits:
+                self._tell(f"waits: {line}")
+        mark = state, waits, self._canary
+        if (
+            before is None
+            or mark != (before.state, before.waits, before.letters and before.letters.canary)
+            or now - self._noted_at >= NOTES_EVERY
+        ):
+            await self._work.note(self._operation.number, progress)
+            self._noted, self._noted_at = progress, now

@@ -1,0 +1,342 @@
+"""Dead letters that are sent again: each once, whatever is lost; those that stay; the canary; what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kio.schema.errors import ErrorCode
+from msgspec.structs import replace
+
+from console.admin.link import Link
+from console.embedded import faults
+from console.embedded.brokers import ThreadedCluster
+from console.embedded.group_coordinator import ensure_topic
+from console.embedded.groups import Committed, Group
+from console.embedded.spec import ClusterSpec
+from console.model.dead_letters import Redrive
+from console.model.new_records import NewRecord
+from console.operations.operation import Operation, State
+from console.session import operating
+from console.session.operation_work import Pace
+from console.session.redriving import desk_of, survey, with_ends
+from console.session.session import Session
+from console.session.snapshot_reader import Refused
+from tests.support import dead_letters, worlds
+from tests.support.patience import PATIENCE
+
+DEAD, ORDERS, OTHERS = "orders.dlt", "orders", "others"
+TOPICS = (
+    worlds.topic(DEAD, [(1, 2), (2, 3)]),
+    worlds.topic(ORDERS, [(2, 3), (3, 1)]),
+    worlds.topic(OTHERS, [(1, 2)]),
+)
+LOST, NEVER_CAME = faults.Cut(faults.Moment.AFTER), faults.Cut(faults.Moment.BEFORE)
+SETTINGS: dict[str, Any] = {"request_timeout": 3.0, "lost_answer_timeout": 0.5}
+PACE = Pace(first=0.02, most=0.1, patience=3.0)
+
+cluster = worlds.cluster(ClusterSpec(brokers=3), *TOPICS)
+link = worlds.link("cluster", **SETTINGS)
+session = worlds.session("cluster", **SETTINGS)
+
+
+def letter(number: int, topic: str = ORDERS, partition: int = 0, **more: Any) -> NewRecord:
+    headers = ((b"trace", b"t-%d" % number), *dead_letters.spring(topic, partition, number, **more))
+    return NewRecord(b"k%d" % number, b'{"n": %d}' % number, headers)
+
+
+async def with_letters(link: Link, count: int = 20) -> None:
+    """Letters of orders in both partitions, and one of others."""
+    for partition in (0, 1):
+        await dead_letters.write(
+            link, DEAD, partition, [letter(n, partition=n % 2) for n in range(partition, count, 2)]
+        )
+    await dead_letters.write(link, DEAD, 0, [letter(100, OTHERS)])
+
+
+def values(*numbers: int) -> Counter[bytes | None]:
+    return Counter(b'{"n": %d}' % number for number in numbers)
+
+
+def stands(cluster: ThreadedCluster, group: str, at: dict[tuple[str, int], int]) -> None:
+    """A group has these positions."""
+
+    def put(each: Any) -> None:
+        ensure_topic(each.state)
+        found: Group = each.state.groups.setdefault(group, Group(group))
+        found.written = True
+        found.offsets |= {place: Committed(offset) for place, offset in at.items()}
+
+    cluster.call(put)
+
+
+class Told(list[str]):
+    """The lines of a redrive, and a wait for one of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._came = asyncio.Event()
+
+    def __call__(self, line: str) -> None:
+        self.append(line)
+        self._came.set()
+
+    async def until(self, text: str) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while not any(text in line for line in self):
+                await self._came.wait()
+                self._came.clear()
+
+
+async def done(session: Session, goal: Redrive, throttle: int | None = None, pace: Pace = PACE) -> Operation:
+    """Begin a redrive, and work on it."""
+    number = await operating.begin(session, await with_ends(desk_of(session), goal), throttle)
+    return await operating.work_on(session, number, pace=pace)
+
+
+async def test_each_letter_goes_back_once(cluster: ThreadedCluster, link: Link, session: Session) -> None:
+    await with_letters(link)
+    over = await done(session, Redrive(DEAD))
+    assert over.state is State.DONE
+    assert await dead_letters.counted(link, ORDERS) == values(*range(20))
+    assert await dead_letters.counted(link, OTHERS) == values(100)
+    sent = await dead_letters.read(link, ORDERS)
+    assert {(each.partition, each.value) for each in sent} == {(n % 2, b'{"n": %d}' % n) for n in range(20)}
+    assert {each.headers for each in sent} == {((b"trace", b"t-%d" % n),) for n in range(20)}
+    # The same once more, with one new letter: only that one is sent.
+    await dead_letters.write(link, DEAD, 1, [letter(20)])
+    assert (await done(session, Redrive(DEAD))).state is State.DONE
+    assert await dead_letters.counted(link, ORDERS) == values(*range(21))
+
+
+async def test_letters_that_were_not_chosen_stay_and_are_counted(
+    cluster: ThreadedCluster, link: Link, session: Session
+) -> None:
+    await with_letters(link)
+    goal = Redrive(DEAD, "value.n < 5", OTHERS)
+    found, _ = await survey(desk_of(session), await with_ends(desk_of(session), goal))
+    assert (found.count, found.chosen) == (21, 5)
+    over = await done(session, goal)
+    assert over.state is State.DONE
+    known = await operating.read_operations(session, ended=1)
+    (sent,) = [each.sent for each in known.ended]
+    assert sum(count for each in sent for *_, count in each.written) == 5
+    assert await dead_letters.counted(link, OTHERS) == values(*range(5))
+    assert await dead_letters.counted(link, ORDERS) == Counter()
+    # The counts are in the group's positions.
+    offsets = cluster.call(lambda each: dict(each.state.groups[goal.group].offsets))
+    assert sorted(each.metadata for each in offsets.values()) == ["kac sent=2 stayed=8", "kac sent=3 stayed=8"]
+
+
+async def test_a_letter_without_headers_needs_a_topic(cluster: ThreadedCluster, link: Link, session: Session) -> None:
+    await dead_letters.write(link, DEAD, 0, [NewRecord(b"k", b"plain"), letter(1, "gone")])
+    found, _ = await survey(desk_of(session), await with_ends(desk_of(session), Redrive(DEAD)))
+    assert found.in_the_way == (
+        "1 chosen letter without headers that name a topic",
+        "1 chosen letter of topics that do not exist",
+    )
+    stopped = await done(session, Redrive(DEAD))
+    assert (stopped.state, stopped.ended) == (State.STALLED, None)
+    assert stopped.progress is not None
+    assert "without headers that name a topic" in stopped.progress.waits[0]
+    await operating.ask_of(session, stopped.number, cancel=True)
+    assert (await operating.work_on(session, stopped.number, pace=PACE)).state is State.CANCELLED
+    assert (await done(session, Redrive(DEAD, to=ORDERS))).state is State.DONE
+    assert await dead_letters.counted(link, ORDERS) == Counter([b"plain", b'{"n": 1}'])
+
+
+@pytest.mark.parametrize("effect", [LOST, NEVER_CAME, faults.HalfFrame()])
+@pytest.mark.parametrize(
+    "api", ["init_producer_id", "offset_fetch", "produce", "txn_offset_commit", "end_txn", "fetch", "metadata"]
+)
+async def test_lost_answers_send_nothing_twice(
+    cluster: ThreadedCluster, link: Link, session: Session, api: str, effect: faults.Effect
+) -> None:
+    await with_letters(link)
+    for nth in (2, 5):
+        fault = faults.Fault(effect, api=api, nth=nth, times=1)
+        cluster.call(lambda each, fault=fault: each.faults.add(fault))
+    assert (await done(session, Redrive(DEAD), throttle=300)).state is State.DONE
+    assert await dead_letters.counted(link, ORDERS) == values(*range(20))
+
+
+async def test_the_canary_passes(cluster: ThreadedCluster, link: Link, session: Session) -> None:
+    await with_letters(link)
+    stands(cluster, "billing", {(ORDERS, 0): 0, (ORDERS, 1): 0})
+    told = Told()
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
+    working = asyncio.create_task(operating.work_on(session, number, told, PACE))
+    await told.until("the first letter is at")
+    assert sum((await dead_letters.counted(link, ORDERS)).values()) == 1
+    (first,) = await dead_letters.read(link, ORDERS)
+    stands(cluster, "billing", {(ORDERS, first.partition): first.offset + 1})
+    assert (await working).state is State.DONE
+    assert f"group billing passed the first letter (orders-{first.partition} offset {first.offset})" in told
+    assert await dead_letters.counted(link, ORDERS) == values(*range(20))
+
+
+async def test_the_canary_comes_back(cluster: ThreadedCluster, link: Link, session: Session) -> None:
+    await with_letters(link)
+    stands(cluster, "billing", {(ORDERS, 0): 0, (ORDERS, 1): 0})
+    told = Told()
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
+    working = asyncio.create_task(operating.work_on(session, number, told, PACE))
+    await told.until("the first letter is at")
+    (first,) = await dead_letters.read(link, ORDERS)
+    again = dead_letters.spring(ORDERS, first.partition, first.offset, "java.lang.IllegalStateException")
+    await dead_letters.write(link, DEAD, 0, [NewRecord(first.key, first.value, again)])
+    stands(cluster, "billing", {(ORDERS, first.partition): first.offset + 1})
+    stopped = await working
+    assert (stopped.state, stopped.ended) == (State.STALLED, None)
+    assert stopped.progress is not None
+    assert stopped.progress.letters is not None
+    assert stopped.progress.letters.came_back == 1
+    assert "came back, as orders.dlt-0 offset 11" in stopped.progress.waits[0]
+    assert sum((await dead_letters.counted(link, ORDERS)).values()) == 1
+
+
+async def test_nobody_passes_the_canary(cluster: ThreadedCluster, link: Link, session: Session) -> None:
+    await with_letters(link)
+    stands(cluster, "billing", {(ORDERS, 0): 0, (ORDERS, 1): 0})
+    stopped = await done(session, Redrive(DEAD), pace=replace(PACE, patience=0.2))
+    assert stopped.state is State.STALLED
+    assert stopped.progress is not None
+    assert "no group passed the first letter" in stopped.progress.waits[0]
+    assert "billing is at 0" in stopped.progress.waits[0]
+
+
+async def interrupted(session: Session, number: int, told: Told, ask: Callable[[], Any]) -> Operation:
+    """Work, and let an operator ask for something after the first letters."""
+    asked = False
+
+    def heard(progress: Any) -> None:
+        nonlocal asked
+        if progress.letters.sent and not asked:
+            asked = True
+            tasks.append(asyncio.ensure_future(ask()))
+
+    tasks: list[asyncio.Future[Any]] = []
+    return await operating.work_on(session, number, told, PACE, heard)
+
+
+async def test_pause_and_cancel(cluster: ThreadedCluster, link: Link, session: Session) -> None:
+    await with_letters(link)
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), 5)
+    told, counts = Told(), []
+
+    async def ask() -> None:
+        await operating.ask_of(session, number, pause=True)
+        await told.until("paused")
+        counts.append(sum((await dead_letters.counted(link, ORDERS)).values()))
+        await operating.ask_of(session, number, cancel=True)
+
+    over = await interrupted(session, number, told, ask)
+    assert counts == [sum((await dead_letters.counted(link, ORDERS)).values())]
+    assert over.state is State.CANCELLED
+    assert 0 < sum((await dead_letters.counted(link, ORDERS)).values()) < 20
+    # What was not sent can be sent later, and once.
+    assert (await done(session, Redrive(DEAD))).state is State.DONE
+    assert await dead_letters.counted(link, ORDERS) == values(*range(20))
+
+
+async def test_a_process_that_dies_and_one_that_goes_on(cluster: ThreadedCluster, link: Link, session: Session) -> None:
+    await with_letters(link, 200)
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), 20)
+    for _ in range(6):
+        working = asyncio.create_task(operating.work_on(session, number, pace=PACE))
+        await asyncio.sleep(0.25)
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+    await operating.ask_of(session, number, throttle=0)
+    assert (await operating.work_on(session, number, pace=PACE)).state is State.DONE
+    assert await dead_letters.counted(link, ORDERS) == values(*range(200))
+
+
+async def test_an_id_that_was_taken_over_is_left(cluster: ThreadedCluster, link: Link, session: Session) -> None:
+    await with_letters(link)
+    fenced = faults.Fault(faults.Fail(ErrorCode.producer_fenced), api="end_txn")
+    cluster.call(lambda each: each.faults.add(fenced))
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
+    with pytest.raises(Refused, match="another kac sends these letters now"):
+        await operating.work_on(session, number, pace=PACE)
+
+
+async def test_letters_of_an_open_transaction_are_waited_for(
+    cluster: ThreadedCluster, link: Link, session: Session
+) -> None:
+    from console.admin.exactly_once import commit, take_over
+    from console.model.cluster import CommittedOffset
+
+    await with_letters(link)
+    mine = await take_over(link, "an application")
+    held = faults.Fault(NEVER_CAME, api="end_txn", times=1)
+    cluster.call(lambda each: each.faults.add(held))
+    with pytest.raises(Exception, match="end_txn"):
+        await commit(link, mine, {(DEAD, 0): [letter(21)]}, "some group", {(DEAD, 1): CommittedOffset(0)})
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
+    told = Told()
+    working = asyncio.create_task(operating.work_on(session, number, told, PACE))
+    await told.until("holds back letters")
+    await take_over(link, "an application", mine)
+    assert (await working).state is State.DONE
+    assert await dead_letters.counted(link, ORDERS) == values(*range(20))
+
+
+async def test_the_command_shows_and_sends(cluster: ThreadedCluster, link: Link, own_home: Path) -> None:
+    await with_letters(link)
+    await dead_letters.write(link, DEAD, 1, [letter(200, exception="java.lang.NullPointerException")])
+    stands(cluster, "billing", {(ORDERS, 0): 0, (ORDERS, 1): 0})
+    stands(cluster, "audit", {(ORDERS, 0): 0, (ORDERS, 1): 0})
+
+    def kac(*words: str) -> worlds.Ran:
+        return worlds.process("redrive", "-b", cluster.bootstrap, *words)
+
+    shown = await asyncio.to_thread(kac, DEAD, "--output", "json")
+    assert shown.code == 0, shown.complaints
+    piles = json.loads(shown.out)["letters"]
+    assert [(each["topic"], each["exception"], each["letters"], each["chosen"]) for each in piles] == [
+        (ORDERS, dead_letters.TIMEOUT, 20, 20),
+        (ORDERS, "java.lang.NullPointerException", 1, 1),
+        (OTHERS, dead_letters.TIMEOUT, 1, 1),
+    ]
+    assert await dead_letters.counted(link, ORDERS) == Counter()
+    text = await asyncio.to_thread(kac, DEAD)
+    assert "21 letters, " in text.out
+    warned = "21 letters of orders are read again by every group, besides billing, in which they failed: audit"
+    assert f"! read-again: {warned}" in text.out
+    refused = await asyncio.to_thread(kac, DEAD, "--run", "--yes")
+    assert (refused.code, "--accept read-again=orders" in refused.complaints) == (3, True)
+    wrong = await asyncio.to_thread(kac, DEAD, "--max", "fast")
+    assert (wrong.code, "letters a second" in wrong.complaints) == (2, True)
+    stands(cluster, "audit", {(ORDERS, 0): 99, (ORDERS, 1): 99})
+    sent = await asyncio.to_thread(kac, DEAD, "--run", "--yes", "--accept", "read-again=orders", "--max", "500/s")
+    assert sent.code == 0, sent.complaints
+    assert "group audit passed the first letter" in sent.complaints
+    assert await dead_letters.counted(link, ORDERS) == values(*range(20), 200)
+    again = await asyncio.to_thread(kac, DEAD, "--run", "--yes")
+    assert (again.code, "no letter is chosen" in again.complaints) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ('records = "never"', "no records are read"),
+        ('mask = ["$.card"]', "no records are written"),
+        ("read_only = true", "is read-only"),
+    ],
+)
+async def test_contexts_that_refuse_it(
+    cluster: ThreadedCluster, link: Link, own_home: Path, config: str, said: str
+) -> None:
+    await with_letters(link)
+    folder = own_home / ".config" / "kac"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.toml").write_text(f'[contexts.held]\n"bootstrap.servers" = "{cluster.bootstrap}"\n{config}\n')
+    ran = await asyncio.to_thread(worlds.process, "redrive", "-c", "held", DEAD, "--run", "--yes")
+    assert (ran.code, said in ran.complaints) == (1, True), ran
+    assert await dead_letters.counted(link, ORDERS) == Counter()

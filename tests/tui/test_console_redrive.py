@@ -1,0 +1,71 @@
+"""Dead letters on the screen: what is in the topic, the question with the warnings, the operation, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from console.admin.link import Link
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.group_coordinator import ensure_topic
+from console.embedded.groups import Committed, Group
+from console.embedded.spec import ClusterSpec
+from console.model.new_records import NewRecord
+from tests.support import dead_letters, worlds
+from tests.support.changing import make_topic
+from tests.tui.console_app import driven_on
+
+
+@contextmanager
+def with_letters() -> Iterator[ThreadedCluster]:
+    """`orders.dlt`: 12 letters of orders, which the groups billing and audit read, and one without headers."""
+    with run_in_thread(ClusterSpec(brokers=3)) as running:
+        asyncio.run(_fill(running))
+
+        def stand(cluster: EmbeddedCluster) -> None:
+            state = cluster.state
+            ensure_topic(state)
+            for name in ("billing", "audit"):
+                state.groups[name] = Group(name, written=True, offsets={("orders", 0): Committed(99)})
+
+        running.call(stand)
+        yield running
+
+
+async def _fill(running: ThreadedCluster) -> None:
+    async with worlds.linked(worlds.settings(running)) as link:
+        await make_topic(link, "orders")
+        await make_topic(link, "orders.dlt")
+        letters = [NewRecord(b"k", b'{"n": %d}' % n, dead_letters.spring("orders", 0, n)) for n in range(12)]
+        await dead_letters.write(link, "orders.dlt", 0, [*letters, NewRecord(b"k", b"plain")])
+
+
+cluster = worlds.running(with_letters)
+link = worlds.link("cluster")
+
+
+async def test_letters_are_shown_and_sent(cluster: ThreadedCluster, link: Link) -> None:
+    async with driven_on(cluster, size=(100, 40)) as it:
+        await it.shows("orders.dlt")
+        await it.command("records orders.dlt from start")
+        await it.shows('{"n": 9}')
+        await it.press("R", shows=": redrive topic orders.dlt")
+        await it.press("enter", shows="1 chosen letter without headers that name a topic")
+        await it.press("escape")
+        await it.command("redrive topic orders.dlt where 'has(value.n)'")
+        await it.shows("12 letters", dead_letters.TIMEOUT, "Type orders, the subject of read-again")
+        assert await dead_letters.counted(link, "orders") == Counter()
+        await it.type("orders")
+        await it.press("enter", shows="operation 1 (redrive orders.dlt) is done: 12 sent, 1 stay, 0 left")
+    assert await dead_letters.counted(link, "orders") == Counter(b'{"n": %d}' % n for n in range(12))
+
+
+async def test_without_the_word_nothing_is_sent(cluster: ThreadedCluster, link: Link) -> None:
+    async with driven_on(cluster, size=(80, 24)) as it:
+        await it.shows("orders.dlt")
+        await it.command("redrive topic orders.dlt to orders")
+        await it.shows("Type orders, the subject of read-again")
+        await it.press("escape", shows="nothing was sent")
+    assert await dead_letters.counted(link, "orders") == Counter()
