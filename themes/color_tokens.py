@@ -67,7 +67,7 @@ _LIGHT: Final = {
     "heading": "#424a53",
     "heading-text-style": "none",
     "marked": "#8a5a00",
-    "graph": "#3b78b5",
+    "graph": "#2c68a5",
     "name": "#0b5394",
     "value": "#1a6b2b",
     "cursor-foreground": "#000000",
