@@ -420,7 +420,8 @@ _LAG_OF = "lag of "
 def _groups_symptoms(snapshot: Snapshot) -> dict[Key, Symptom]:
     known = _read_groups(snapshot)
     found = dict(chain.from_iterable(known.symptoms))
-    return found | _before_start(known.readings, snapshot.log_ranges)
+    found.update(_before_start(known.readings, snapshot.log_ranges))
+    return found
 
 
 def readings(snapshot: Snapshot) -> Mapping[str, Reading]:
