@@ -129,7 +129,11 @@ def _names(lengths: Sequence[str], texts: Sequence[str]) -> Sequence[str | None]
         short = False
     if not short or not "".join(texts).isascii():
         return list(map(_name, lengths, texts))
-    return texts if 0 not in said else [None if length == "\0" else text for length, text in zip(lengths, texts)]
+    return (
+        texts
+        if 0 not in said
+        else [None if length == "\0" else text for length, text in zip(lengths, texts, strict=True)]
+    )
 
 
 def _name(length: str, text: str) -> str | None:
