@@ -52,6 +52,8 @@ STANDS = 4.0
 TRANSACTIONS_AT_ONCE = 200
 NEWEST_AT_ONCE, NEWEST_AGAIN = 2_000, 3_600.0
 """Most partitions whose newest records are read at once, and the seconds until one is read again."""
+UNTRIMMED_AGAIN = 60.0
+"""The same seconds for a log that keeps what other logs of its topic lose."""
 LOOKED_AT_ONCE = 20_000
 """Logs per loop turn, so that key presses and responses are handled in between."""
 CERTIFICATES_AGAIN, UNREACHED_AGAIN = 3_600.0, 60.0
@@ -292,11 +294,15 @@ class SlowPolls:
     # -- newest records ------------------------------------------------------------------------------------------------
 
     async def _read_newest(self) -> None:
-        """Read the timestamps of the newest records of non-empty logs, each log once an hour."""
+        """Read the timestamps of the newest records of non-empty logs: each log once an hour, and once a minute while
+        retention seems to wait for one of its records."""
         from console.admin import partitions
 
         now, logs = self._session.clock.monotonic(), self.facts.logs.logs
         again = now - NEWEST_AGAIN
+        for place in self.facts.logs.untrimmed(self._numbers):
+            if self._newest_at.get(place, now) <= now - UNTRIMMED_AGAIN:
+                del self._newest_at[place]
         self._newest_at = {place: at for place, at in self._newest_at.items() if at > again and place in logs}
         due: list[Place] = []
         left = iter(logs.items())
@@ -309,6 +315,10 @@ class SlowPolls:
         newest = await self._session.client.run(partitions.newest_records, self._led(due))
         self._newest_at |= dict.fromkeys(due, now)
         self.keep_newest(newest)
+
+    def _numbers(self, topic: str) -> Iterable[int]:
+        known = self._session.snapshot.topics.get(topic)
+        return (each.number for each in known.partitions) if known is not None else ()
 
     def keep_newest(self, records: Mapping[Place, Newest]) -> None:
         """Keep the newest records of some logs."""
