@@ -32,6 +32,7 @@ from console.session.request_log_tail import RequestLogTails
 from console.session.snapshot_reader import all_acls, read_listed, read_replica_logs
 from console.triage.connectors import failed
 from console.triage.facts import Facts, opened
+from console.triage.share_beginnings import SHARE, share_group_config
 from console.triage.symptoms import out_of_sync
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ NEWEST_AT_ONCE, NEWEST_AGAIN = 2_000, 3_600.0
 """Most partitions whose newest records are read at once, and the seconds until one is read again."""
 UNTRIMMED_AGAIN = 60.0
 """The same seconds for a log that keeps what other logs of its topic lose."""
+SHARES_AT_ONCE = 50
+"""Most share groups whose configs are read at once."""
 LOOKED_AT_ONCE = 20_000
 """Logs per loop turn, so that key presses and responses are handled in between."""
 CERTIFICATES_AGAIN, UNREACHED_AGAIN = 3_600.0, 60.0
@@ -290,6 +293,11 @@ class SlowPolls:
                 seen = replace(NOTHING_SEEN, failures=dict.fromkeys(places, error.failure))
         self.facts = replace(self.facts, transactions=seen, open_before=opened(self.facts.transactions))
         self._stood_at = read_at
+
+    async def read_share_groups(self) -> None:
+        """Read the configs of share groups, which say where they begin."""
+        shares = [name for name, each in self._session.snapshot.groups.items() if each.type == SHARE]
+        await self._session.read_configs([*map(share_group_config, shares[:SHARES_AT_ONCE])], at_once=True)
 
     # -- newest records ------------------------------------------------------------------------------------------------
 
