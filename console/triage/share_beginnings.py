@@ -17,7 +17,7 @@ from console.model.snapshot import Snapshot
 SHARE = "share"
 RESET = "share.auto.offset.reset"
 FEW = 20
-"""Records that nobody misses: tests of a new topic."""
+"""Records that no client misses: tests of a new topic."""
 
 
 class Passed(NamedTuple):
@@ -48,7 +48,7 @@ def came_after(
 
 
 def passed_over(came: Mapping[str, datetime], snapshot: Snapshot, logs: ObservedLogs) -> Iterator[Passed]:
-    """Yield what share groups passed over, if nobody said where they begin: Kafka's default is the end. A topic that
+    """Yield what share groups passed over, if their beginning is not set: Kafka's default is the end. A topic that
     another group reads is left out: its records are worked on.
 
     Args:

@@ -131,7 +131,7 @@ def _from_the_end(observations: Observations) -> Iterator[cause.Claim]:
             since=each.at,
             evidence=(
                 cause.Evidence(
-                    f"nobody set its {RESET}, and Kafka's default is latest; its clients have no such setting",
+                    f"its {RESET} is not set, and Kafka's default is latest; its clients have no such setting",
                     "DescribeConfigs",
                 ),
                 cause.Evidence(
