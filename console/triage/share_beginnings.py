@@ -54,14 +54,25 @@ def passed_over(came: Mapping[str, datetime], snapshot: Snapshot, logs: Observed
     Args:
         came: from `came_after`.
     """
+    found: dict[str, list[Passed]] = {}
     for name, at in came.items():
         entry = entry_in(snapshot.configs, share_group_config(name), RESET)
         lag = snapshot.lags.get(name)
         if entry is None or entry.source != DEFAULT_CONFIG or entry.value != "latest" or lag is None:
             continue
-        read = {each.topic for other, mine in snapshot.lags.items() if other != name for each in mine.partitions}
-        for topic in sorted({each.topic for each in lag.partitions} - read):
-            known = [logs.logs.get((topic, each.partition)) for each in lag.partitions if each.topic == topic]
-            records = sum(max(0, each.first_end - each.last.start) for each in known if each is not None)
-            if records >= FEW:
-                yield Passed(name, topic, records, at)
+        records: dict[str, int] = {}
+        for each in lag.partitions:
+            log = logs.logs.get((each.topic, each.partition))
+            there = max(0, log.first_end - log.last.start) if log is not None else 0
+            records[each.topic] = records.get(each.topic, 0) + there
+        for topic, count in sorted(records.items()):
+            if count >= FEW:
+                found.setdefault(topic, []).append(Passed(name, topic, count, at))
+    if not found:
+        return
+    readers: dict[str, set[str]] = {topic: set() for topic in found}
+    for name, lag in snapshot.lags.items():
+        for each in lag.partitions:
+            if each.topic in readers:
+                readers[each.topic].add(name)
+    yield from (each for topic, mine in found.items() if len(readers[topic]) == 1 for each in mine)
