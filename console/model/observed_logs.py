@@ -4,7 +4,7 @@ that stands still. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -95,6 +95,26 @@ class ObservedLogs(Struct, frozen=True):
         """Return the seconds for which the last stable offset has stood still below the end; -1 if it does not."""
         known = self.logs.get(place)
         return -1.0 if known is None or known.stable_since is None else known.at - known.stable_since
+
+    def untrimmed(self, numbers: Callable[[str], Iterable[int]]) -> Iterator[Place]:
+        """Yield the partitions that grow and keep their first record, while another one of their topic lost its own
+        twice: what deletes the records there stops here.
+
+        Args:
+            numbers: returns the partitions of a topic.
+        """
+        jumped: dict[str, dict[int, list[float]]] = {}
+        for each in self.jumps:
+            jumped.setdefault(each.topic, {}).setdefault(each.partition, []).append(each.at)
+        for topic, mine in jumped.items():
+            twice = max((times[-2] for times in mine.values() if len(times) > 1), default=None)
+            if twice is None:
+                continue
+            for number in numbers(topic):
+                log = self.logs.get((topic, number))
+                kept = max(mine.get(number, ()), default=0.0) < twice
+                if kept and log is not None and log.last.end > log.last.start and (log.grew_at or 0.0) >= twice:
+                    yield topic, number
 
 
 def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: float) -> ObservedLogs:

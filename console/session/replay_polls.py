@@ -19,7 +19,7 @@ from console.flight import tape as flight_tape
 from console.flight.answer import HANDSHAKE, Answer, Asked, Shown
 from console.model.certificates import Certificate, Listener
 from console.model.cluster import Topic
-from console.model.codes import TOPIC
+from console.model.codes import GROUP, TOPIC, ResourceType
 from console.model.config import ConfigResource
 from console.model.foreign_json import json_as
 from console.model.observed_logs import LogOffsets, Place
@@ -126,6 +126,9 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
             if resources := _topics_named(track.asked):
                 await self._session.read_configs(list(resources))
 
+    async def read_share_groups(self) -> None:
+        """Read nothing: what was asked of groups alone is read as soon as it is answered."""
+
     async def _read_newest(self) -> None:
         """Read the timestamps of the newest records of the requested logs."""
         from console.admin import partitions
@@ -167,12 +170,15 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
 
 @lru_cache(4096)
 def _topics_named(asked: Asked) -> tuple[ConfigResource, ...]:
-    """Return the topics of a request for all configs of a few topics; empty for any other request."""
+    """Return the resources of a request for all configs of a few topics, or of a few groups; empty for any other
+    request."""
     parts = asked_parts(asked.api_key, asked.version, asked.request) or ()
     items = [part[1] for part in parts if isinstance(part, tuple)]
-    if len(items) > MOST_NAMED or any(each.resource_type != TOPIC or each.configuration_keys for each in items):
+    if len(items) > MOST_NAMED or any(
+        each.resource_type not in (TOPIC, GROUP) or each.configuration_keys for each in items
+    ):
         return ()
-    return tuple(ConfigResource(TOPIC, each.resource_name) for each in items)
+    return tuple(ConfigResource(ResourceType(each.resource_type), each.resource_name) for each in items)
 
 
 def _certificate(answer: Answer) -> Certificate | None:

@@ -32,6 +32,7 @@ from console.session.request_log_tail import RequestLogTails
 from console.session.snapshot_reader import all_acls, read_listed, read_replica_logs
 from console.triage.connectors import failed
 from console.triage.facts import Facts, opened
+from console.triage.share_beginnings import SHARE, share_group_config
 from console.triage.symptoms import out_of_sync
 
 if TYPE_CHECKING:
@@ -52,6 +53,10 @@ STANDS = 4.0
 TRANSACTIONS_AT_ONCE = 200
 NEWEST_AT_ONCE, NEWEST_AGAIN = 2_000, 3_600.0
 """Most partitions whose newest records are read at once, and the seconds until one is read again."""
+UNTRIMMED_AGAIN = 60.0
+"""The same seconds for a log that keeps what other logs of its topic lose."""
+SHARES_AT_ONCE = 50
+"""Most share groups whose configs are read at once."""
 LOOKED_AT_ONCE = 20_000
 """Logs per loop turn, so that key presses and responses are handled in between."""
 CERTIFICATES_AGAIN, UNREACHED_AGAIN = 3_600.0, 60.0
@@ -289,14 +294,23 @@ class SlowPolls:
         self.facts = replace(self.facts, transactions=seen, open_before=opened(self.facts.transactions))
         self._stood_at = read_at
 
+    async def read_share_groups(self) -> None:
+        """Read the configs of share groups, which say where they begin."""
+        shares = [name for name, each in self._session.snapshot.groups.items() if each.type == SHARE]
+        await self._session.read_configs([*map(share_group_config, shares[:SHARES_AT_ONCE])], at_once=True)
+
     # -- newest records ------------------------------------------------------------------------------------------------
 
     async def _read_newest(self) -> None:
-        """Read the timestamps of the newest records of non-empty logs, each log once an hour."""
+        """Read the timestamps of the newest records of non-empty logs: each log once an hour, and once a minute while
+        retention seems to wait for one of its records."""
         from console.admin import partitions
 
         now, logs = self._session.clock.monotonic(), self.facts.logs.logs
         again = now - NEWEST_AGAIN
+        for place in self.facts.logs.untrimmed(self._numbers):
+            if self._newest_at.get(place, now) <= now - UNTRIMMED_AGAIN:
+                del self._newest_at[place]
         self._newest_at = {place: at for place, at in self._newest_at.items() if at > again and place in logs}
         due: list[Place] = []
         left = iter(logs.items())
@@ -309,6 +323,10 @@ class SlowPolls:
         newest = await self._session.client.run(partitions.newest_records, self._led(due))
         self._newest_at |= dict.fromkeys(due, now)
         self.keep_newest(newest)
+
+    def _numbers(self, topic: str) -> Iterable[int]:
+        known = self._session.snapshot.topics.get(topic)
+        return (each.number for each in known.partitions) if known is not None else ()
 
     def keep_newest(self, records: Mapping[Place, Newest]) -> None:
         """Keep the newest records of some logs."""

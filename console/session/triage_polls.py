@@ -353,6 +353,7 @@ class Poller(Scheduler):
         for start in range(0, len(names), CONFIGS_AT_ONCE):
             some = names[start : start + CONFIGS_AT_ONCE]
             await self._session.read_configs([*map(topic_resource, some)], at_once=True)
+        await self._slow.read_share_groups()
         if len(brokers) + len(names) >= FEW_CONFIGS:
             turn = self._turns[Part.CONFIGS]
             self._all_configs_due = max(turn.due, time.monotonic() + MANY_SECONDS)

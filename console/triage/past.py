@@ -25,6 +25,7 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot, host_ranges
 from console.triage.config_changes import HIDDEN, config_differences
 from console.triage.judged_changes import JudgedChange, Node, all_readers, changes_after, nodes_after
+from console.triage.share_beginnings import came_after
 from console.triage.static_members import Instance, Joined, joined_after
 from console.triage.symptoms import Poll, gone
 
@@ -132,6 +133,8 @@ class Past(Struct, frozen=True):
     judged: tuple[JudgedChange, ...] = ()
     nodes: Mapping[int, Node] = MappingProxyType({})
     joined: Mapping[Instance, tuple[Joined, ...]] = field(default_factory=dict)
+    shares: Mapping[str, datetime] = MappingProxyType({})
+    """The share groups that came, and when, UTC."""
 
 
 NOTHING = Past()
@@ -161,6 +164,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         judged=changes_after(past.judged, before, now, past.nodes),
         nodes=nodes_after(past.nodes, now),
         joined=joined_after(past.joined, before.snapshot, now.snapshot, now.at),
+        shares=came_after(past.shares, before.snapshot, now.snapshot, now.at, oldest),
     )
 
 

@@ -51,6 +51,7 @@ OFFSET_OUT_OF_RANGE = "offset-out-of-range"
 LSO_STANDS_STILL = "lso-stands-still"
 RECORDS_LOST = "records-lost"
 UNCLEAN_LEADER = "unclean-leader"
+BEGAN_AT_END = "began-at-end"
 FUTURE_TIMESTAMP = "future-timestamp"
 CERTIFICATE_ENDS = "certificate-ends"
 VIEWS_DISAGREE = "views-disagree"
@@ -73,9 +74,20 @@ MIRROR_HALTED = "mirror-halted"
 OF_REPLICAS = (UNDER_REPLICATED, UNDER_MIN_ISR, LEADERLESS)
 """Symptoms of partitions whose replicas are away."""
 
-WORK = frozenset({MOVING, REBALANCING, COMMITS_LATER, TASKS_UNASSIGNED, CONNECTOR_PAUSED, MIRROR_SILENT, MIRROR_HALTED})
+WORK = frozenset(
+    {
+        MOVING,
+        REBALANCING,
+        COMMITS_LATER,
+        TASKS_UNASSIGNED,
+        CONNECTOR_PAUSED,
+        MIRROR_SILENT,
+        MIRROR_HALTED,
+        BEGAN_AT_END,
+    }
+)
 """Symptoms that are only a problem if a cause claims them: moves run, members join, leave and commit later, Connect
-gives its tasks to other workers, and a flow of MirrorMaker was taken down.
+gives its tasks to other workers, a flow of MirrorMaker was taken down, and a share group begins with what comes.
 """
 
 MOVING_STATES = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
@@ -420,7 +432,8 @@ _LAG_OF = "lag of "
 def _groups_symptoms(snapshot: Snapshot) -> dict[Key, Symptom]:
     known = _read_groups(snapshot)
     found = dict(chain.from_iterable(known.symptoms))
-    return found | _before_start(known.readings, snapshot.log_ranges)
+    found.update(_before_start(known.readings, snapshot.log_ranges))
+    return found
 
 
 def readings(snapshot: Snapshot) -> Mapping[str, Reading]:

@@ -30,7 +30,7 @@ from console.wire.tagged_fields import read_varint, skip_tags
 
 _DOUBLE = Struct(">d")
 _NO_TAGS = b"\x00"
-_NULL = b"\x00"
+_NULL, _EMPTY = b"\x00", b"\x01"  # the lengths of names without bytes
 _KNOWN = 8  # most layouts to remember; entities of other layouts are read field by field
 _KNOWN_VALUES = 1024
 _AT_ONCE = 64 * 1024  # bytes; small enough to keep intermediate objects in the processor's cache
@@ -124,10 +124,16 @@ def _names(lengths: Sequence[str], texts: Sequence[str]) -> Sequence[str | None]
     """Decode names, each split into the first byte of its length and the rest. Raises _NotAName."""
     said = "".join(lengths).encode(_BYTES)
     try:
-        short = bytes(map(len, texts)).translate(_LENGTHS) == said and 0 not in said
+        short = bytes(map(len, texts)).translate(_LENGTHS) == said.replace(_NULL, _EMPTY)
     except ValueError:  # one of more than 255 bytes
         short = False
-    return texts if short and "".join(texts).isascii() else list(map(_name, lengths, texts))
+    if not short or not "".join(texts).isascii():
+        return list(map(_name, lengths, texts))
+    return (
+        texts
+        if 0 not in said
+        else [None if length == "\0" else text for length, text in zip(lengths, texts, strict=True)]
+    )
 
 
 def _name(length: str, text: str) -> str | None:

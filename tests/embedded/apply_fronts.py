@@ -140,6 +140,7 @@ WITH_TESTS_OF_THEIR_OWN = frozenset(
         "connections-below-use",
         "settings-contradict",
         "offsets-expire",
+        "retention-above-disk",
         "one-rack",
         "own-login-deleted",
         "connector-deleted",

@@ -65,3 +65,35 @@ def test_topics_that_are_gone_take_their_logs_along() -> None:
     known = observed([LogOffsets(0, 9, 9)])
     assert without_logs(known, {"payments"}) is known
     assert without_logs(known, {"orders"}).logs == {}
+
+
+TWO = {"readings": (0, 1), "others": (0,)}
+
+
+@given(
+    trimmed=st.lists(st.booleans(), max_size=10),
+    also=st.lists(st.booleans(), min_size=10, max_size=10),
+    grows=st.booleans(),
+)
+def test_a_log_is_untrimmed_if_it_grows_and_keeps_its_first_record_while_another_lost_its_own_twice(
+    trimmed: list[bool], also: list[bool], *, grows: bool
+) -> None:
+    """Retention looks at both; what it deletes of the first log, and of the second."""
+    known, starts, end = ObservedLogs(), [0, 0], 100
+    lost: tuple[list[int], list[int]] = ([], [])
+    for tick, each in enumerate(zip([False, *trimmed], [False, *also], strict=False)):
+        end += 10
+        for number, is_trimmed in enumerate(each):
+            starts[number] += is_trimmed
+            lost[number].extend([tick] if is_trimmed else [])
+        last = end if grows else 100
+        read = {
+            ("readings", 0): LogOffsets(starts[0], end, end),
+            ("readings", 1): LogOffsets(starts[1], last, last),
+            ("others", 0): LogOffsets(0, end, end),
+        }
+        known = logs_after(known, read, 1_000 + 5.0 * tick)
+    twice = [each[-2] for each in lost if len(each) > 1]
+    second = bool(twice) and grows and (not lost[1] or lost[1][-1] < max(twice))
+    assert (("readings", 1) in known.untrimmed(lambda topic: TWO[topic])) is second
+    assert ("others", 0) not in known.untrimmed(lambda topic: TWO[topic])

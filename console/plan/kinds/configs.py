@@ -27,6 +27,7 @@ from console.plan.effective_values import DiffLine, EffectiveValue, inherited_va
 from console.plan.kinds import features
 from console.plan.kinds.schemas import turns_off_checks
 from console.plan.predict_configs import predict_configs
+from console.plan.room_risks import no_room
 from console.plan.service_configs import BY_TYPE, entry_before
 from console.plan.staged import UNREAD, Described, Draft, Verdict, Was
 from console.plan.stale_throttles import unthrottled, unthrottled_needs
@@ -231,6 +232,7 @@ class _ConfigKind(EditKind):
         risk_rules.RiskRule(risk_rules.UNCLEAN_ELECTION, topic_risks.unclean, topic_risks.unclean_needs),
         risk_rules.RiskRule(risk_rules.RETENTION_ZERO, topic_risks.retention_zero, topic_risks.retention_needs),
         risk_rules.RiskRule(risk_rules.RETENTION_TINY, topic_risks.retention_tiny, topic_risks.retention_needs),
+        risk_rules.RiskRule(risk_rules.RETENTION_ABOVE_DISK, no_room),
         risk_rules.RiskRule(
             risk_rules.MESSAGE_SIZE_LOWERED, record_risks.message_size, record_risks.message_size_needs
         ),

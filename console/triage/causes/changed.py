@@ -99,6 +99,7 @@ _STANDS = frozenset(
         risk_rules.UNCLEAN_ELECTION,
         risk_rules.RETENTION_ZERO,
         risk_rules.RETENTION_TINY,
+        risk_rules.RETENTION_ABOVE_DISK,
         risk_rules.SYSTEM_TOPIC,
         risk_rules.QUOTA_NEAR_ZERO,
         risk_rules.CONNECTIONS_BELOW_USE,
@@ -271,7 +272,9 @@ def blamed(observations: Observations) -> Mapping[triage_symptoms.Key, object]:
     return {
         (hit.symptom.name, hit.symptom.subject): _owner(change)
         for change in judged
-        for hit in hits.of([change]).hit
+        for suffers in (hits.of([change]),)
+        if suffers.connectors  # of 10,000 groups none
+        for hit in suffers.hit
         if hit.by_rule and hit.symptom.subject.connector is not None
     }
 
@@ -563,15 +566,18 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
                 if author is not None
             ),
         ),
-        predicted=(
-            *made.suffers.predicted,
-            *cause.predict_groups(groups_of(observations.last.snapshot, made.suffers.connectors)),
-        ),
+        predicted=_predicted(made.suffers, observations),
         next=tuple(_ways_back(made, observations)),
         beside=beside,
         fills=not made.by_rule,
         yields=not made.has_effect,
     )
+
+
+def _predicted(suffers: _Suffering, observations: Observations) -> tuple[cause.Prediction, ...]:
+    if not suffers.connectors:  # the same object in each poll: of 10,000 groups they are looked up once
+        return suffers.predicted
+    return (*suffers.predicted, *cause.predict_groups(groups_of(observations.last.snapshot, suffers.connectors)))
 
 
 def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:

@@ -13,6 +13,7 @@ from console.triage import cause, symptoms
 from console.triage.events import ID
 from console.triage.judged_changes import JudgedChange
 from console.triage.observations import Observations
+from console.triage.share_beginnings import RESET, passed_over
 
 OFTEN, LATELY = 3, timedelta(seconds=60)
 """Fewest times that an instance id changes hands within this time: a restart, or a deployment, is one."""
@@ -115,12 +116,57 @@ def _not_noticed(group: str, topic: str, new: range, waiting: int, change: Judge
     )
 
 
+def _from_the_end(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield the share groups that began at the end of a topic with records that no group reads."""
+    past, last = observations.past, observations.last
+    for each in passed_over(past.shares, last.snapshot, last.facts.logs) if past.shares else ():
+        subject = symptoms.Subject(group=each.group, topic=each.topic)
+        yield cause.Claim(
+            cause="share-group-from-the-end",
+            subject=subject,
+            severity=Severity.WARNING,
+            certainty=Certainty.POSSIBLE,
+            title=f"share group {each.group} began at the end of {each.topic}: {each.records:,} records from before "
+            "are not delivered",
+            since=each.at,
+            evidence=(
+                cause.Evidence(
+                    f"its {RESET} is not set, and Kafka's default is latest; its clients have no such setting",
+                    "DescribeConfigs",
+                ),
+                cause.Evidence(
+                    f"it came at {time_of_day(each.at)}; {each.topic} had {each.records:,} records then, and no other "
+                    "group reads it",
+                    "ListGroups, ListOffsets, OffsetFetch",
+                ),
+            ),
+            predicted=cause.predict(symptoms.BEGAN_AT_END, subject=subject),
+            next=(
+                cause.Next(
+                    "if it is to work on these as well, stop its members, set it back, and start them again",
+                    f"reset group {each.group} topic {each.topic} to earliest",
+                ),
+                cause.Next(f"set {RESET}=earliest on such a group before its first member comes"),
+            ),
+        )
+
+
 CAUSES = (
     cause.CauseRule(
         "instance-contested",
         _contested,
         reads="DescribeGroups over time",
         takes="likely: other members take a group.instance.id at least 3 times in a minute",
+    ),
+    cause.CauseRule(
+        "share-group-from-the-end",
+        _from_the_end,
+        reads="ListGroups over time, DescribeConfigs of the group, ListOffsets, OffsetFetch",
+        takes=(
+            "possible: a share group without share.auto.offset.reset came while kac watched, to a topic with records "
+            "that no other group reads"
+        ),
+        since="4.1",
     ),
     cause.CauseRule(
         "partitions-unread",

@@ -56,7 +56,7 @@ def _offline(observations: Observations) -> Iterator[cause.Claim]:
     """Yield replicas that are offline on running brokers: their directory failed, maybe before DescribeLogDirs reports
     it.
     """
-    known = {subject.broker for name, subject in observations.seen if name == triage_symptoms.DIR_ERROR}
+    known = {each.subject.broker for each in observations.of(triage_symptoms.DIR_ERROR)}
     away = triage_symptoms.gone(observations.last.snapshot) | observations.last.silent
     offline: dict[int, list[str]] = {}
     for topic, partition in triage_symptoms.out_of_sync(observations.last.snapshot.topics):

@@ -1,0 +1,127 @@
+"""A retention that the disks of its topics have no room for: judged by sizes, limits and rates."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from console.model.cluster import Broker, ClusterInfo, LogRange, Partition, Topic
+from console.model.codes import DYNAMIC_TOPIC_CONFIG
+from console.model.config import topic_resource
+from console.model.disk_trend import SOON
+from console.model.rates import SHORTEST, Counter, Rates
+from console.model.snapshot import Snapshot
+from console.plan import edits
+from console.plan.risk_rules import RETENTION_ABOVE_DISK
+from console.plan.risks import risks
+from console.plan.staged import Staged
+from tests.support import samples
+
+CLICKS = topic_resource("clicks")
+MIB = 1 << 20
+LONG = "604800000"
+
+
+class Case(NamedTuple):
+    """A topic on one disk. was, becomes: its limit by size, bytes; rate: bytes a second to each partition."""
+
+    partitions: int = 6
+    size: int = 4 * MIB
+    was: int = 4 * MIB
+    becomes: int = 32 * MIB
+    usable: int = 120 * MIB
+    rate: int = MIB
+    keeps_ms: str = LONG
+
+    @property
+    def outgrows(self) -> bool:
+        """Whether the topic may outgrow the disk, as it is written to."""
+        most = min(self.becomes, self.rate * int(self.keeps_ms) // 1000)
+        return self.partitions * (most - self.size) > self.usable
+
+
+def cluster(case: Case, *, at_its_limit: bool = False) -> Snapshot:
+    """What was read of it. at_its_limit: the log does not grow, though records come: old ones are deleted."""
+    places = [("clicks", number) for number in range(case.partitions)]
+    grown = 0 if at_its_limit else int(case.rate * SHORTEST)
+    sizes = {place: Counter(0.0, 0, 0.0, 0, SHORTEST, grown) for place in places}
+    # Of a kibibyte each.
+    come = int(case.rate * SHORTEST) // 1024
+    ends = {place: Counter(0.0, 0, 0.0, 0, SHORTEST, come) for place in places}
+    own = {"retention.bytes": str(case.was), "retention.ms": case.keeps_ms, "cleanup.policy": "delete"}
+    return Snapshot(
+        cluster=ClusterInfo("c", 1, (Broker(1, "localhost", 9092),)),
+        topics={"clicks": Topic("clicks", tuple(Partition(number, 1, (1,), (1,)) for _, number in places))},
+        configs={CLICKS: samples.config_set(own, DYNAMIC_TOPIC_CONFIG)},
+        log_dirs={1: (samples.held(*((*place, case.size) for place in places), usable=case.usable),)},
+        log_ranges=dict.fromkeys(places, LogRange(0, max(case.size // 1024, 1))),
+        rates=Rates(ends, sizes),
+    )
+
+
+def warned(snapshot: Snapshot, key: str, value: str) -> list[str]:
+    """The warnings of an edit about room."""
+    staged = Staged(edits.SetConfig(CLICKS, key, value), snapshot.configs[CLICKS].get(key))
+    return [each.text for each in risks([staged], snapshot) if each.name == RETENTION_ABOVE_DISK]
+
+
+def test_it_says_where_how_much_and_when() -> None:
+    (text,) = warned(cluster(Case()), "retention.bytes", str(32 * MIB))
+    assert text == (
+        "6 replicas on broker 1 may grow by 176,160,768 bytes until records are deleted, and 125,829,120 are left on "
+        "the disk of /data, which is full in 0 min at the present rate; retention.bytes is for each partition"
+    )
+
+
+def test_a_log_at_its_limit_is_written_to_as_well() -> None:
+    assert warned(cluster(Case(), at_its_limit=True), "retention.bytes", str(32 * MIB))
+
+
+def test_what_nobody_writes_to_fills_nothing() -> None:
+    assert not warned(cluster(Case(rate=0)), "retention.bytes", str(32 * MIB))
+
+
+def test_a_limit_by_time_counts_as_well() -> None:
+    short = Case(was=10**12, becomes=10**12, keeps_ms="4000")
+    assert not warned(cluster(short), "retention.ms", "5000")
+    assert warned(cluster(short), "retention.ms", LONG)
+
+
+def test_what_was_too_much_before_is_not_the_edits_doing() -> None:
+    assert not warned(cluster(Case(was=64 * MIB)), "retention.bytes", str(128 * MIB))
+
+
+def test_what_fills_in_weeks_is_none() -> None:
+    case = Case(rate=1, usable=6 * int(SOON) + 1)
+    assert not warned(cluster(case), "retention.bytes", str(10**9))
+
+
+def test_a_topic_that_keeps_everything_is_none() -> None:
+    forever = replace(
+        cluster(Case(was=-1, keeps_ms="-1")),
+        configs={CLICKS: samples.config_set({"retention.bytes": "-1", "retention.ms": "-1"}, DYNAMIC_TOPIC_CONFIG)},
+    )
+    assert not warned(forever, "cleanup.policy", "compact")
+
+
+BYTES = st.integers(1, 200 * MIB)
+
+
+@example(Case(becomes=5 * MIB + MIB // 3))
+@given(
+    st.builds(
+        Case,
+        partitions=st.integers(1, 8),
+        size=st.just(4 * MIB),
+        was=st.just(4 * MIB),
+        becomes=BYTES,
+        usable=BYTES,
+        rate=st.integers(MIB, 10 * MIB),
+        keeps_ms=st.sampled_from(["20000", LONG]),
+    )
+)
+def test_it_warns_of_what_outgrows_the_disk_and_of_nothing_else(case: Case) -> None:
+    assert bool(warned(cluster(case), "retention.bytes", str(case.becomes))) is case.outgrows
