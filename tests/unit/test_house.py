@@ -79,7 +79,7 @@ METHODS = "".join(f"    def m{number}(self) -> None: ...\n" for number in range(
             ["topics", "acls", "topics", "acls", "topics", "acls", "topics", "topics"],
         ),
     ],
-    ids=["session", "methods", "literals"],
+    ids=["session", "methods", "long functions", "literals"],
 )
 def test_what_is_counted_is_found(count: house.Count, source: str, found: list[str]) -> None:
     said = count([house.Module(Path("console/it.py"), source, ast.parse(source))])
