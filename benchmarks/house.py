@@ -168,6 +168,16 @@ def wide_imports(found: Iterable[Module]) -> list[str]:
     ]
 
 
+def long_functions(found: Iterable[Module]) -> list[str]:
+    """Return the functions of more than `LONG` lines, as ``path: name``."""
+    return [
+        f"{module.path}: {each.name}"
+        for module in found
+        for each in functions(module)
+        if (each.end_lineno or each.lineno) - each.lineno >= LONG
+    ]
+
+
 def with_many_methods(found: Iterable[Module]) -> list[str]:
     """Return the classes of more than `MANY_METHODS` methods, as ``path: name``; properties and handlers count."""
     return [
@@ -362,12 +372,7 @@ def main() -> int:
         report(f"room {room}", files=len(inside), lines=lines, comments=sum(map(comments, inside)))
     big = with_many_methods(product)
     report(f"classes of more than {MANY_METHODS} methods", count=len(big), names=big)
-    long = [
-        f"{module.path}: {each.name}"
-        for module in product
-        for each in functions(module)
-        if (each.end_lineno or each.lineno) - each.lineno >= LONG
-    ]
+    long = long_functions(product)
     report(f"functions of more than {LONG} lines", count=len(long), names=long)
     for noun, (words, known) in NOUNS.items():
         own, naming_it = naming(product, words, known)

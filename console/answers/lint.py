@@ -15,7 +15,6 @@ from console.lint.report import Finding, Report
 from console.lint.rule import Found
 from console.lint.rules import BY_NAME, SUBJECTS
 from console.model.numbers import Data
-from console.model.severity import Severity
 from console.present import names
 from console.present.text import clean
 
@@ -69,13 +68,11 @@ def report_detail(report: Report, missing: Sequence[str], where: Where, *, whole
 
 def heading(report: Report) -> str:
     """Return the number of findings by severity, and of the accepted ones."""
-    counts = [(each.value, sum(f.rule.severity is each for f in report.open)) for each in Severity]
-    by_severity = ", ".join(f"{count:,} {word}" for word, count in counts if count)
-    looked = len(report.rules) - sum(len(each.rules) for each in report.blind)
+    by_severity = ", ".join(f"{count:,} {severity.value}" for severity, count in report.counts)
     total = f"{names.plural(len(report.open), 'finding')}: {by_severity}" if by_severity else "no finding"
     accepted = len(report.findings) - len(report.open)
     some = f"; {accepted:,} accepted" if accepted else ""
-    return f"{total}{some}; {looked} of {names.plural(len(report.rules), 'rule')} looked"
+    return f"{total}{some}; {report.looked} of {names.plural(len(report.rules), 'rule')} looked"
 
 
 def _by_rule(report: Report) -> Iterator[tuple[str, Iterator[Finding]]]:

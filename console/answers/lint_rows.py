@@ -150,21 +150,13 @@ def _labelled(label: str, text: str) -> Line:
 def lint_counts(report: Report) -> Line:
     """Return the number of findings by severity, of the accepted ones, and of the rules that looked."""
     line: Line = []
-    for severity, count in _by_severity(report):
+    for severity, count in report.counts:
         meaning = {Severity.CRITICAL: "danger", Severity.HIGH: "failed", Severity.WARNING: "pending"}
         line.append((f"{count:,} {severity.value}  ", meaning.get(severity, "muted")))
     if accepted := len(report.findings) - len(report.open):
         line.append((f"{accepted:,} accepted  ", "muted"))
-    blind = sum(len(each.rules) for each in report.blind)
-    return [
-        *line,
-        (f"{len(report.rules) - blind} of {len(report.rules)} rules looked", "pending" if blind else "muted"),
-    ]
-
-
-def _by_severity(report: Report) -> list[tuple[Severity, int]]:
-    counts = Counter(each.rule.severity for each in report.open)
-    return [(severity, counts[severity]) for severity in Severity if counts[severity]]
+    looked = f"{report.looked} of {len(report.rules)} rules looked"
+    return [*line, (looked, "pending" if report.blind else "muted")]
 
 
 def nothing_found(report: Report, missing: Sequence[str]) -> str:
@@ -174,10 +166,9 @@ def nothing_found(report: Report, missing: Sequence[str]) -> str:
         missing: lines on members that were not read (`report.partly`).
     """
     blind = [f"{', '.join(each.rules)} ({each.why})" for each in report.blind]
-    looked = len(report.rules) - sum(len(each.rules) for each in report.blind)
-    lines = [f"{plural(looked, 'rule')} looked, none found anything"]
+    lines = [f"{plural(report.looked, 'rule')} looked, none found anything"]
     if blind:
-        lines.append(f"{len(report.rules) - looked} could not look: {'; '.join(blind)}")
+        lines.append(f"{len(report.rules) - report.looked} could not look: {'; '.join(blind)}")
     return "\n".join([*lines, *missing, *map(in_vain, report.unused)])
 
 
@@ -187,14 +178,14 @@ def now_row(report: Report, muted: Mapping[str, datetime]) -> present_triage.Cau
     Args:
         muted: cause id -> the end of its mute.
     """
-    counts = _by_severity(report)
+    counts = report.counts
     if not counts:
         return None
     info = f"{plural(len(report.open), 'finding')}"
     serious = ", ".join(f"{count:,} {severity.value}" for severity, count in counts if severity is not Severity.INFO)
     rules = Counter(each.rule.name for each in report.open)
     some = ", ".join(f"{name} ({count:,})" if count > 1 else name for name, count in rules.items())
-    blind = sum(len(each.rules) for each in report.blind)
+    blind = len(report.rules) - report.looked
     unseen = f"; {plural(blind, 'rule')} could not look" if blind else ""
     claim = Claim(
         cause=present_triage.LINT_ROW,

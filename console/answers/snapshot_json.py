@@ -58,7 +58,7 @@ def _topics(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _configs(snapshot: Snapshot, overrides: bool) -> Iterator[str]:
-    tails = _memo(_tail)
+    tails = _memo(lambda entry: json_text(entry_data(entry))[1:])
     for resource in sorted(snapshot.configs, key=_order):
         entries = snapshot.configs[resource]
         chosen = entries.overrides(resource) if overrides else entries.entries
@@ -87,10 +87,6 @@ def _memo(text: Callable[[ConfigEntry], str]) -> Callable[[ConfigEntry], str]:
         return found
 
     return look_up
-
-
-def _tail(entry: ConfigEntry) -> str:
-    return json_text(entry_data(entry))[1:]
 
 
 def _quotas(snapshot: Snapshot) -> Iterator[str]:

@@ -44,6 +44,7 @@ class Command(NamedTuple):
         if self.is_noun:
             from console.cli.noun import add_noun_options
 
+            parser.set_defaults(run=partial(_run_noun, self.noun()))
             add_noun_options(parser, self.noun())
             return
         module, name = import_module(self.module), self.name.replace("-", "_")
@@ -54,6 +55,14 @@ class Command(NamedTuple):
         """Return the noun of a command that is one. Imports its module."""
         noun: Noun = getattr(import_module(self.module), self.name.replace("-", "_").upper())
         return noun
+
+
+def _run_noun(noun: Noun, options: argparse.Namespace) -> int:
+    from console.cli.noun_command import NounCommand
+    from console.cli.opening import command_client, context_of, open_log_file
+
+    open_log_file()
+    return NounCommand(noun, options).run(lambda: context_of(options), command_client)
 
 
 def _noun(name: str, help_: str, module: str = "console.cli.nouns") -> Command:

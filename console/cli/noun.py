@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 from console.answers.data_forms import FORMS
@@ -187,7 +186,7 @@ def add_config_options(parser: argparse.ArgumentParser, what: str) -> None:
 def add_noun_options(parser: argparse.ArgumentParser, noun: Noun) -> None:
     """Add the noun's actions, its own options, and those that all nouns share."""
     parser.epilog = noun.examples
-    parser.set_defaults(action=None, run=partial(run_noun, noun))
+    parser.set_defaults(action=None)
     what = parser.add_argument_group("what to do")
     if noun.words:
         words = "; ".join(f"{word}: {help_}" for word, help_ in noun.words.items())
@@ -209,15 +208,6 @@ def add_noun_options(parser: argparse.ArgumentParser, noun: Noun) -> None:
     parser.add_argument("--yes", "--force", action="store_true", help="don't ask; a warning still needs --accept")
     parser.add_argument("--accept", metavar="NAME[=SUBJECT],…", default="", help="go on in spite of these warnings")
     parser.add_argument("--output", choices=FORMS, default=FORMS[0], help="form of the results")
-
-
-def run_noun(noun: Noun, options: argparse.Namespace) -> int:
-    """Run a noun's command; see `NounCommand.run` for the exit code."""
-    from console.cli.noun_command import NounCommand
-    from console.cli.opening import command_client, context_of, open_log_file
-
-    open_log_file()
-    return NounCommand(noun, options).run(lambda: context_of(options), command_client)
 
 
 class _Elsewhere(argparse.Action):

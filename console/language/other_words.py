@@ -81,7 +81,6 @@ LINES: Mapping[tuple[str, str], str] = {
     ("topic", "grow"): "grow topic NAME partitions=24",
     ("topic", "read"): "records NAME",
     ("partition", "list"): "describe topic NAME",
-    ("partition", "describe"): "describe topic NAME",
     ("partition", "create"): "grow topic NAME partitions=24",
     ("partition", "grow"): "grow topic NAME partitions=24",
     ("partition", "alter"): "grow topic NAME partitions=24",
@@ -91,7 +90,6 @@ LINES: Mapping[tuple[str, str], str] = {
     ("group", "reset"): "reset group NAME topic TOPIC to earliest",
     ("group", "alter"): "reset group NAME topic TOPIC to earliest",
     ("offset", "list"): "describe group NAME",
-    ("offset", "describe"): "describe group NAME",
     ("offset", "reset"): "reset group NAME topic TOPIC to earliest",
     ("offset", "alter"): "reset group NAME topic TOPIC to earliest",
     ("offset", "delete"): "delete group NAME topic TOPIC",
@@ -113,7 +111,6 @@ LINES: Mapping[tuple[str, str], str] = {
     ("quota", "create"): "set user NAME producer_byte_rate=10MB/s",
     ("quota", "delete"): "unset user NAME producer_byte_rate",
     ("config", "list"): "describe topic NAME",
-    ("config", "describe"): "describe topic NAME",
     ("config", "alter"): "set topic NAME retention.ms=7d",
     ("config", "create"): "set topic NAME retention.ms=7d",
     ("config", "delete"): "unset topic NAME retention.ms",
@@ -123,40 +120,35 @@ LINES: Mapping[tuple[str, str], str] = {
     ("scram", "alter"): "scram set NAME SCRAM-SHA-512 password=?",
     ("scram", "delete"): "scram delete NAME SCRAM-SHA-512",
     ("quorum", "list"): "list quorum",
-    ("quorum", "describe"): "list quorum",
     ("quorum", "create"): "add voter ID",
     ("quorum", "delete"): "remove voter ID",
     ("transaction", "list"): "kac transactions list",
-    ("transaction", "describe"): "kac transactions list",
     ("transaction", "delete"): "kac transactions --help",
     ("feature", "list"): "kac features describe",
-    ("feature", "describe"): "kac features describe",
     ("feature", "alter"): "feature set metadata.version=LEVEL",
     ("connector", "list"): "list connectors",
     ("connector", "describe"): "describe connector CLUSTER/NAME",
     ("token", "list"): "list tokens",
-    ("token", "describe"): "list tokens",
     ("token", "create"): "token create lifetime=7d",
     ("token", "delete"): "token expire ID",
     ("record", "list"): "records NAME",
-    ("record", "describe"): "records NAME",
     ("record", "read"): "records NAME",
     ("record", "delete"): "delete records topic NAME before latest",
     ("record", "purge"): "delete records topic NAME before latest",
     ("move", "list"): "kac moves --help",
-    ("move", "describe"): "kac moves --help",
     ("move", "alter"): "kac moves --help",
     ("move", "delete"): "cancel move topic NAME",
     ("leader", "list"): "elect preferred all",
+    ("leader", "describe"): "describe topic NAME",
     ("leader", "alter"): "elect preferred all",
     ("size", "list"): "list topics size>0",
-    ("size", "describe"): "list topics size>0",
     ("context", "list"): "kac contexts",
-    ("context", "describe"): "kac contexts",
     ("context", "create"): "kac contexts add NAME",
     ("context", "use"): "kac --context NAME",
 }
-"""Noun and action -> kac's line: a statement of the language, or a command of kac."""
+"""Noun and action -> kac's line: a statement of the language, or a command of kac. Without a line to describe a noun,
+that which lists it does so.
+"""
 NO_RECORDS = "kafka-console-producer: kac writes no records"
 _NAMED = ("NAME", "ID")
 
@@ -188,7 +180,7 @@ def our_line(words: Sequence[str]) -> str | None:
     # `consumer-group-offset`, `topic config`: the second word is the noun.
     if (
         len(nouns) == 2
-        and (NOUNS[plain[1][1]], verb or "list") in LINES
+        and (NOUNS[plain[1][1]], "list" if verb == "describe" else verb or "list") in LINES
         and noun in ("topic", "group", "cluster", "config")
     ):
         noun = NOUNS[plain[1][1]]

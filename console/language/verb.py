@@ -22,16 +22,8 @@ LOOK, CHANGE, PLAN, GO = "Look", "Change", "Plan", "Go"
 """The groups of the help."""
 
 
-def _needs_nothing(_statement: language_statements.Statement, _selected: language_statements.Subject | None) -> Needs:
-    return NOTHING
-
-
 def _stages_nothing(statement: language_statements.Statement, _staging: Staging) -> Iterable[Edit]:
     raise TypeError(f"{type(statement).__name__} stages nothing")
-
-
-def _asks_nothing(_statement: language_statements.Statement) -> tuple[language_statements.SecretSlot, ...]:
-    return ()
 
 
 class StatementKind(Struct, Generic[S], frozen=True, kw_only=True):
@@ -47,11 +39,11 @@ class StatementKind(Struct, Generic[S], frozen=True, kw_only=True):
 
     statement: type[S]
     text: Callable[[S], str]
-    needs: Callable[[S, language_statements.Subject | None], Needs] = _needs_nothing
+    needs: Callable[[S, language_statements.Subject | None], Needs] = lambda *_: NOTHING
     lines: Callable[[S, Snapshot], Iterable[str]] | None = None
     edits: Callable[[S, Staging], Iterable[Edit]] = _stages_nothing
     of_edits: OfEdits = {}
-    secrets: Callable[[S], tuple[language_statements.SecretSlot, ...]] = _asks_nothing
+    secrets: Callable[[S], tuple[language_statements.SecretSlot, ...]] = lambda _: ()
 
 
 class HelpEntry(Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -49,6 +50,17 @@ class Report(NamedTuple):
     def open(self) -> tuple[Finding, ...]:
         """The findings that are not accepted."""
         return tuple(each for each in self.findings if each.accepted is None)
+
+    @property
+    def looked(self) -> int:
+        """The number of rules that looked."""
+        return len(self.rules) - sum(len(each.rules) for each in self.blind)
+
+    @property
+    def counts(self) -> list[tuple[Severity, int]]:
+        """The numbers of findings that are not accepted, by severity, without 0."""
+        counts = Counter(each.rule.severity for each in self.open)
+        return [(severity, counts[severity]) for severity in Severity if counts[severity]]
 
 
 def lint(

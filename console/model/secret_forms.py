@@ -33,10 +33,6 @@ def _behind(found: re.Match[str], hidden: str) -> str:
     return f"{found[1]}{hidden}"
 
 
-def _whole(_: re.Match[str], hidden: str) -> str:
-    return hidden
-
-
 _MOST_BASE64 = 4096
 """Maximum base64 characters that are decoded to find a name and its colon."""
 
@@ -152,7 +148,7 @@ FORMS = (
             r"[\w-]{16,}+)",
             re.ASCII,
         ),
-        _whole,
+        lambda _, hidden: hidden,
     ),
     Form(("hooks.slack.com",), re.compile(r"(hooks\.slack\.com/(?:services|workflows|triggers)/)[\w/-]+"), _behind),
 )

@@ -205,14 +205,6 @@ class Removal(EditKind):
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _never(_line: DiffLine) -> bool:
-    return False
-
-
-def _no_commands(_target: Target, _lines: Sequence[DiffLine]) -> tuple[Command, ...]:
-    return ()
-
-
 def each_line(command: Callable[[Any, DiffLine], Command]) -> Callable[[Target, Sequence[DiffLine]], Iterable[Command]]:
     """Return the commands of a batch in which each edit has its own. command: (edit, its line) -> its command."""
     return lambda _target, lines: (command(line.edit, line) for line in lines)
@@ -227,11 +219,11 @@ class Batch(Struct, frozen=True, eq=False, kw_only=True):
     steps: Steps
     predict: Callable[[Snapshot, Sequence[Any]], Snapshot]
     """(snapshot, edits) -> the predicted cluster after them; unchanged parts stay the same objects."""
-    commands: Callable[[Target, Sequence[DiffLine]], Iterable[Command]] = _no_commands
+    commands: Callable[[Target, Sequence[DiffLine]], Iterable[Command]] = lambda *_: ()
     """(target, its lines) -> the commands of Kafka's tools for one target."""
     all_commands: Callable[[Sequence[DiffLine]], Iterable[Command]] | None = None
     """(lines) -> the commands for the lines of all targets together, if one command can carry many."""
-    carries: Callable[[DiffLine], bool] = _never
+    carries: Callable[[DiffLine], bool] = lambda _: False
     """(line) -> for a batch that creates topics: whether the command of a creation can also carry this line."""
     waits_for: Batch | None = None
     """The batch whose requests all have to succeed before these are sent: an earlier one in `BATCHES`."""

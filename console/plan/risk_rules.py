@@ -234,14 +234,6 @@ def _value(snapshot: Snapshot, resource: ConfigResource, key: str) -> str | None
     return None if entry is None else entry.value
 
 
-def _no_needs(_edit: Edit) -> RiskNeeds:
-    return NOTHING
-
-
-def _no_subject(_edit: Edit, _judged: Judged) -> str:
-    return ""
-
-
 class RiskRule(NamedTuple):
     """A warning of a kind of edit. name: one of NAMES. judge: yields a line for each problem of an edit of that kind.
     needs: the facts to read for it. subject: the text to type for accepting an irreversible effect; ``""`` if the name
@@ -250,5 +242,5 @@ class RiskRule(NamedTuple):
 
     name: str
     judge: Callable[[Any, Judged], Iterator[str]]
-    needs: Callable[[Any], RiskNeeds] = _no_needs
-    subject: Callable[[Any, Judged], str] = _no_subject
+    needs: Callable[[Any], RiskNeeds] = lambda _: NOTHING
+    subject: Callable[[Any, Judged], str] = lambda *_: ""

@@ -16,14 +16,6 @@ from console.plan.edits import ConfigEdit
 from console.plan.staged import Draft
 
 
-def _no_rule(_edit: ConfigEdit, _draft: Draft) -> None:
-    pass
-
-
-def _no_effects(_edit: ConfigEdit, _draft: Draft) -> tuple[str, ...]:
-    return ()
-
-
 class ServiceConfigs(NamedTuple):
     """Configs of a type of resource that no broker has."""
 
@@ -34,11 +26,11 @@ class ServiceConfigs(NamedTuple):
     """The request without kac, formatted with the resource's name as ``cluster`` and ``name``; ``""`` for none."""
     is_apart: bool = False
     """Whether each key has a request of its own."""
-    check: Callable[[ConfigEdit, Draft], None] = _no_rule
+    check: Callable[[ConfigEdit, Draft], None] = lambda *_: None
     """Raises Refused for an edit that can't be staged."""
     check_value: Callable[[str, MaybeSecret, ConfigEntry | None], None] | None = None
     """Raises Refused for a value; None if the rules of brokers' keys hold."""
-    effects: Callable[[ConfigEdit, Draft], tuple[str, ...]] = _no_effects
+    effects: Callable[[ConfigEdit, Draft], tuple[str, ...]] = lambda *_: ()
     entry: Callable[[ConfigSet, str], ConfigEntry | None] = ConfigSet.get
     """Returns the entry of a key before an edit."""
 

@@ -172,10 +172,6 @@ def _short(class_name: str) -> str:
     return class_name.rsplit(".", 1)[-1]
 
 
-def _class_text(row: ConnectorRow) -> str:
-    return " ".join(filter(None, (_short(row.class_name), row.version)))
-
-
 def _tasks_cell(row: ConnectorRow) -> Cell:
     text = tasks_text(row.connector.tasks)
     if row.unanswered is not None:
@@ -277,7 +273,7 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
     columns.Column(
         "plugin",
         columns.SHOWN,
-        _class_text,
+        lambda row: " ".join(filter(None, (_short(row.class_name), row.version))),
         title="Class",
         layout=columns.on_screen("Class", min_width=22, max_width=44, priority=55, sort_key="P"),
     ),

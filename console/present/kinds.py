@@ -87,17 +87,8 @@ CLIENTS = _owners("client", "Client")
 IPS = _owners("ip", "Address")
 
 
-def client_rows(snapshot: Snapshot) -> Iterator[QuotaOwner]:
-    """Return every client id with a quota, the default first."""
-    return _owner_rows(snapshot, CLIENT_ID)
-
-
-def ip_rows(snapshot: Snapshot) -> Iterator[QuotaOwner]:
-    """Return every address with a quota, the default first."""
-    return _owner_rows(snapshot, IP)
-
-
 def _owner_rows(snapshot: Snapshot, type_: str) -> Iterator[QuotaOwner]:
+    """Return every client id or address with a quota, the default first."""
     counts = _count_parts(snapshot, type_)
     return (QuotaOwner(name, counts[name]) for name in _default_first(counts))
 
@@ -294,8 +285,8 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "brokers": Kind(BROKERS),
         "quorum": Kind(QUORUM, quorum_rows, lambda row: str(row.replica.id), (Part.QUORUM,)),
         "users": Kind(USERS, user_rows, lambda row: row.user, (Part.QUOTAS, Part.SCRAM, Part.ACLS)),
-        "clients": Kind(CLIENTS, client_rows, parts=(Part.QUOTAS,)),
-        "ips": Kind(IPS, ip_rows, parts=(Part.QUOTAS,)),
+        "clients": Kind(CLIENTS, partial(_owner_rows, type_=CLIENT_ID), parts=(Part.QUOTAS,)),
+        "ips": Kind(IPS, partial(_owner_rows, type_=IP), parts=(Part.QUOTAS,)),
         "quotas": Kind(QUOTAS),
         "acls": Kind(ACLS["principal"]),
         "groups": Kind(GROUPS),

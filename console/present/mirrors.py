@@ -15,7 +15,7 @@ from console.plan.amounts import Unit, utc_time
 from console.present import columns
 from console.present.connectors import state_meaning, tasks_text
 from console.present.names import some
-from console.present.text import Cell, Line, clean
+from console.present.text import Line, clean
 
 R = TypeVar("R")
 BEATS, SILENT, UNKNOWN = "beats", "silent", "unknown"
@@ -105,10 +105,6 @@ def _text_column(name: str, title: str, get: Callable[[R], str], priority: int, 
     return columns.Column(name, columns.EVERYWHERE, get, layout=layout)
 
 
-def _state_cell(row: MirrorRow) -> Cell:
-    return row.state, _MEANINGS[row.state]
-
-
 MIRRORS: columns.Columns[MirrorRow] = columns.Columns(
     _name_column(lambda row: row.flow.name),
     columns.Column("source", columns.DATA, lambda row: row.flow.source),
@@ -118,7 +114,7 @@ MIRRORS: columns.Columns[MirrorRow] = columns.Columns(
         columns.EVERYWHERE,
         lambda row: row.state,
         "word",
-        cell=_state_cell,
+        cell=lambda row: (row.state, _MEANINGS[row.state]),
         layout=columns.on_screen(width=7, priority=97, sort_key="S"),
     ),
     _age_column("heartbeat", "Heartbeat", lambda row: row.beat_age(row.flow.beat), 96, "B"),

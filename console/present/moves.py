@@ -173,14 +173,6 @@ def _throttle(snapshot: Snapshot, broker: int, key: str) -> int | None:
 # -- cells -------------------------------------------------------------------------------------------------------------
 
 
-def _name_cell(row: MoveRow) -> Cell:
-    return (f"! {row.name}", "failed") if row.stuck else f"  {row.name}"
-
-
-def _from_cell(row: MoveRow) -> Cell:
-    return clean(row.within[1], 60) if row.within is not None else commas(row.before)
-
-
 def _to_cell(row: MoveRow) -> Cell:
     if row.within is not None:
         return clean(row.within[2], 60)
@@ -258,7 +250,7 @@ MOVES: columns.Columns[MoveRow] = columns.Columns(
     columns.Column(
         "place",
         columns.SCREEN,
-        cell=_name_cell,
+        cell=lambda row: (f"! {row.name}", "failed") if row.stuck else f"  {row.name}",
         order=lambda row: (row.place is not None, row.place or ("", 0)),
         layout=columns.on_screen("Topic, partition", min_width=14, max_width=40, priority=100, sort_key="P"),
     ),
@@ -267,7 +259,7 @@ MOVES: columns.Columns[MoveRow] = columns.Columns(
         columns.TOLD | columns.SCREEN,
         lambda row: list(row.before),
         "object",
-        cell=_from_cell,
+        cell=lambda row: clean(row.within[1], 60) if row.within is not None else commas(row.before),
         layout=columns.on_screen(min_width=6, max_width=16, priority=80),
     ),
     columns.Column(

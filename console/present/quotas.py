@@ -199,10 +199,6 @@ def _applies(entity: QuotaEntity, key: str) -> bool:
     return (key == CONNECTION_CREATION_RATE) == entity.has(IP)
 
 
-def _letter(row: QuotaRow) -> Cell:
-    return ("!", "failed") if row.failed else ("*", "pending") if row.lines else ""
-
-
 def _others(row: QuotaRow) -> dict[str, float]:
     return {key: value for key, value in row.values.items() if key not in QUOTA_KEYS}
 
@@ -235,7 +231,9 @@ def _key_column(place: int, key: str) -> columns.Column[QuotaRow]:
 
 
 QUOTAS: columns.Columns[QuotaRow] = columns.Columns(
-    columns.letter_column("staged", _letter),
+    columns.letter_column(
+        "staged", lambda row: ("!", "failed") if row.failed else ("*", "pending") if row.lines else ""
+    ),
     columns.Column(
         "entity",
         columns.SHOWN | columns.OBJECT,

@@ -117,10 +117,6 @@ def journal_row(texts: Mapping[str, str], place: int) -> PastRow:
     )
 
 
-def _change_cell(row: PastRow) -> Cell:
-    return [(f"{row.old} → ", "muted"), (row.new, "")] if row.old else [(row.new, "muted")]
-
-
 PAST: Columns[PastRow] = Columns(
     letter_column("sure", lambda row: row.sure, width=2),
     Column("when", SCREEN, cell=lambda row: (row.when, "muted"), layout=on_screen(width=11)),
@@ -128,7 +124,7 @@ PAST: Columns[PastRow] = Columns(
     Column(
         "change",
         SCREEN,
-        cell=_change_cell,
+        cell=lambda row: [(f"{row.old} → ", "muted"), (row.new, "")] if row.old else [(row.new, "muted")],
         layout=on_screen("Was → became", flex=2, min_width=16, max_width=80, priority=90),
     ),
     Column(

@@ -103,7 +103,7 @@ def is_scram(request: ConfigsRequest, added: Mapping[str, str], deleted: Sequenc
         return False
     legal = CLIENT_KEYS if CLIENTS in request.types else (*CLIENT_KEYS, *MECHANISMS)
     kinds, who = ("quota", CLIENTS) if CLIENTS in request.types else ("quota and SCRAM credential", USERS)
-    unknown_added = [key for key in sorted(added, key=_scram_last) if key not in legal]
+    unknown_added = [key for key in sorted(added, key=lambda key: (key in MECHANISMS, key)) if key not in legal]
     unknown_deleted = [key for key in sorted(deleted, key=lambda key: key in MECHANISMS) if key not in legal]
     for verb, unknown, wrapper in (("added", unknown_added, "Set"), ("deleted", unknown_deleted, "ArrayBuffer")):
         if unknown:
@@ -125,10 +125,6 @@ def is_scram(request: ConfigsRequest, added: Mapping[str, str], deleted: Sequenc
             "using --bootstrap-server."
         )
     return scram
-
-
-def _scram_last(key: str) -> tuple[bool, str]:
-    return key in MECHANISMS, key
 
 
 def quota_changes(

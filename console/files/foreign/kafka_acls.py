@@ -21,10 +21,6 @@ _OF_PRINCIPAL = re.compile(r"\AACLs for principal `.+`")
 _BEGINS = ("Current ACLs for resource `", "ACLs for principal `")
 
 
-def _owns(beginning: str) -> bool:
-    return beginning.startswith(_BEGINS)
-
-
 def _resource(line: str) -> tuple[str, ...] | None:
     """Return type, name and pattern type of a heading; None for other lines."""
     if zookeeper := _OF_ZOOKEEPER.fullmatch(line):
@@ -83,4 +79,4 @@ def _take(text: str, source: str, read: Read) -> Iterator[FileProblem]:
             yield FileProblem(source, number, "this is no line of kafka-acls --list", "take it out")
 
 
-FORM = TextForm("kafka-acls --list", _owns, _take)
+FORM = TextForm("kafka-acls --list", lambda beginning: beginning.startswith(_BEGINS), _take)

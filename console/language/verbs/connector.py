@@ -333,10 +333,6 @@ def _reset_text(statement: ResetConnector) -> str:
     return f"{where} {quoted(_json(statement.offsets)) if statement.offsets is not None else 'none'}"
 
 
-def _reset_needs(statement: ResetConnector, _selected: statements.Subject | None) -> Needs:
-    return connectors_to_change() | Needs(connector_offsets=frozenset({statement.name.text or ""}))
-
-
 def _resets(statement: ResetConnector, staging: Staging) -> Iterator[plan_edits.Edit]:
     if statement.path and statement.offsets is None:
         raise CommandError("the file was not read", "", statement.span)
@@ -356,7 +352,7 @@ def _resets(statement: ResetConnector, staging: Staging) -> Iterator[plan_edits.
 RESET = StatementKind(
     statement=ResetConnector,
     text=_reset_text,
-    needs=_reset_needs,
+    needs=lambda statement, _: connectors_to_change() | Needs(connector_offsets=frozenset({statement.name.text or ""})),
     edits=_resets,
     of_edits={
         plan_edits.ChangeConnectorOffsets: lambda edit: ResetConnector(statements.Name(edit.name), offsets=edit.offsets)

@@ -109,10 +109,6 @@ def _place(at: tuple[str, str, int] | None) -> tuple[str, ...]:
     return (f"{_AT}={quote(f'{listener}://' + (f'[{host}]' if ':' in host else host) + f':{port}')}",)
 
 
-def _remove_text(statement: RemoveVoter) -> str:
-    return joined("remove voter", str(statement.voter_id), *_directory(statement.directory))
-
-
 # -- edits -------------------------------------------------------------------------------------------------------------
 
 
@@ -153,7 +149,7 @@ _ADD = StatementKind(
 )
 _REMOVE = StatementKind(
     statement=RemoveVoter,
-    text=_remove_text,
+    text=lambda statement: joined("remove voter", str(statement.voter_id), *_directory(statement.directory)),
     needs=lambda statement, _selected: _READS | Needs(resources=frozenset({broker_resource(statement.voter_id)})),
     edits=_remove_edits,
     of_edits={LeaveQuorum: lambda edit: RemoveVoter(edit.voter_id, edit.directory_id)},

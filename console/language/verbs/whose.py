@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from console.language.arguments import topic_name
-from console.language.reader import Reader
 from console.language.snapshot_parts import Needs, the_topic, whole_parts
 from console.language.statements import Name, QueryStatement, Subject, name_text
 from console.language.verb import LOOK, StatementKind, Verb
@@ -14,10 +13,6 @@ class Whose(QueryStatement, frozen=True):
     """``whose topic``: the connectors, groups and producers of a topic."""
 
     topic: Name
-
-
-def _parse(reader: Reader) -> Whose:
-    return Whose(topic_name(reader))
 
 
 def _needs(statement: Whose, _selected: Subject | None) -> Needs:
@@ -38,7 +33,7 @@ VERBS = (
         "writer may be missing. If there are more than 100 groups, those already read are shown: "
         "list groups topic=NAME asks all.",
         ("whose topic orders",),
-        parse=_parse,
+        parse=lambda reader: Whose(topic_name(reader)),
         statements=(
             StatementKind(
                 statement=Whose, text=lambda statement: f"whose topic {name_text(statement.topic)}", needs=_needs

@@ -17,7 +17,7 @@ from console.model.changes import CreateAcls, DeleteAcls
 from console.model.codes import ACL_TYPES, BROKER, AclOperation, AclResourceType, Permission
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
-from console.model.snapshot import Snapshot, host_ranges
+from console.model.snapshot import host_ranges
 from console.plan import requests, risk_rules
 from console.plan import staged as plan_staged
 from console.plan.acl_effects import acl_effects
@@ -212,14 +212,6 @@ def _acls_of(edits: Iterable[Any]) -> tuple[model_acl.Acl, ...]:
     return tuple(edit.acl for edit in edits)
 
 
-def _with_added(snapshot: Snapshot, edits: Sequence[AddAcl]) -> Snapshot:
-    return replace(snapshot, acls=tuple(sorted({*snapshot.acls, *_acls_of(edits)})))
-
-
-def _without_removed(snapshot: Snapshot, edits: Sequence[RemoveAcl]) -> Snapshot:
-    return replace(snapshot, acls=tuple(sorted({*snapshot.acls}.difference(_acls_of(edits)))))
-
-
 _ACL_OPTIONS = {type_.name: "--user-principal" if word == "user" else f"--{word}" for word, type_ in ACL_TYPES.items()}
 
 
@@ -263,19 +255,15 @@ def _binding_options(acl: model_acl.Acl) -> tuple[str, ...]:
 
 ADDITIONS = Batch(
     steps=requests.together(lambda some: CreateAcls(_acls_of(each.edit for each in some))),
-    predict=_with_added,
+    predict=lambda snapshot, edits: replace(snapshot, acls=tuple(sorted({*snapshot.acls, *_acls_of(edits)}))),
     commands=each_line(lambda edit, _: _command(edit.acl, "--add")),
 )
 REMOVALS = Batch(
     steps=_removal_steps,
-    predict=_without_removed,
+    predict=lambda snapshot, edits: replace(snapshot, acls=tuple(sorted({*snapshot.acls}.difference(_acls_of(edits))))),
     commands=each_line(lambda edit, _: _command(edit.acl, "--remove", "--force")),
     waits_for=ADDITIONS,
 )
-
-
-def _needs_acls(_edit: AclEdit) -> risk_rules.RiskNeeds:
-    return risk_rules.RiskNeeds(acls=True)
 
 
 def _needs_acls_and_broker(_edit: AclEdit) -> risk_rules.RiskNeeds:
@@ -325,7 +313,9 @@ class _RemoveAclKind(Removal, _AclKind):
     edit = RemoveAcl
     verb = "remove"
     batch = REMOVALS
-    risks = (risk_rules.RiskRule(risk_rules.ACL_LOCKS_OUT, _locks_out_by_removal, _needs_acls),)
+    risks = (
+        risk_rules.RiskRule(risk_rules.ACL_LOCKS_OUT, _locks_out_by_removal, lambda _: risk_rules.RiskNeeds(acls=True)),
+    )
 
     def judge(self, edit: RemoveAcl, draft: plan_staged.Draft) -> plan_staged.Verdict:
         _check_opposite(edit, "adds", draft)

@@ -27,28 +27,11 @@ from console.plan.kinds import (
     voters,
 )
 
-KINDS: tuple[EditKind, ...] = (
-    *configs.KINDS,
-    *quotas.KINDS,
-    *acls.KINDS,
-    *topic_creation.KINDS,
-    *topics.KINDS,
-    *scram.KINDS,
-    *tokens.KINDS,
-    *schemas.KINDS,
-    *transactions.KINDS,
-    *leaders.KINDS,
-    *moves.KINDS,
-    *replica_dirs.KINDS,
-    *records.KINDS,
-    *new_records.KINDS,
-    *registrations.KINDS,
-    *features.KINDS,
-    *group_offsets.KINDS,
-    *groups.KINDS,
-    *voters.KINDS,
-    *connectors.KINDS,
+_MODULES = (
+    *(configs, quotas, acls, topic_creation, topics, scram, tokens, schemas, transactions, leaders),
+    *(moves, replica_dirs, records, new_records, registrations, features, group_offsets, groups, voters, connectors),
 )
+KINDS: tuple[EditKind, ...] = tuple(kind for module in _MODULES for kind in module.KINDS)
 
 BATCHES: tuple[Batch, ...] = (
     topic_creation.CREATIONS,

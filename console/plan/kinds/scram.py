@@ -69,10 +69,6 @@ def _with_set(snapshot: Snapshot, edits: Sequence[UpsertScram]) -> Snapshot:
     return _changed(snapshot, {edit.user: ScramCredential(edit.user.mechanism, edit.iterations) for edit in edits})
 
 
-def _without_deleted(snapshot: Snapshot, edits: Sequence[DeleteScram]) -> Snapshot:
-    return _changed(snapshot, dict.fromkeys(edit.user for edit in edits))
-
-
 def _changed(snapshot: Snapshot, wanted: Mapping[ScramUser, ScramCredential | None]) -> Snapshot:
     after = dict(snapshot.scram)
     for user, credential in wanted.items():
@@ -102,7 +98,7 @@ def _delete_command(edit: DeleteScram, _line: DiffLine) -> Command:
 UPSERTS = Batch(steps=_steps, predict=_with_set, commands=each_line(_set_command))
 DELETIONS = Batch(
     steps=_steps,
-    predict=_without_deleted,
+    predict=lambda snapshot, edits: _changed(snapshot, dict.fromkeys(edit.user for edit in edits)),
     commands=each_line(_delete_command),
     # Brokers of 3.9 to 4.3 lose a new credential if the same change deletes the last other one of its mechanism
     # (ScramDelta.apply), though the controller reports success.

@@ -123,10 +123,6 @@ def _grow_command(edit: GrowTopic, _line: DiffLine) -> Command:
     return Command(("kafka-topics", "--alter", *_topic(edit.name), "--partitions", str(edit.partitions)))
 
 
-def _delete_command(edit: DeleteTopic, _line: DiffLine) -> Command:
-    return Command(("kafka-topics", "--delete", *_topic(edit.name)))
-
-
 def _topic(name: str) -> tuple[str, ...]:
     """Return the option with a topic's name, escaped: kafka-topics reads it as a regular expression."""
     return option("--topic", re.sub(r"([^\w-])", r"\\\1", name, flags=re.ASCII))
@@ -138,7 +134,7 @@ GROWTH = Batch(steps=_growth_steps, predict=_with_grown, commands=each_line(_gro
 DELETIONS = Batch(
     steps=together(lambda some: DeleteTopics(tuple(_names(each.edit for each in some)))),
     predict=_without_deleted,
-    commands=each_line(_delete_command),
+    commands=each_line(lambda edit, _: Command(("kafka-topics", "--delete", *_topic(edit.name)))),
 )
 
 
