@@ -25,7 +25,7 @@ APART: Final = 15.0
 
 INKS: Final = (
     *("override", "default", "sensitive", "read-only", "pending", "failed", "stale", "changed", "danger", "ok"),
-    *("muted", "heading", "marked", "name", "value"),
+    *("muted", "heading", "marked", "graph", "name", "value"),
 )
 """The meanings that have a colour of text."""
 PAIRS: Final = (

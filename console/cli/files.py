@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from console.cli.opening import DONE, FAILED, UNAPPLIED, USAGE, throttle_rate, with_session
+from console.cli import opening
 from console.model.numbers import option
 from console.model.parts import Part
 from console.safe_files import PRIVATE, read_text, write_whole
@@ -47,7 +47,7 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-f", "--file", metavar="FILE", action="append", required=True, help=files)
     parser.add_argument("--prune", metavar="KIND[=GLOB]", action="append", default=[], help=PRUNE_HELP)
     throttle = "of a reassignment: bytes per second that each broker copies, and is read, at most; 0 for none"
-    parser.add_argument("--throttle", metavar="RATE", type=option(throttle_rate), help=throttle)
+    parser.add_argument("--throttle", metavar="RATE", type=option(opening.throttle_rate), help=throttle)
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
 
 
@@ -119,7 +119,9 @@ def no_plan(options: argparse.Namespace, read: Read) -> str:
     return ""
 
 
-def _reassign(options: argparse.Namespace, front_end: str, read: Read, *, begins: bool, moves: int = DONE) -> int:
+def _reassign(
+    options: argparse.Namespace, front_end: str, read: Read, *, begins: bool, moves: int = opening.DONE
+) -> int:
     """Plan the reassignment of a file, and begin its operation. Returns the exit code."""
     assert read.reassign is not None
     from console.cli.moves import run_goal
@@ -150,7 +152,7 @@ def left_out(staging: Staging) -> int:
         complain(line)
     for line in staging.left:
         complain(f"note: left as it is: {line}")
-    return DONE if staging.whole else FAILED
+    return opening.DONE if staging.whole else opening.FAILED
 
 
 # ``kac diff``: the changes that bring a cluster to the wanted state of files.
@@ -191,13 +193,13 @@ def tell_difference(
     prune = prunes(options)
     found = read(options.file, getattr(options, "context", None)) if prune is not None else None
     if found is None or prune is None:
-        return USAGE
+        return opening.USAGE
     if wrong := no_plan(options, found):
         complain(wrong)
-        return USAGE
+        return opening.USAGE
     options = meant(options, found)
     if found.reassign is not None:
-        return _reassign(options, front_end, found, begins=False, moves=CHANGES if options.exit_code else DONE)
+        return _reassign(options, front_end, found, begins=False, moves=CHANGES if options.exit_code else opening.DONE)
     from console.answers.plan_results import plan_table
     from console.answers.results import Printer
     from console.files.staging import file_edits, staging_of
@@ -216,16 +218,16 @@ def tell_difference(
         code = left_out(staging_of(found, wanted, session.stage(wanted.edits), session.snapshot))
         session.replan(marked(session.plan, wanted.pruned))
         if checks and session.plan and not session.context.read_only and not (await check_plan(session)).ok:
-            code = code or FAILED
+            code = code or opening.FAILED
         deletions = await read_deletions(session)
         facts = await read_for_risks(session, session.plan.staged)
         table = plan_table(session.plan, session.snapshot, deletions=deletions, facts=facts)
         Printer(options.output)(replace(table, empty=NO_OTHERS if code else NO_CHANGES))
         if not keep(session.plan, session.snapshot.cluster.cluster_id or ""):
-            return FAILED
+            return opening.FAILED
         return code or (CHANGES if session.plan and options.exit_code else 0)
 
-    return with_session(options, front_end, work)
+    return opening.with_session(options, front_end, work)
 
 
 # ``kac plan``: the changes for files, checked by the brokers, and kept in a file to apply later.
@@ -291,14 +293,14 @@ def run_apply(options: argparse.Namespace) -> int:
         kept = _plan_file(options.file)
     except ValueError as problem:
         complain(str(problem))
-        return USAGE
+        return opening.USAGE
     prune = prunes(options)
     found = read(options.file, getattr(options, "context", None)) if kept is None and prune is not None else None
     if prune is None or (kept is None and found is None):
-        return USAGE
+        return opening.USAGE
     if wrong := no_plan(options, found or Read()):
         complain(wrong)
-        return USAGE
+        return opening.USAGE
     if found is not None:
         options = meant(options, found)
         if found.reassign is not None:
@@ -314,7 +316,7 @@ def run_apply(options: argparse.Namespace) -> int:
     async def work(session: Session) -> int:
         wishes = found.wanted if found is not None else Wanted()
         known = await read_everything(session, wishes.connector_classes, wishes.subjects)
-        code, blocked = FAILED, True
+        code, blocked = opening.FAILED, True
         if found is not None:
             owned = await read_owned(known, session.context, partial(read_operations, session))
             wanted = file_edits(found.wanted, known, prune, owned)
@@ -334,7 +336,7 @@ def run_apply(options: argparse.Namespace) -> int:
             return code
         return await _apply(session, options, NO_OTHERS if code else NO_CHANGES) or code
 
-    return with_session(options, "apply", work)
+    return opening.with_session(options, "apply", work)
 
 
 async def _apply(session: Session, options: argparse.Namespace, empty: str) -> int:
@@ -375,7 +377,7 @@ async def _apply(session: Session, options: argparse.Namespace, empty: str) -> i
         notes = tuple(line for line in table.notes if line not in told)
     printer(replace(table, empty=empty, notes=notes))
     if not session.plan:
-        return DONE
+        return opening.DONE
     try:
         reports = await apply_flow(
             session,
@@ -386,8 +388,8 @@ async def _apply(session: Session, options: argparse.Namespace, empty: str) -> i
         )
     except NotApplied as refused:
         complain(f"{refused.message}; {refused.hint}")
-        return UNAPPLIED if refused.risks else FAILED
-    return DONE if reports[-1].ok else FAILED
+        return opening.UNAPPLIED if refused.risks else opening.FAILED
+    return opening.DONE if reports[-1].ok else opening.FAILED
 
 
 def _plan_file(names: list[str]) -> PlanFile | None:
@@ -438,14 +440,14 @@ def _unmoved(
     if changed := [each for each in moved if not each.is_unknown]:
         Printer(options.output)(conflict_table("moved", changed, "changed since the plan was made:"))
     if not moved or options.force:
-        return plan, FAILED if report.refused else DONE
+        return plan, opening.FAILED if report.refused else opening.DONE
     for target, is_unknown in dict.fromkeys((each.staged.edit.target, each.is_unknown) for each in moved):
         mine = (each for each in moved if (each.staged.edit.target, each.is_unknown) == (target, is_unknown))
         keys = ", ".join(each.staged.edit.key or "all of it" for each in mine)
         why = NOT_READ_AGAIN if is_unknown else "changed since the plan was made"
         complain(f"left out, {why}: {names.target(target)}: {keys}; --force goes over it")
     # Also with --valid-only, send only edits whose values are the same as when the plan was written.
-    return without(plan, {conflict.staged.edit.slot for conflict in moved}), FAILED
+    return without(plan, {conflict.staged.edit.slot for conflict in moved}), opening.FAILED
 
 
 # ``kac export``: the wanted state of a cluster as YAML for review.
@@ -472,7 +474,7 @@ def run_export(options: argparse.Namespace) -> int:
 
     gc.disable()
     as_strimzi = options.form == "strimzi"
-    state = with_session(options, "export", partial(_read_state, logins=as_strimzi))
+    state = opening.with_session(options, "export", partial(_read_state, logins=as_strimzi))
     if isinstance(state, int):
         return state
     known, context, owned = state
@@ -497,8 +499,8 @@ def run_export(options: argparse.Namespace) -> int:
     if options.output is None:
         put(text)
     elif not written(options.output, text, PRIVATE):
-        return FAILED
-    return FAILED if missing else DONE
+        return opening.FAILED
+    return opening.FAILED if missing else opening.DONE
 
 
 class _State(NamedTuple):
@@ -571,7 +573,7 @@ def run_snapshot(options: argparse.Namespace) -> int:
 
     # One pass over live objects that all stay until the end: the cyclic collector would scan them repeatedly.
     gc.disable()
-    known = with_session(options, "snapshot", partial(read_everything, subjects=()))
+    known = opening.with_session(options, "snapshot", partial(read_everything, subjects=()))
     if isinstance(known, int):
         return known
     out = stdout()
@@ -579,4 +581,4 @@ def run_snapshot(options: argparse.Namespace) -> int:
     out.flush()
     if failures := known.failures:
         complain(f"warning: {len(failures)} parts could not be read, see errors in the document")
-    return FAILED if any(each.part == Part.TOPICS and not each.entity for each in failures) else DONE
+    return opening.FAILED if any(each.part == Part.TOPICS and not each.entity for each in failures) else opening.DONE

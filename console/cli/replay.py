@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.cli.opening import FAILED, USAGE, add_plain, add_theme, open_log_file, screen_settings
+from console.cli import opening
 from console.model.numbers import plural
 from console.present.text import clean
 from console.terminal import complain
@@ -62,22 +62,22 @@ def replay_verdict(
 
     from console.session.replay import record_time
 
-    open_log_file()
+    opening.open_log_file()
     reader = opened(file)
     if reader is None:
-        return FAILED
+        return opening.FAILED
     try:
         until = record_time(at, reader.times[0], reader.times[-1]) if at is not None else reader.times[-1]
     except ValueError as error:
         complain(str(error))
-        return USAGE
+        return opening.USAGE
     from console.admin.recorded import InstantLoop
 
     with asyncio.Runner(loop_factory=InstantLoop) as runner:
         verdict = runner.run(_verdict(reader, str(file), until, expected, tell, every=every))
     if verdict is None:
         complain("no broker answered in this record until then")
-        return FAILED
+        return opening.FAILED
     return verdict
 
 
@@ -112,8 +112,8 @@ def replay_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac replay``."""
     parser.add_argument("file", metavar="FILE", type=Path, help="a flight record, as `kac record` writes it")
     parser.add_argument("--at", metavar="TIME", help="the time to begin at, as 03:11 (default: the record's beginning)")
-    add_theme(parser)
-    add_plain(parser)
+    opening.add_theme(parser)
+    opening.add_plain(parser)
 
 
 def run_replay(options: argparse.Namespace) -> int:
@@ -126,11 +126,11 @@ def run_replay(options: argparse.Namespace) -> int:
 
     if (why := no_screen(os.environ)) and not is_plain(options):
         complain(f"{why}; `kac triage --replay` works here")
-        return USAGE
-    open_log_file()
+        return opening.USAGE
+    opening.open_log_file()
     reader = opened(options.file)
     if reader is None:
-        return FAILED
+        return opening.FAILED
     from console.contexts import load
     from console.session.command_history import command_history
     from console.session.replay import Replay, record_time
@@ -140,8 +140,8 @@ def run_replay(options: argparse.Namespace) -> int:
         at_ms = record_time(options.at, reader.times[0], reader.times[-1]) if options.at is not None else None
     except ValueError as error:
         complain(str(error))
-        return USAGE
-    settings = screen_settings(load(os.environ, Path.home()), options)
+        return opening.USAGE
+    settings = opening.screen_settings(load(os.environ, Path.home()), options)
     app = ReplayConsole(Replay.of(reader, str(options.file)), settings, command_history(os.environ), at_ms)
     if getattr(options, "plain", False) or settings.accessible:
         from console.tui.voice import InputLines

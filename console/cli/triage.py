@@ -283,15 +283,11 @@ async def watch_verdicts(poller: Poller, options: argparse.Namespace, voice: Voi
         Refused: the cluster is not the context's.
     """
     from console.admin.errors import AdminError, RequestTimedOut, Unreachable
-    from console.plan.amounts import duration
     from console.triage.diagnosis import diagnose
     from console.triage.observations import after, begin
 
     began = time.monotonic()
-    if options.watch:
-        waiting("watching; Ctrl-C stops")
-    elif options.seconds:
-        waiting(f"looking at the cluster for {duration(round(options.seconds * 1000))} before the verdict…")
+    _tell_begin(options)
     observations: Observations | None = None
     told: dict[str, str] | None = None
     verdict: Verdict | None = None
@@ -320,10 +316,7 @@ async def watch_verdicts(poller: Poller, options: argparse.Namespace, voice: Voi
             observations = after(observations, poll)
             poller.follow(observations)
         if options.watch and lost:
-            if options.output == "json":
-                told = None  # the next verdict is printed, whether it differs or not
-            else:
-                say(f"{time_of_day(datetime.now(UTC))}  !  {poller.asked}s answer again")
+            told = _told_again(told, options.output, poller.asked)
         lost = False
         since = time.monotonic()
         before = verdict if options.watch else None
@@ -338,6 +331,24 @@ async def watch_verdicts(poller: Poller, options: argparse.Namespace, voice: Voi
             _write_metrics(options.prometheus, verdict, observations)
             return verdict
         await poller.rest()
+
+
+def _tell_begin(options: argparse.Namespace) -> None:
+    from console.plan.amounts import duration
+
+    if options.watch:
+        waiting("watching; Ctrl-C stops")
+    elif options.seconds:
+        waiting(f"looking at the cluster for {duration(round(options.seconds * 1000))} before the verdict…")
+
+
+def _told_again(told: dict[str, str] | None, output: str, asked: str) -> dict[str, str] | None:
+    """Print that brokers, or what else is asked, answer again; return the causes that count as told. As JSON the next
+    verdict says it, so it is printed whether it differs or not."""
+    if output == "json":
+        return None
+    say(f"{time_of_day(datetime.now(UTC))}  !  {asked}s answer again")
+    return told
 
 
 def _tell_lost(text: str, verdict: Verdict | None, output: str) -> None:

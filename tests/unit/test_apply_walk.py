@@ -37,8 +37,8 @@ from tests.support import worlds
 ROOT = Path(__file__).resolve().parents[2] / "console"
 ELSEWHERE = ("embedded/", "admin/", "wire/")
 """The cluster that is changed, and what runs on the client's own thread."""
-OWNERS = frozenset({"session/session.py", "session/snapshot_reader.py"})
-"""What reads the cluster and has the plan: steps ask it again and again."""
+OWNERS = frozenset({"session/session.py", "session/snapshot_reader.py", "session/operation_work.py"})
+"""What reads the cluster, has the plan, or holds the lease of operations: steps ask it again and again."""
 ROOM = "session"
 VALUE = "session/apply_run.py"
 ORDERS = topic_resource("orders")
