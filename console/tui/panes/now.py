@@ -21,7 +21,7 @@ from console.present.columns import clock
 from console.present.failures import wrapped
 from console.present.text import Line, clean
 from console.tui import keymap
-from console.tui.panes.details import EvidenceView, OverHalfHour
+from console.tui.panes.details import EVIDENCE, EvidenceView, OverHalfHour
 from console.tui.places import Place, pane_named, view_place
 from console.tui.reading import start
 from console.tui.text_lines import TextLines
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 WHOLE = 12
-"""Most lines of what was ruled out next to the table; below it there is one."""
+"""Most lines of what was ruled out next to the table, or in a tall place below it; else there is one."""
 UNREAD = 2.0
 """Seconds that an operator needs to read a cause that appeared under the cursor."""
 
@@ -214,7 +214,8 @@ class NowView(EvidenceView[present_triage.CauseRow]):
         staging = self._steps.staging(row.claim.next) if not self._fell_from else None
         if verdict is None:
             return [[("", "")]]
-        lines = present_triage.details(row, verdict, staging, width, WHOLE if self.has_class("wide") else 1)
+        is_roomy = self.has_class("wide") or self.below.size.height > EVIDENCE
+        lines = present_triage.details(row, verdict, staging, width, WHOLE if is_roomy else 1)
         observations = self.cluster.triage.observations
         if row.claim.cause != present_triage.LINT_ROW or not verdict.is_calm or observations is None:
             return lines
