@@ -17,7 +17,6 @@ from array import array
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from itertools import accumulate, islice
 from operator import add
 from typing import NamedTuple
@@ -54,6 +53,9 @@ LIMITING = ("entity_key", "attr", "new_value", "valid_from", "valid_to", "is_del
 """The columns of HISTORY that determine the limits of a user and a client id."""
 
 
+_OverTime = tuple[list[int], list[dict[str, quota.Effective]]]
+
+
 class Limits:
     """The limits of a cluster's users and client ids over time.
 
@@ -68,11 +70,26 @@ class Limits:
                 begins = _BEGINNING if source in POLL_SOURCES and since == first_poll else since
                 of_entity = self._held.setdefault(quota.QuotaEntity.of(quota_parts(entity)), {})
                 of_entity.setdefault(attr, []).append(_Held(begins, until, None if is_deleted else _number(text)))
+        parts = [part for entity in self._held for part in entity.parts]
+        self._named = {type_: {name for of, name in parts if of == type_} for type_ in (quota.USER, quota.CLIENT_ID)}
+        # Longer than each of them.
+        self._other = "\0" * (1 + max((len(name or "") for names in self._named.values() for name in names), default=0))
+        self._known: dict[tuple[str, str], _OverTime] = {}
 
-    def of(self, user: str, client: str) -> tuple[list[int], list[dict[str, quota.Effective]]]:
+    def of(self, user: str, client: str) -> _OverTime:
         """Return the times at which the limits of a user with a client id change (empty text: without one), and the
         limits by quota key from each of these times on.
         """
+        # Limits name few of them; the defaults are the same for all others.
+        pair = (
+            user if user in self._named[quota.USER] else self._other,
+            client if not client or client in self._named[quota.CLIENT_ID] else self._other,
+        )
+        if pair not in self._known:
+            self._known[pair] = self._of(*pair)
+        return self._known[pair]
+
+    def _of(self, user: str, client: str) -> _OverTime:
         held = {entity: self._held[entity] for entity in quota.levels(user, client) if entity in self._held}
         of_all = [each for by_key in held.values() for rows in by_key.values() for each in rows]
         times = sorted({_BEGINNING, *(each.since for each in of_all), *(each.until for each in of_all if each.until)})
@@ -225,7 +242,6 @@ def used_minutes(cluster_id: str, packs: Iterable[pa.Table], wanted: range, limi
     """
     found: dict[_Scope, dict[int, _Minute]] = defaultdict(lambda: defaultdict(_Minute))
     kinds: dict[tuple[int, str, str, str], tuple[list[int], list[list[_Use]], dict[int, tuple[int, int, int]]]] = {}
-    limits_of = cache(limits.of)
     for at, moved, local, rows in (each for table in packs for each in _packs(table)):
         for broker_id, principal, client, api, minute, places, throttled, longest in rows:
             kind = (broker_id, principal, client, api)
@@ -233,7 +249,7 @@ def used_minutes(cluster_id: str, packs: Iterable[pa.Table], wanted: range, limi
             if known is None:
                 # Brokers compare the principal's name and never its type.
                 user = principal.partition(":")[2] if ":" in principal else principal
-                times, held = limits_of(user, client)
+                times, held = limits.of(user, client)
                 uses = [list(_uses(found, each, broker_id, user, client, api)) for each in held]
                 known = kinds[kind] = times, uses, {}
             times, by_time, waits = known
@@ -301,6 +317,7 @@ WINDOW_SECONDS = 10
 _NOTHING = _Minute()
 _FIRST_REACHING = _MINUTE + 1 - WINDOW_SECONDS
 """The first second of a minute that rates of the next minute include."""
+_NO_RATES = (0.0,) * _MINUTE
 _P95 = 0.95 * (_MINUTE - 1)
 
 
@@ -324,9 +341,8 @@ def _rates(before: _Minute, used: _Minute) -> tuple[float, float, float]:
     amounts = used.amounts
     if used.first == used.last and before.last < _FIRST_REACHING:
         # Most minutes of many clients: each rate that has the second is the same.
-        most = amounts[used.last]
-        rates = [0.0] * used.last + [most] * WINDOW_SECONDS + [0.0] * (_MINUTE - used.last - WINDOW_SECONDS)
-        sums = sorted(rates[:_MINUTE])
+        many = min(WINDOW_SECONDS, _MINUTE - used.last)
+        sums = [*_NO_RATES[many:], *(amounts[used.last],) * many]
     else:
         # Sums of 2, 4, 8 and 10 seconds, each from those before.
         of_1 = before.amounts[_FIRST_REACHING:] + amounts
