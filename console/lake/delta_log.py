@@ -104,7 +104,7 @@ _AT_ONCE = 8
 """Limit for concurrent reads of log files."""
 _NAME = re.compile(r"(\d{20})\.(json|checkpoint\.parquet)")
 _OTHER_CHECKPOINT = re.compile(r"\d{20}\.checkpoint\.(?!parquet\Z)")
-_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/+")
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,20}):/{1,3}")
 _MAPPING = "delta.columnMapping.mode"
 _INFO = b'{"commitInfo":'
 """Prefix of a commit's own metadata, which does not change the table: any program may write anything there."""
@@ -375,4 +375,4 @@ def _absolute(path: str) -> str:
     if (found := _URI.match(path)) is None:
         return str(Path(path).absolute())
     scheme, rest = found[1].lower(), path[found.end() :]
-    return f"/{rest.lstrip('/')}" if scheme == "file" else f"{'s3' if scheme in ('s3a', 's3n') else scheme}://{rest}"
+    return f"/{rest}" if scheme == "file" else f"{'s3' if scheme in ('s3a', 's3n') else scheme}://{rest}"
