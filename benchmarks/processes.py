@@ -34,8 +34,9 @@ _CHECKS_TO_MEMORY = 5
 @dataclass(frozen=True)
 class Cost:
     """Of a command with all below it. wall: seconds. cpu: the processor's, java_cpu: of these, those of Java. own,
-    java, worker: the most MiB that the command itself, Java and the largest Python worker of Java had. A worker has its
-    part of what it shares with others. Without Java `java` is 0."""
+    java, worker: the most MiB that the command itself, Java and the largest Python worker of Java had; together: the
+    most that all had at one moment. A worker has its part of what it shares with others, and so has each of
+    `together`. Without Java `java` is 0."""
 
     wall: float
     cpu: float
@@ -43,6 +44,7 @@ class Cost:
     own: float
     java: float
     worker: float
+    together: float
 
     def __sub__(self, before: Cost) -> Cost:
         """What came since."""
@@ -53,12 +55,17 @@ class Cost:
             self.own,
             self.java,
             self.worker,
+            self.together,
         )
 
     def shown(self) -> dict[str, object]:
         """As figures of a report, with the load."""
         seconds = {"wall_s": round(self.wall, 2), "cpu_s": round(self.cpu, 2), "java_cpu_s": round(self.java_cpu, 2)}
-        return {**seconds, "mib": {name: round(getattr(self, name)) for name in ("own", "java", "worker")}, **load()}
+        return {
+            **seconds,
+            "mib": {name: round(getattr(self, name)) for name in ("own", "java", "worker", "together")},
+            **load(),
+        }
 
 
 @dataclass
@@ -79,6 +86,7 @@ class Tree:
         self._began = time.perf_counter()
         self._seen: dict[tuple[int, str], _Process] = {}
         self._checks = 0
+        self._together = 0.0
         self._alone = threading.Lock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -106,6 +114,7 @@ class Tree:
             own,
             max((each.most for each in javas), default=0.0),
             max((each.most for each in every if each.is_worker), default=0.0),
+            self._together,
         )
 
     def _watch(self) -> None:
@@ -116,6 +125,7 @@ class Tree:
         found = dict(_processes())
         with self._alone:
             self._checks += 1
+            together = 0.0
             # One whose parents have ended is below the root still.
             known = {pid: each for (pid, begun), each in self._seen.items() if pid in found and found[pid][19] == begun}
             for pid, fields in found.items():
@@ -130,8 +140,11 @@ class Tree:
                     seen.is_worker = below_java and seen.name != JAVA
                     if not seen.is_worker:
                         seen.most = max(seen.most, _kib(pid, "status", "VmHWM") / 1024)
-                    elif self._checks % _CHECKS_TO_MEMORY == 0:
-                        seen.most = max(seen.most, _kib(pid, "smaps_rollup", "Pss") / 1024)
+                    if self._checks % _CHECKS_TO_MEMORY == 0:
+                        share = _kib(pid, "smaps_rollup", "Pss") / 1024
+                        together += share
+                        seen.most = max(seen.most, share)
+            self._together = max(self._together, together)
 
 
 class Watched:

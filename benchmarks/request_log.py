@@ -1,44 +1,99 @@
-"""A request log of any length in the form that brokers write, for measurements."""
+"""Request logs of any length in the forms that brokers write, for measurements: a `Shape` each."""
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from tests.lake.request_lines import Logged, fetch, metadata, produce
 
 PAIRS = 300
-"""Users with their clients."""
 TEMPLATES = 4000
-PER_SECOND = 10_000
 BEGIN = datetime(2026, 11, 21, 10)
 _WRITTEN_AT_ONCE = 20_000
+_NUMBER = "#number#"
+"""Stands in a template for the number of the line."""
 
 
-def templates(seed: int = 7) -> list[str]:
-    """Requests without their times, of about 1.3 kB with them: half PRODUCE, half FETCH, an eighth of these replicas',
-    some errors, some throttled, a client whose name has to be escaped."""
-    dice = random.Random(seed)
-    pairs = [(f"User:svc-{each % 40}", f"app-{each}-client") for each in range(PAIRS - 1)]
-    pairs.append(("User:odd", 'we "quote" \\ thïs'))
-    return [_line(dice, *dice.choice(pairs)) for _ in range(TEMPLATES)]
-
-
-def _line(dice: random.Random, principal: str, client_id: str) -> str:
+def _usual(dice: random.Random) -> Logged:
+    """Half PRODUCE, half FETCH, an eighth of these replicas', some errors, some throttled."""
     kind = dice.random()
     topics = [dice.randrange(100, 90_000) for _ in range(dice.choice((1, 1, 1, 2, 3)))]
-    made: Logged
     if kind < 0.5:
-        made = produce(*topics, error=6 if dice.random() < 0.01 else 0)
-    elif kind < 0.99:
-        made = fetch(*topics[:2], replica=dice.randrange(3) if dice.random() < 0.125 else None)
-    else:
-        made = metadata(error=3 if dice.random() < 0.1 else 0)
+        return produce(*topics, error=6 if dice.random() < 0.01 else 0)
+    if kind < 0.99:
+        return fetch(*topics[:2], replica=dice.randrange(3) if dice.random() < 0.125 else None)
+    return metadata(error=3 if dice.random() < 0.1 else 0)
+
+
+def _long(dice: random.Random) -> Logged:
+    """Hundreds of partitions in a request, few of which have records."""
+    sizes = [dice.randrange(100, 90_000) if dice.random() < 0.1 else 0 for _ in range(dice.randrange(100, 300))]
+    return produce(*sizes) if dice.random() < 0.2 else fetch(*sizes)
+
+
+def _short(dice: random.Random) -> Logged:
+    """What has next to nothing in it."""
+    return metadata(error=3) if dice.random() < 0.01 else metadata()
+
+
+def _pattern(clock: datetime, text: str) -> tuple[str, str]:
+    """Kafka's own layout."""
+    made = replace(produce(), at=clock).line
+    return made[: made.index("{")], text + made[made.rindex("}") + 1 :]
+
+
+def _json(clock: datetime, text: str) -> tuple[str, str]:
+    """The layout of Elastic's schema (ECS)."""
+    quoted = json.dumps(f"Completed request:{text}", ensure_ascii=False)
+    at = f"{clock:%Y-%m-%dT%H:%M:%S}.{clock.microsecond // 1000:03}Z"
+    more = '"log.level":"DEBUG","log.logger":"kafka.request.logger","process.thread.name":"data-plane-1"'
+    return f'{{"@timestamp":"{at}","ecs.version":"1.2.0",{more},"message":', quoted + "}\n"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a log is like. request: makes one, by dice. pairs: how many users with their clients; None: no client comes
+    twice. per_second: lines. layout: of a time and a request's JSON, the text before it, which has the time, and the
+    rest of the line; form: what peers call it. fewer: how many times fewer lines are about as many bytes as usual
+    ones."""
+
+    request: Callable[[random.Random], Logged] = _usual
+    pairs: int | None = PAIRS
+    per_second: int = 10_000
+    layout: Callable[[datetime, str], tuple[str, str]] = _pattern
+    form: str = "pattern"
+    fewer: int = 1
+
+
+SHAPES: Mapping[str, Shape] = {
+    "usual": Shape(),
+    "long": Shape(_long, per_second=200, fewer=50),
+    "short": Shape(_short, per_second=20_000),
+    "strangers": Shape(pairs=None, per_second=500),
+    "json": Shape(layout=_json, form="json"),
+}
+"""usual: lines of 1.3 kB. long: few lines of 70 kB. short: many of 0.7 kB. strangers: an hour, at two million lines, in
+which no client comes twice. json: an object a line, with the request as a text."""
+
+
+def templates(shape: Shape, seed: int = 7) -> list[str]:
+    """Requests behind their times; one client's name has to be escaped."""
+    dice = random.Random(seed)
+    pairs = [(f"User:svc-{each % 40}", f"app-{each}-client") for each in range((shape.pairs or 2) - 1)]
+    pairs.append(("User:odd", 'we "quote" \\ thïs'))
+    if shape.pairs is None:
+        pairs = [("User:stranger", f"app-{_NUMBER}-client")]
+    return [_line(shape, dice, *dice.choice(pairs)) for _ in range(max(TEMPLATES // shape.fewer, 2 * len(pairs)))]
+
+
+def _line(shape: Shape, dice: random.Random, principal: str, client_id: str) -> str:
     made = replace(
-        made,
+        shape.request(dice),
         principal=principal,
         client_id=client_id,
         local_ms=round(dice.random() * 5, 3),
@@ -46,23 +101,23 @@ def _line(dice: random.Random, principal: str, client_id: str) -> str:
         throttle_ms=dice.randrange(200) if dice.random() < 0.03 else 0,
         correlation_id=dice.randrange(1 << 30),
     )
-    return made.line[made.line.index("]") :]
+    return shape.layout(BEGIN, made.text)[1]
 
 
-def write(path: Path, lines: int) -> None:
-    """So many lines, ten thousand to the second; the same each time."""
+def write(path: Path, lines: int, shape: Shape = SHAPES["usual"]) -> None:
+    """So many lines; the same each time."""
     dice = random.Random(lines)
-    pool = templates()
+    pool = templates(shape)
     with path.open("w") as file:
         for begin in range(0, lines, _WRITTEN_AT_ONCE):
-            file.writelines(_timed(dice, pool, range(begin, min(lines, begin + _WRITTEN_AT_ONCE))))
+            file.writelines(_timed(shape, dice, pool, range(begin, min(lines, begin + _WRITTEN_AT_ONCE))))
 
 
-def _timed(dice: random.Random, pool: list[str], numbers: range) -> Iterator[str]:
+def _timed(shape: Shape, dice: random.Random, pool: list[str], numbers: range) -> Iterator[str]:
     clock, shown = -1, ""
     for number, line in zip(numbers, dice.choices(pool, k=len(numbers)), strict=True):
-        millis = number * 1000 // PER_SECOND
+        millis = number * 1000 // shape.per_second
         if millis != clock:
             clock = millis
-            shown = (BEGIN + timedelta(milliseconds=millis)).strftime("[%Y-%m-%d %H:%M:%S,%f")[:-3]
-        yield shown + line
+            shown, _ = shape.layout(BEGIN + timedelta(milliseconds=millis), "")
+        yield shown + (line if shape.pairs else line.replace(_NUMBER, str(number)))

@@ -1,10 +1,12 @@
 """A request log to requests by the second, its changes and usage: `kac lake update`, beside DuckDB, and Polars, alone.
 
-``python -m benchmarks.requests [--lines 2000000 8000000] [--rounds 1] [--folder DIR] [--from-json] [--polars PYTHON]``:
-needs Java. Each is a fresh process, from its start to its end, that reads the log of `benchmarks.request_log` (1.3 kB a
-line, kept in DIR) and leaves Parquet, ours in a new lake; all have to be equal. With two numbers of lines there is what
-each further line costs at the margin, without what a start does. --from-json: Spark's own `from_json` of each line too,
-in the session that ours has. PYTHON: of an environment with Polars.
+``python -m benchmarks.requests [--lines 2000000 8000000] [--pairs 300 3000] [--shapes usual long short strangers json]
+[--rounds 1] [--folder DIR] [--from-json] [--polars PYTHON]``: needs Java. Each is a fresh process, from its start to
+its end, that reads a log of `benchmarks.request_log` (kept in DIR) and leaves Parquet, ours in a new lake; all have to
+be equal. With two numbers of lines there is what each further line costs at the margin, without what a start does.
+--pairs: users with clients, each number a log of its own. --shapes: those of `SHAPES`; one of long lines has as many
+times fewer as they are longer. --from-json: Spark's own `from_json` of each line too, in the session that ours has.
+PYTHON: of an environment with Polars. Only DuckDB reads JSON layouts beside ours.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,16 +26,16 @@ import duckdb
 
 from benchmarks.figures import load, report, report_ratio
 from benchmarks.processes import Cost, cost_of, kac
-from benchmarks.request_log import write
+from benchmarks.request_log import PAIRS, SHAPES, Shape, write
 from console.lake.lake import Lake
 from console.lake.schema import REQUEST
 
 OURS, DUCKDB, FROM_JSON, POLARS = "kac lake update", "duckdb", "spark", "polars"
-AT_THE_MARGIN = {DUCKDB: 1.1, FROM_JSON: 0.5}
+AT_THE_MARGIN = {DUCKDB: 1.3, FROM_JSON: 0.5}
 """The most CPU that a further line may take of what it takes a peer."""
-WALL, MANY = 1.3, 8_000_000
+WALL, MANY = 2.0, 8_000_000
 """The most wall time of DuckDB's, for so many lines."""
-JAVA_MIB, WORKER_MIB = 1024.0, 150.0
+JAVA_MIB, WORKER_MIB, TOGETHER_MIB = 900.0, 150.0, 1638.0
 _PEERS = Path(__file__).parent / "peers" / "request_logs.py"
 _KEY = "second, principal, client_id, api"
 _SUMS = (
@@ -43,15 +46,15 @@ _SUMS = (
 """A second may come in several rows; sums of doubles may differ in their last digits."""
 
 
-def measured(who: str, python: str, log: Path, out: Path) -> Cost:
-    """The cost of a process that leaves its Parquet at `out`."""
+def measured(who: str, python: str, log: Path, out: Path, layout: str) -> Cost:
+    """The cost of a process that leaves its Parquet at `out`. layout: of the log's lines."""
     if out.is_dir():
         shutil.rmtree(out)
     out.unlink(missing_ok=True)
     if who == FROM_JSON:
         return cost_of([python, "-m", "benchmarks.peers.request_log_spark", str(log), str(out)])
     if who != OURS:
-        return cost_of([python, str(_PEERS), who, str(log), str(out)])
+        return cost_of([python, str(_PEERS), who, str(log), str(out), layout])
     out.mkdir()
     sources = {"id": "benchmark", "request-logs": [{"broker": "1", "files": str(log)}]}
     (out / "sources.yaml").write_text(json.dumps({"version": "1", "clusters": [sources]}))
@@ -85,48 +88,58 @@ def _answer(database: duckdb.DuckDBPyConnection, query: str) -> tuple[Any, ...]:
     return tuple(row)
 
 
-def compare(lines: int, rounds: int, folder: Path, pythons: Mapping[str, str]) -> dict[str, Cost]:
-    """All in turn; the run of each with the middle CPU."""
-    log = log_of(folder, lines)
-    report("request log", lines=lines, bytes_per_line=round(log.stat().st_size / lines), **load())
+def compare(name: str, lines: int, rounds: int, folder: Path, pythons: Mapping[str, str]) -> dict[str, Cost]:
+    """All in turn; the run of each with the middle CPU. name: of the log's shape, see `shapes`."""
+    shape = shapes(name)
+    log = log_of(folder, lines, name)
+    what = f"{name}: {lines} lines"
+    report(what, bytes_per_line=round(log.stat().st_size / lines), **load())
     costs: dict[str, list[Cost]] = {who: [] for who in pythons}
     with tempfile.TemporaryDirectory(dir=folder) as own:
         outs = {who: Path(own, who.replace(" ", "-")) for who in pythons}
         for _ in range(rounds):
             for who, python in pythons.items():
-                costs[who].append(measured(who, python, log, outs[who]))
+                costs[who].append(measured(who, python, log, outs[who], shape.form))
         check_equal(Lake.open(str(outs.pop(OURS))), outs)
     middle = {who: sorted(each, key=lambda cost: cost.cpu)[len(each) // 2] for who, each in costs.items()}
     for who, cost in middle.items():
-        report(f"{lines} lines: {who}", **cost.shown())
+        report(f"{what}: {who}", **cost.shown())
     for who in outs:
-        ratios = {name: round(getattr(middle[OURS], name) / getattr(middle[who], name), 2) for name in ("wall", "cpu")}
-        report(f"{lines} lines: {OURS} / {who}", **ratios)
-    if lines >= MANY:
-        report_ratio(f"{lines} lines: wall / DuckDB's", middle[OURS].wall / middle[DUCKDB].wall, WALL)
-    report_ratio(f"{lines} lines: Java's most MiB", middle[OURS].java, JAVA_MIB)
-    report_ratio(f"{lines} lines: a worker's most MiB", middle[OURS].worker, WORKER_MIB)
+        ratios = {each: round(getattr(middle[OURS], each) / getattr(middle[who], each), 2) for each in ("wall", "cpu")}
+        report(f"{what}: {OURS} / {who}", **ratios)
+    if lines * shape.fewer >= MANY:
+        report_ratio(f"{what}: wall / DuckDB's", middle[OURS].wall / middle[DUCKDB].wall, WALL)
+    report_ratio(f"{what}: Java's most MiB", middle[OURS].java, JAVA_MIB)
+    report_ratio(f"{what}: a worker's most MiB", middle[OURS].worker, WORKER_MIB)
+    report_ratio(f"{what}: the most MiB together", middle[OURS].together, TOGETHER_MIB)
     return middle
 
 
-def margin(smaller: tuple[int, Mapping[str, Cost]], larger: tuple[int, Mapping[str, Cost]]) -> None:
+def margin(name: str, smaller: tuple[int, Mapping[str, Cost]], larger: tuple[int, Mapping[str, Cost]]) -> None:
     """What a line costs between two numbers of lines."""
     (few, before), (many, after) = smaller, larger
     added = {who: after[who] - before[who] for who in after}
+    what = f"{name}: a line from {few} to {many}"
     for who, cost in added.items():
-        micros = {name: round(getattr(cost, name) / (many - few) * 1e6, 2) for name in ("cpu", "wall")}
-        report(f"a line from {few} to {many}: {who}", microseconds=micros)
+        micros = {each: round(getattr(cost, each) / (many - few) * 1e6, 2) for each in ("cpu", "wall")}
+        report(f"{what}: {who}", microseconds=micros)
     for who, most in AT_THE_MARGIN.items():
         if who in added:
-            report_ratio(f"a line from {few} to {many}: CPU / that of {who}", added[OURS].cpu / added[who].cpu, most)
+            report_ratio(f"{what}: CPU / that of {who}", added[OURS].cpu / added[who].cpu, most)
 
 
-def log_of(folder: Path, lines: int) -> Path:
+def shapes(name: str) -> Shape:
+    """The shape of a name, which may end with its number of pairs: `usual-3000`."""
+    of, _, pairs = name.partition("-")
+    return replace(SHAPES[of], pairs=int(pairs)) if pairs else SHAPES[of]
+
+
+def log_of(folder: Path, lines: int, name: str = "usual") -> Path:
     """A log of so many lines, written where it is not there yet."""
-    log = folder / f"request-{lines}.log"
+    log = folder / f"request-{name}-{lines}.log"
     if not log.exists():
         begun = log.with_suffix(".begun")
-        write(begun, lines)
+        write(begun, lines, shapes(name))
         begun.rename(log)
     return log
 
@@ -135,19 +148,26 @@ def main() -> int:
     """Measure, and print a line of JSON for each figure."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.requests", description=main.__doc__)
     parser.add_argument("--lines", type=int, nargs="+", default=[2_000_000, MANY])
+    parser.add_argument("--pairs", type=int, nargs="+", default=[PAIRS])
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=["usual"])
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--from-json", action="store_true", help="Spark's own from_json too")
     parser.add_argument("--polars", metavar="PYTHON", help="the interpreter of an environment with Polars")
     given = parser.parse_args()
     pythons = {OURS: sys.executable, DUCKDB: sys.executable}
-    pythons |= {FROM_JSON: sys.executable} if given.from_json else {}
-    pythons |= {POLARS: given.polars} if given.polars else {}
+    of_lines = {FROM_JSON: sys.executable} if given.from_json else {}
+    of_lines |= {POLARS: given.polars} if given.polars else {}
+    each_pairs = [(name, pairs) for name in given.shapes for pairs in (given.pairs if SHAPES[name].pairs else [None])]
     with tempfile.TemporaryDirectory(prefix="kac-requests-") as own:
         folder = given.folder or Path(own)
-        taken = {lines: compare(lines, given.rounds, folder, pythons) for lines in sorted(given.lines)}
-        for smaller, larger in pairwise(taken.items()):
-            margin(smaller, larger)
+        for of, pairs in each_pairs:
+            name, shape = f"{of}-{pairs}" if pairs else of, SHAPES[of]
+            measured_by = pythons if shape.form == "json" else {**pythons, **of_lines}
+            numbers = sorted(lines // shape.fewer for lines in given.lines)
+            taken = {lines: compare(name, lines, given.rounds, folder, measured_by) for lines in numbers}
+            for smaller, larger in pairwise(taken.items()):
+                margin(name, smaller, larger)
     return 0
 
 

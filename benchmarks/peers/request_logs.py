@@ -1,7 +1,8 @@
 """The peers of `benchmarks.requests`: a request log to requests by the second, by DuckDB or by Polars alone.
 
-``PYTHON request_logs.py duckdb|polars LOG OUT``: each needs nothing but its own library, so PYTHON may be of an
-environment that has that alone. Both leave Parquet of (second since 1970, principal, client_id, api, and the sums).
+``PYTHON request_logs.py duckdb|polars LOG OUT pattern|json``: each needs nothing but its own library, so PYTHON may be
+of an environment that has that alone. pattern: Kafka's own layout; json: objects (ECS), which only DuckDB reads here.
+Both leave Parquet of (second since 1970, principal, client_id, api, and the sums).
 """
 
 from __future__ import annotations
@@ -26,12 +27,19 @@ _STRUCTURE = """{
   },
   "localTimeMs": "DOUBLE", "throttleTimeMs": "BIGINT", "principal": "VARCHAR"
 }"""
-_DUCKDB = """
-WITH lines AS (
+_READ = """read_csv('{log}', header = false, delim = '\\x01', quote = '', escape = '', columns = {{'line': 'VARCHAR'}},
+    auto_detect = false, max_line_size = 16777216)"""
+_LINES = {
+    "pattern": f"""
   SELECT epoch(strptime(line[2:20], '%Y-%m-%d %H:%M:%S'))::BIGINT AS second, line[51:-24] AS json
-  FROM read_csv('{log}', header = false, delim = '\\x01', quote = '', escape = '', columns = {{'line': 'VARCHAR'}},
-    auto_detect = false, max_line_size = 16777216)
-  WHERE line[26:50] = ' DEBUG Completed request:'
+  FROM {_READ} WHERE line[26:50] = ' DEBUG Completed request:'""",
+    "json": f"""
+  SELECT epoch(strptime(event."@timestamp"[1:19], '%Y-%m-%dT%H:%M:%S'))::BIGINT AS second, event.message[19:] AS json
+  FROM (SELECT from_json(line, '{{{{"@timestamp": "VARCHAR", "message": "VARCHAR"}}}}') AS event FROM {_READ})
+  WHERE event.message[1:18] = 'Completed request:'""",
+}
+_DUCKDB = """
+WITH lines AS ({lines}
 ), asked AS (
   SELECT second, json, from_json(json, '{structure}') AS r FROM lines
 ), flat AS (
@@ -64,16 +72,17 @@ FROM counted GROUP BY ALL
 """
 
 
-def duckdb_alone(log: str, out: str) -> None:
+def duckdb_alone(log: str, out: str, layout: str) -> None:
     """DuckDB: a typed `from_json` of each line. Rows without an API are left there: to leave them out, DuckDB would
     read the JSON twice."""
     import duckdb
 
     with duckdb.connect() as connection:
-        connection.execute(f"COPY ({_DUCKDB.format(log=log, structure=_STRUCTURE)}) TO '{out}' (FORMAT parquet)")
+        query = _DUCKDB.format(lines=_LINES[layout].format(log=log), structure=_STRUCTURE)
+        connection.execute(f"COPY ({query}) TO '{out}' (FORMAT parquet)")
 
 
-def polars_alone(log: str, out: str) -> None:
+def polars_alone(log: str, out: str, _: str) -> None:
     """Polars: a typed `json_decode` of each line, streamed."""
     # Its types are not here where this is checked: it is in an environment of its own.
     pl: Any = import_module("polars")

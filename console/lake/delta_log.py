@@ -104,6 +104,7 @@ _AT_ONCE = 8
 """Limit for concurrent reads of log files."""
 _NAME = re.compile(r"(\d{20})\.(json|checkpoint\.parquet)")
 _OTHER_CHECKPOINT = re.compile(r"\d{20}\.checkpoint\.(?!parquet\Z)")
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,20}):/{1,3}")
 _MAPPING = "delta.columnMapping.mode"
 _INFO = b'{"commitInfo":'
 """Prefix of a commit's own metadata, which does not change the table: any program may write anything there."""
@@ -189,8 +190,11 @@ class NotRead(ValueError):
 
 @dataclass
 class Replayed:
-    """The state of a table after its actions up to a version. files: present files, by path relative to the table."""
+    """The state of a table after its actions up to a version. folder: its path. files: present files, by path relative
+    to it.
+    """
 
+    folder: str
     columns: tuple[str, ...] = ()
     files: dict[str, DataFile] = field(default_factory=dict)
 
@@ -207,7 +211,7 @@ class Replayed:
                 raise NotRead("another program gave it deletion vectors (delta.enableDeletionVectors)")
             if not added.get("stats"):
                 raise NotRead(f"another program added {added['path'][:200]} without its number of rows (stats)")
-            self.files[_within(added["path"])] = DataFile(
+            self.files[_within(self.folder, added["path"])] = DataFile(
                 dict(added["partitionValues"]),
                 int(json_of(added["stats"], may_repeat=True)["numRecords"]),
                 int(added["size"]),
@@ -215,7 +219,7 @@ class Replayed:
                 added["stats"],
             )
         if (gone := action.get("remove")) is not None:
-            self.files.pop(_within(gone["path"]), None)
+            self.files.pop(_within(self.folder, gone["path"]), None)
 
     def commit(self, text: bytes) -> None:
         """Apply the actions of one more commit. Raises ValueError: as `apply`."""
@@ -243,16 +247,17 @@ def replayed(files: Filesystem, folder: str, version: int, known: Listed | None 
     """
     log = known or listed(files, folder)
     start = max((each for each in log.checkpoints if each <= version), default=None)
-    made = Replayed()
-    if start is None and log.others and 0 not in log.commits:
+    made = Replayed(folder)
+    after = range(0 if start is None else start + 1, version + 1)
+    if log.others and not {*after} <= {*log.commits}:
         raise damaged(folder, f"{LOG}/{log.others[-1]}", NotRead("this checkpoint is of several files, or of V2"))
     if start is not None:
         with reading(folder, name := log_file(start, CHECKPOINT)):
             actions = rows(files, f"{folder}/{name}", ("protocol", "metaData", "add", "remove"))
             for action in sorted(actions, key=lambda action: action["metaData"] is None):
                 made.apply(action)
-    after = [log_file(each) for each in range(0 if start is None else start + 1, version + 1)]
-    for name, text in zip(after, _texts(files, folder, after), strict=True):
+    names = [log_file(each) for each in after]
+    for name, text in zip(names, _texts(files, folder, names), strict=True):
         with reading(folder, name):
             made.commit(text())
     if not made.columns:
@@ -271,7 +276,7 @@ def _texts(files: Filesystem, folder: str, names: Sequence[str]) -> Iterator[Cal
 
 def newer(files: Filesystem, folder: str, known: TableFiles) -> TableFiles:
     """Return the newest version of a table, by the commits since a known version. Raises DamagedLake."""
-    made, version = Replayed(known.columns, files=dict(known.files)), known.version
+    made, version = Replayed(folder, known.columns, files=dict(known.files)), known.version
     while True:
         try:
             text = files.read(f"{folder}/{log_file(version + 1)}")
@@ -352,9 +357,24 @@ def damaged(folder: str, name: str, why: object) -> DamagedLake:
     return DamagedLake(f"The lake is damaged: {folder}/{name}: {why}. Open it again if it was open for long.")
 
 
-def _within(path: str) -> str:
-    """Return a decoded path of the log. Raises ValueError: it is outside the table."""
+def _within(folder: str, path: str) -> str:
+    """Return a path of the log relative to the table: other programs also write absolute ones, and encode all of them.
+    Raises ValueError: it is outside the table.
+    """
     plain = unquote(path)
-    if "://" in plain or any(part in ("", ".", "..") for part in plain.split("/")):
+    if plain.startswith("/") or _URI.match(plain):
+        inside = _absolute(plain).removeprefix(f"{_absolute(folder)}/")
+        if inside == _absolute(plain):
+            raise NotRead(f"another program added {plain[:200]}, which lies outside the table, as SHALLOW CLONE does")
+        plain = inside
+    if any(part in ("", ".", "..") for part in plain.split("/")):
         raise ValueError(f"{plain!r} lies outside the table")
     return plain
+
+
+def _absolute(path: str) -> str:
+    """Return an absolute path or URI in one of its spellings."""
+    if (found := _URI.match(path)) is None:
+        return str(Path(path).absolute())
+    scheme, rest = found[1].lower(), path[found.end() :]
+    return f"/{rest}" if scheme == "file" else f"{'s3' if scheme in ('s3a', 's3n') else scheme}://{rest}"

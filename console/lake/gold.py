@@ -613,7 +613,7 @@ def _shown_by(at: int | None, uncertainty: int | None, first: int, last: int) ->
 
 # -- usage -------------------------------------------------------------------------------------------------------------
 
-_HOURS = pa.schema([("cluster_id", pa.string()), ("hour", pa.int64())])
+_PARTS = pa.schema([("cluster_id", pa.string()), ("part", pa.int64())])
 
 
 def make_usage(
@@ -626,27 +626,34 @@ def make_usage(
     # A rate reaches back ten seconds: so the next hour is also made again.
     wanted |= {(cluster, hour + 1) for cluster, hour in wanted}
     clusters = whole | {cluster for cluster, _ in wanted}
+    parts = [
+        (cluster, hour * quota_usage.HOUR // quota_usage.PART_SECONDS + each)
+        for cluster, hour in wanted
+        if cluster not in whole
+        for each in range(quota_usage.HOUR // quota_usage.PART_SECONDS)
+    ]
+    # The first rates of a part reach into the part before.
+    read = sorted({(cluster, part - back) for cluster, part in parts for back in (0, 1)})
     seconds = tables.read(schema.REQUEST, clusters).where("second IS NOT NULL").select("second.*")
-    at = F.unix_seconds("second")
-    of_parts = F.array_distinct(F.array(_part(at), _part(at + quota_usage.WINDOW_SECONDS - 1)))
-    placed = seconds.withColumn("part", F.explode(of_parts))
-    by_part = placed.withColumn("hour", F.floor(F.col("part") * quota_usage.PART_SECONDS / quota_usage.HOUR))
-    some = [(cluster, hour) for cluster, hour in wanted if cluster not in whole]
-    of_some = by_part.join(
-        F.broadcast(lake_tables.given(tables.spark, some, _HOURS)), ["cluster_id", "hour"], "left_semi"
-    )
-    by_part = by_part.where(F.col("cluster_id").isin(sorted(whole))).unionByName(of_some).drop("hour")
+    seconds = seconds.select(*quota_usage.SECONDS).withColumn("part", _part(F.unix_seconds("second")))
+    near = _of_parts(tables, seconds, whole, read)
+    packs = near.select(*quota_usage.SECONDS).mapInArrow(_packed, quota_usage.PACKED)
+    of_parts = (_part(F.col("minute") * 60), _part(F.col("minute") * 60 + 60))
+    placed = packs.withColumn("part", F.explode(F.array_distinct(F.array(*of_parts))))
+    by_part = _of_parts(tables, placed, whole, parts)
     history = tables.newest(schema.HISTORY, lake_tables.of_clusters(clusters))
-    # Each additional column here is also one in every row of seconds.
+    # Each additional column here is also one in every packed row.
     quotas = history.where("entity_type = 'quota'").select(
         "cluster_id", *quota_usage.LIMITING, F.lit("quota").alias("of")
     )
     first = _first_polls(history, "valid_from").withColumn("of", F.lit("first"))
     limits = quotas.unionByName(first, allowMissingColumns=True)
-    of_part = by_part.select("cluster_id", "part").distinct().join(limits, "cluster_id")
-    rows = by_part.withColumn("of", F.lit("second")).unionByName(of_part, allowMissingColumns=True)
-    # Grouping sorts anyway, so ordering each group is free; rows without a second come first.
-    ordered = rows.repartition("cluster_id", "part").sortWithinPartitions("cluster_id", "part", "second")
+    there = near.select("cluster_id", "part").distinct()
+    there = there.withColumn("part", F.explode(F.array("part", F.col("part") + 1))).distinct()
+    of_part = there.join(limits, "cluster_id")
+    rows = by_part.withColumn("of", F.lit("pack")).unionByName(of_part, allowMissingColumns=True)
+    # Grouping sorts anyway, so ordering each group is free; rows without a minute come first.
+    ordered = rows.repartition("cluster_id", "part").sortWithinPartitions("cluster_id", "part", "minute")
     made = ordered.groupBy("cluster_id", "part").applyInArrow(_minutes, schema.QUOTA_USAGE.ddl)
     tables.append(made, schema.QUOTA_USAGE, batch)
     minutes = tables.newest(schema.QUOTA_USAGE, lake_tables.of_clusters(clusters))
@@ -669,24 +676,50 @@ def _part(seconds: Column) -> Column:
     return F.floor(seconds / quota_usage.PART_SECONDS)
 
 
+def _of_parts(
+    tables: lake_tables.Tables, rows: DataFrame, whole: frozenset[str], parts: Sequence[tuple[str, int]]
+) -> DataFrame:
+    """Return the rows of whole clusters, and those of these parts of others."""
+    some = F.broadcast(lake_tables.given(tables.spark, parts, _PARTS))
+    of_some = rows.join(some, ["cluster_id", "part"], "left_semi")
+    of_whole = rows.where(F.col("cluster_id").isin(sorted(whole)))
+    return of_whole.unionByName(of_some) if whole and parts else of_whole if whole else of_some
+
+
+_PACKED_AT_ONCE = 100_000
+"""Seconds that are packed together: the more, the fewer rows; they take 15 MB."""
+
+
+def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(each.num_rows for each in held) >= _PACKED_AT_ONCE:
+            yield from quota_usage.packed(pa.Table.from_batches(held)).to_batches()
+            held = []
+    if held:
+        yield from quota_usage.packed(pa.Table.from_batches(held)).to_batches()
+
+
 def _minutes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the minutes of one part of an hour of a cluster. batches: first the limits of its users and clients, then
-    its seconds, by time. The seconds are most of the rows, and are never held at once.
+    its packed seconds, by minute. Those are most of the rows, and are never held at once.
     """
     rows = (pa.Table.from_batches([batch]) for batch in batches)
     head = []
     for each in rows:
         head.append(each)
-        if each["second"].null_count < each.num_rows:
+        if each["minute"].null_count < each.num_rows:
             break
-    quotas, first, seconds = parted(pa.concat_tables(head), "quota", "first", "second")
+    quotas, first, packs = parted(pa.concat_tables(head), "quota", "first", "pack")
+    if not packs.num_rows:  # a part only of the limits of the one before
+        return
     first_poll = next((at for (at,) in rows_of(first, "valid_from")), None)
-    first_minute = seconds["part"][0].as_py() * quota_usage.PART_MINUTES
+    first_minute = packs["part"][0].as_py() * quota_usage.PART_MINUTES
     wanted = range(first_minute, first_minute + quota_usage.PART_MINUTES)
     limits = quota_usage.Limits(quotas, first_poll)
-    yield from quota_usage.used_minutes(
-        seconds["cluster_id"][0].as_py(), chain((seconds,), rows), wanted, limits
-    ).to_batches()
+    for made in quota_usage.used_minutes(packs["cluster_id"][0].as_py(), chain((packs,), rows), wanted, limits):
+        yield from made.to_batches()
 
 
 def _suggested(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -122,6 +122,9 @@ class Tables:
         for table in lake_schema.BRONZE:
             if not self.exists(table):
                 parts = f" PARTITIONED BY ({', '.join(table.partitions)})" if table.partitions else ""
+                # Readers look for clusters, days and entities: files of no entities need no more than partitions.
+                if "entity_type" not in table.names:
+                    parts += " TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '0')"
                 self.spark.sql(f"CREATE TABLE IF NOT EXISTS {self.named(table)} ({table.stored}) USING delta{parts}")
                 self._there.add(table.name)
 

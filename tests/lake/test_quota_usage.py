@@ -143,8 +143,8 @@ def usage(uses: Sequence[Used], limits: Sequence[quota_worlds.Limit]) -> list[di
             seconds = pa.Table.from_pylist(near, schema=arrow_schema(REQUEST_1S))
             wanted = range(part * transforms_quota_usage.PART_MINUTES, (part + 1) * transforms_quota_usage.PART_MINUTES)
             half = seconds.num_rows // 2
-            tables = (seconds.slice(0, half), seconds.slice(half))
-            made.append(transforms_quota_usage.used_minutes(cluster, tables, wanted, limits_of(cluster, limits)))
+            packs = [transforms_quota_usage.packed(each) for each in (seconds.slice(half), seconds.slice(0, half))]
+            made += transforms_quota_usage.used_minutes(cluster, packs, wanted, limits_of(cluster, limits))
     minutes: list[dict[str, Any]] = pa.concat_tables(made).cast(arrow_schema(QUOTA_USAGE)).to_pylist()
     return minutes
 

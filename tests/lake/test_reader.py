@@ -11,6 +11,7 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
@@ -487,7 +488,13 @@ def described(**configuration: str) -> dict[str, Any]:
     return {"metaData": {"schemaString": '{"fields": []}', "configuration": configuration}}
 
 
-ADDED = {"path": "in_day=2026-11-20/x.parquet", "partitionValues": {}, "size": 1, "modificationTime": 1}
+ADDED = {
+    "path": "in_day=2026-11-20/x.parquet",
+    "partitionValues": {},
+    "size": 1,
+    "modificationTime": 1,
+    "stats": '{"numRecords": 1}',
+}
 
 
 @pytest.mark.parametrize(
@@ -500,6 +507,11 @@ ADDED = {"path": "in_day=2026-11-20/x.parquet", "partitionValues": {}, "size": 1
             {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["v2Checkpoint"]}},
             "Delta's protocol 3, 7 (v2Checkpoint)",
         ),
+        (
+            {"add": {**ADDED, "path": "file:/other/x.parquet"}},
+            "file:/other/x.parquet, which lies outside",
+        ),
+        ({"add": {**ADDED, "path": "s3a://b/x.parquet"}}, "outside the table, as SHALLOW CLONE does"),
         ({"checkpoint": ".checkpoint.5a0a0c1e-1.parquet"}, "this checkpoint is of several files, or of V2"),
         ({"checkpoint": ".checkpoint.0000000001.0000000002.parquet"}, "this checkpoint is of several files, or of V2"),
     ],
@@ -520,6 +532,37 @@ def test_what_delta_has_and_kac_does_not_read_is_named(lake: Lake, action: dict[
     assert "damaged" not in text
     assert named in text
     assert said in text
+
+
+@pytest.mark.parametrize("spelled", ["{}", "file:{}", "file://{}", "FILE://{}"])
+def test_absolute_paths_of_the_tables_own_files_are_read(lake: Lake, spelled: str) -> None:
+    for number in range(2):
+        delta_lake.put(lake, schema.DRIFT, sample_lake.arrow("drift", sample_lake.drift(f"cluster {number}%", NOON)))
+    before, folder = lake.table(schema.DRIFT), Path(lake.folder(schema.DRIFT))
+    for version in range(2):
+        commit = folder / delta_log.log_file(version)
+        actions = [json.loads(line) for line in commit.read_text().splitlines()]
+        for action in actions:
+            if "add" in action:
+                action["add"]["path"] = spelled.format(f"{quote(str(folder))}/{action['add']['path']}")
+        commit.write_text("\n".join(map(json.dumps, actions)))
+    read = lake.table(schema.DRIFT)
+    assert (len(read.files), read.files.keys()) == (2, before.files.keys())
+    with closing(reader.Tables(lake.where)) as opened:
+        assert opened.rows(schema.DRIFT, reader.WHOLE) is not None
+
+
+def test_commits_that_only_a_checkpoint_of_v2_replaced_are_named(lake: Lake) -> None:
+    for _ in range(4):
+        delta_lake.put(lake, schema.DRIFT, sample_lake.arrow("drift", sample_lake.drift(CLUSTER, NOON)))
+        if lake.version(schema.DRIFT) == 1:
+            delta_lake.checkpoint(lake, schema.DRIFT)
+    log = Path(lake.folder(schema.DRIFT), delta_log.LOG)
+    Path(lake.folder(schema.DRIFT), delta_log.log_file(2)).unlink()
+    (log / f"{2:020}.checkpoint.5a0a0c1e-1.json").touch()
+    with pytest.raises(DamagedLake, match="several files, or of V2") as caught:
+        lake.table(schema.DRIFT)
+    assert "damaged" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -248,14 +248,51 @@ def test_a_file_without_lines_is_no_log(tmp_path: Path, monkeypatch: pytest.Monk
         whole(path)
 
 
-@pytest.mark.parametrize("first", [b"", b"a line\n"])
-def test_a_packed_file_of_one_byte_repeated_is_no_log(first: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_head_of_a_log_that_was_emptied_under_its_writer_is_skipped_and_said(packed: bool, tmp_path: Path) -> None:
+    path, hole = tmp_path / "request.log", (20 if packed else 200) << 20
+    with path.open("wb") as writer:
+        writer.write(produce(1, client_id="before").line.encode())
+        former = plan([str(path)], {}).progress
+        # As a writer without O_APPEND goes on where it was.
+        writer.seek(hole)
+        os.truncate(path, 0)
+        writer.write(log_of([produce(size, client_id="after") for size in range(1, 500)]))
+    if packed:
+        unpacked, path = path, tmp_path / "request.log.1.gz"
+        with unpacked.open("rb") as file, gzip.open(path, "wb", compresslevel=1) as to:
+            shutil.copyfileobj(file, to)
+        unpacked.unlink()
+    log = BrokerLog("lkc-1", 1, plan([str(path)], former).spans)
+    for at_most in (1 << 26, hole, 9_000_000):
+        rows = all_rows([log], "second", at_most)
+        assert [(row["client_id"], row["requests"]) for row in rows if row["requests"]] == [("after", 499)]
+        assert sum(row["bytes_in"] for row in rows) == sum(range(1, 500))
+        (said,) = all_rows([log], "quarantined", at_most)
+        assert (said["byte_pos"], said["reason"]) == (0, f"{hole:,} {files.EMPTIED}")
+    assert not plan([str(path)], plan([str(path)], former).progress).spans
+
+
+def test_a_log_of_more_holes_than_any_writer_leaves_is_no_log(tmp_path: Path) -> None:
+    path = tmp_path / "request.log"
+    with path.open("wb") as file:
+        file.seek(files.LONGEST_NULS + (1 << 20))
+        file.write(log_of([produce(1)]))
+    with pytest.raises(OSError, match="more than 16 GiB of NUL bytes: no log"):
+        plan([str(path)], {})
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [(b"", "nothing but 268,435,456 NUL bytes"), (b"a line\n", "no end of a line in 64 MiB from byte 7 on")],
+)
+def test_a_packed_file_of_one_byte_repeated_is_no_log(first: bytes, said: str, tmp_path: Path) -> None:
     path = tmp_path / "request.log.gz"
     path.write_bytes(gzip.compress(first + bytes(4 * files.LONGEST_LINE)))
     assert path.stat().st_size < 1 << 20
     tracemalloc.start()
     try:
-        with pytest.raises(OSError, match=rf"gz: no end of a line in 64 MiB from byte {len(first)} on: no log"):
+        with pytest.raises(OSError, match=rf"gz: {said}: no log"):
             plan([str(path)], {})
         _, peak = tracemalloc.get_traced_memory()
     finally:

@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from difflib import get_close_matches
+from functools import cached_property
 from glob import glob
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple, cast
@@ -27,7 +28,8 @@ import msgspec
 import pyarrow as pa
 from pyarrow import fs
 
-from console.lake.requests.counted import Whose, counted
+from console.lake.redact import Damaged
+from console.lake.requests.counted import COUNTED, Whose, counted, damaged_row
 from console.lake.requests.lines import MESSAGE, Form, Line, clocks, form_of, one_line
 from console.safe_files import open_plain
 
@@ -42,6 +44,9 @@ LONGEST_LINE = 64 << 20
 """Limit for the bytes of a line. A request with tens of thousands of partitions has some megabytes; a file with a
 longer line is not a log.
 """
+LONGEST_NULS = 16 << 30
+"""Limit for the NUL bytes at the head of a file: a packed one may have any number in a few bytes."""
+_NULS = bytes(BLOCK_BYTES)
 CHECKED_BYTES = 4096
 """Bytes before a position that its check covers."""
 SAMPLE_BYTES = 64 << 10
@@ -93,15 +98,36 @@ class LogBytes:
         raw.seek(0)
         self._bytes = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if self.is_packed else raw
 
+    @cached_property
+    def nuls(self) -> int:
+        """The count of NUL bytes before the first line: a log that was emptied while its writer had it open has one for
+        each byte that the writer had written before. Raises OSError, EOFError.
+        """
+        at = 0
+        while (read := self._read(at, BLOCK_BYTES)) == _NULS[: len(read)] and read:
+            at = self._data(at + len(read))
+            if at > LONGEST_NULS:
+                raise OSError(f"{self.path}: it begins with more than {LONGEST_NULS >> 30} GiB of NUL bytes: no log")
+        return at + len(read) - len(read.lstrip(b"\0"))
+
+    def _data(self, at: int) -> int:
+        """Return the position from which on the disk has bytes: all in a hole before are NUL."""
+        if not self.is_packed and "://" not in self.path:
+            with suppress(OSError):  # behind the last of them, or a filesystem without holes
+                return os.lseek(self._raw.fileno(), at, os.SEEK_DATA)
+        return at
+
     def first_line(self) -> tuple[bytes, int] | None:
         """Return the first line, at most 4 KiB of it, and its end; None while it is incomplete. Raises OSError,
         EOFError.
         """
-        begin = self._read_at(0, CHECKED_BYTES)
+        begin = self._read_at(self.nuls, CHECKED_BYTES)
+        if self.nuls and not begin and self.is_packed:
+            raise OSError(f"{self.path}: nothing but {self.nuls:,} NUL bytes: no log")
         line, ended, _ = begin.partition(b"\n")
         if not ended and len(begin) < CHECKED_BYTES and not (begin and self.is_packed):
             return None
-        return line, len(line) + 1 if ended else self._line_end(0)
+        return line, self.nuls + len(line) + 1 if ended else self._line_end(self.nuls)
 
     def check(self, at: int) -> str:
         """Return the digest of the bytes before a position; empty if the file is shorter. Raises OSError, EOFError."""
@@ -131,8 +157,8 @@ class LogBytes:
         end = self._whole_end()
         wanted = sorted({*(at for at in positions if at <= end), end})
         checks = {at: self.check(at) for at in wanted}
-        tail = min(end, SAMPLE_BYTES)
-        found = Survey(end, checks, self._read_at(0, tail), self._read_at(end - tail, tail))
+        sample = min(end - self.nuls, SAMPLE_BYTES)
+        found = Survey(end, checks, self._read_at(self.nuls, sample), self._read_at(end - sample, sample))
         if not self.has([*checks.items()]):
             raise LogChangedError.of(self.path, "changed while it was looked through")
         return found
@@ -141,8 +167,8 @@ class LogBytes:
         """Yield (position, whole lines from there): in order, all lines whose first byte is in start … end - 1. Raises
         OSError, EOFError (truncated gzip).
         """
-        at = 0
-        if start:
+        at = self.nuls
+        if start > at:
             # A range may begin inside a line, which belongs to the range before.
             at = self._line_end(start - 1)
         rest = b""
@@ -207,13 +233,13 @@ class LogBytes:
 
     def _survey_packed(self, wanted: list[int]) -> Survey:
         checks: dict[int, str] = {}
-        head, tail, at, line = b"", b"", 0, 0
+        head, tail, at, line = b"", b"", 0, self.nuls
         while read := self._read(at, BLOCK_BYTES):
             both = tail + read
             while wanted and wanted[0] <= at + len(read):
                 stop = wanted.pop(0) - at + len(tail)
                 checks[at - len(tail) + stop] = digest(both[max(0, stop - CHECKED_BYTES) : stop])
-            head = head or read[:SAMPLE_BYTES]
+            head = head or read[max(0, self.nuls - at) :][:SAMPLE_BYTES]
             if cut := read.rfind(b"\n") + 1:
                 line = at + cut
             tail, at = both[-SAMPLE_BYTES:], at + len(read)
@@ -677,6 +703,9 @@ def with_zone(part: Part, zone: str) -> Part:
         return msgspec.structs.replace(part, zone=zone, fold_at=fold_at(file, zone, part.end))
 
 
+EMPTIED = "NUL bytes were skipped: the log was emptied while its writer had it open"
+
+
 def read_part(part: Part) -> Iterator[pa.RecordBatch]:
     """Yield the part's requests by the second, its changes and its damaged lines, as `counted.COUNTED`; at least one
     row. Raises OSError, EOFError (truncated gzip); LogChangedError, also at the end: then the rows yielded before are
@@ -684,6 +713,9 @@ def read_part(part: Part) -> Iterator[pa.RecordBatch]:
     """
     whose = Whose(part.cluster_id, part.broker_id, PurePosixPath(part.path).name, part.zone, part.fold_at)
     with opened_as_planned(part.path, part.checks, part.patterns) as file:
+        if part.start == 0 and file.nuls:
+            emptied = Damaged(0, f"{file.nuls:,} {EMPTIED}", "", "")
+            yield pa.RecordBatch.from_pylist([damaged_row(whose, emptied, lines=1)], schema=COUNTED)
         yield from counted(whose, file.blocks(part.start, part.end))
 
 

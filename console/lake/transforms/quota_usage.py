@@ -13,13 +13,16 @@ the last one. Users without a limit appear as pairs with their client ids. Pure;
 from __future__ import annotations
 
 import math
+from array import array
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, islice
+from operator import add
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from console.lake.entities import POLL_SOURCES, quota_parts
 from console.lake.schema import QUOTA_SUGGESTION, QUOTA_USAGE, USAGE_KEYS
@@ -50,6 +53,9 @@ LIMITING = ("entity_key", "attr", "new_value", "valid_from", "valid_to", "is_del
 """The columns of HISTORY that determine the limits of a user and a client id."""
 
 
+_OverTime = tuple[list[int], list[dict[str, quota.Effective]]]
+
+
 class Limits:
     """The limits of a cluster's users and client ids over time.
 
@@ -64,11 +70,26 @@ class Limits:
                 begins = _BEGINNING if source in POLL_SOURCES and since == first_poll else since
                 of_entity = self._held.setdefault(quota.QuotaEntity.of(quota_parts(entity)), {})
                 of_entity.setdefault(attr, []).append(_Held(begins, until, None if is_deleted else _number(text)))
+        parts = [part for entity in self._held for part in entity.parts]
+        self._named = {type_: {name for of, name in parts if of == type_} for type_ in (quota.USER, quota.CLIENT_ID)}
+        # Longer than each of them.
+        self._other = "\0" * (1 + max((len(name or "") for names in self._named.values() for name in names), default=0))
+        self._known: dict[tuple[str, str], _OverTime] = {}
 
-    def of(self, user: str, client: str) -> tuple[list[int], list[dict[str, quota.Effective]]]:
+    def of(self, user: str, client: str) -> _OverTime:
         """Return the times at which the limits of a user with a client id change (empty text: without one), and the
         limits by quota key from each of these times on.
         """
+        # Limits name few of them; the defaults are the same for all others.
+        pair = (
+            user if user in self._named[quota.USER] else self._other,
+            client if not client or client in self._named[quota.CLIENT_ID] else self._other,
+        )
+        if pair not in self._known:
+            self._known[pair] = self._of(*pair)
+        return self._known[pair]
+
+    def _of(self, user: str, client: str) -> _OverTime:
         held = {entity: self._held[entity] for entity in quota.levels(user, client) if entity in self._held}
         of_all = [each for by_key in held.values() for rows in by_key.values() for each in rows]
         times = sorted({_BEGINNING, *(each.since for each in of_all), *(each.until for each in of_all if each.until)})
@@ -110,16 +131,20 @@ _Scope = tuple[int, str, str | None, str | None]
 """A group that shares a limit: broker, quota key, user and client id; None: all users, or all client ids."""
 
 
+_NO_AMOUNTS = array("d", [0.0] * _MINUTE)
+"""Takes a quarter of a list of floats."""
+
+
 class _Minute:
-    """The usage of a scope in a minute. amounts: by second, in bytes or percent times seconds. last: the last second
-    with usage; limit: the limit in effect then.
+    """The usage of a scope in a minute. amounts: by second, in bytes or percent times seconds. first, last: the first
+    and the last second with usage; limit: the limit in effect in the last.
     """
 
-    __slots__ = ("amounts", "last", "limit", "throttle_ms", "throttled_requests")
+    __slots__ = ("amounts", "first", "last", "limit", "throttle_ms", "throttled_requests")
 
     def __init__(self) -> None:
-        self.amounts = [0.0] * _MINUTE
-        self.last = -1
+        self.amounts = _NO_AMOUNTS[:]
+        self.first, self.last = _MINUTE, -1
         self.limit: quota.Effective | None = None
         self.throttle_ms = self.throttled_requests = 0
 
@@ -149,61 +174,150 @@ def _uses(
             yield found[scope], limit, key == of_bytes, is_throttled
 
 
-def used_minutes(cluster_id: str, seconds: Iterable[pa.Table], wanted: range, limits: Limits) -> pa.Table:
-    """Return QUOTA_USAGE's rows of these minutes of a cluster.
+# -- seconds, packed by minute -----------------------------------------------------------------------------------------
+
+# A minute of a client is one row with lists: Spark moves and sorts far fewer rows, and Python makes no text of most.
+
+KIND = ("broker_id", "principal", "client_id", "api")
+"""The columns by which requests count for the same limits."""
+_OF_SECONDS = ("at", "moved", "local_ms", "throttled", "longest")
+PACKED = (
+    "cluster_id string, broker_id int, principal string, client_id string, api string, minute bigint, at array<int>, "
+    "moved array<bigint>, local_ms array<double>, throttled array<bigint>, longest array<bigint>"
+)
+"""The columns of `packed`, for Spark. minute: since 1970. The lists have an element for each second: at, its place in
+the minute; moved, its bytes; throttled and longest (None: no request of the minute was throttled) of its throttling.
+"""
+SECONDS = ("cluster_id", *KIND, "second", "bytes_in", "bytes_out", "local_ms", "throttle_ms_sum", "throttle_ms_max")
+"""The columns of REQUEST_1S that `packed` needs."""
+_PACKS_AT_ONCE, _ROWS_AT_ONCE = 512, 8192
+"""Limits for the rows held as Python objects."""
+
+
+def packed(seconds: pa.Table) -> pa.Table:
+    """Return REQUEST_1S's rows as `PACKED`: a row for each minute of a kind, in any order."""
+    since = pc.divide(seconds["second"].cast(pa.int64()), SECOND)
+    minute = pc.floor(pc.divide(since.cast(pa.float64()), float(_MINUTE))).cast(pa.int64())
+    keys = {name: seconds[name] for name in ("cluster_id", *KIND)} | {"minute": minute}
+    made = pa.table(
+        {
+            **keys,
+            "at": pc.subtract(since, pc.multiply(minute, _MINUTE)).cast(pa.int32()),
+            "moved": pc.if_else(pc.equal(seconds["api"], "PRODUCE"), seconds["bytes_in"], seconds["bytes_out"]),
+            "local_ms": seconds["local_ms"],
+            "throttled": seconds["throttle_ms_sum"],
+            "longest": seconds["throttle_ms_max"],
+        }
+    )
+    lists = [(name, "list") for name in _OF_SECONDS]
+    found = made.group_by([*keys], use_threads=False).aggregate([*lists, ("longest", "max")])
+    waited = pc.greater(found["longest_max"], 0)
+    columns = {name: found[f"{name}_list"] for name in _OF_SECONDS}
+    for name in ("throttled", "longest"):
+        columns[name] = pc.if_else(waited, columns[name], pa.scalar(None, columns[name].type))
+    return pa.table({**{name: found[name] for name in keys}, **columns})
+
+
+_Pack = tuple[int, str, str, str, int, range, list[int] | None, list[int] | None]
+"""The columns of `PACKED` of a row; its range in the flat lists instead of the first three."""
+
+
+def _packs(table: pa.Table) -> Iterator[tuple[list[int], list[int], list[float], list[_Pack]]]:
+    """Yield some packed rows at a time, behind their seconds, bytes and milliseconds in flat lists."""
+    for batch in table.select([*KIND, "minute", *_OF_SECONDS]).to_batches(max_chunksize=_PACKS_AT_ONCE):
+        *plain, at, moved, local, throttled, longest = batch.columns
+        ends = [0, *accumulate(at.value_lengths().to_pylist())]
+        columns = [*(column.to_pylist() for column in plain), map(range, ends, ends[1:])]
+        rows = zip(*columns, throttled.to_pylist(), longest.to_pylist(), strict=True)
+        yield (*(each.flatten().to_pylist() for each in (at, moved, local)), [*rows])
+
+
+def used_minutes(cluster_id: str, packs: Iterable[pa.Table], wanted: range, limits: Limits) -> Iterator[pa.Table]:
+    """Yield QUOTA_USAGE's rows of these minutes of a cluster.
 
     Args:
-        seconds: REQUEST_1S's rows of the minutes, and of the ten seconds before, which the first rates include; by
-            time. A second and its key may occur several times.
+        packs: `packed` seconds of the minutes and of the minute before, which the first rates include. A second and its
+            key may occur several times.
         wanted: minutes since 1970.
     """
     found: dict[_Scope, dict[int, _Minute]] = defaultdict(lambda: defaultdict(_Minute))
-    kinds: dict[tuple[int, str, str, str], tuple[list[int], list[list[_Use]]]] = {}
-    limits_of = cache(limits.of)
-    waits: dict[tuple[int, str, str, str], tuple[int, int, int]] = {}
-    now = _BEGINNING
-    amounts = ("bytes_in", "bytes_out", "local_ms", "throttle_ms_sum", "throttle_ms_max")
-    names = ("broker_id", "principal", "client_id", "api", "second", *amounts)
-    rows = (row for table in seconds for row in rows_of(table, *names))
-    for broker_id, principal, client, api, at, bytes_in, bytes_out, local_ms, throttled, longest in rows:
-        kind = (broker_id, principal, client, api)
-        known = kinds.get(kind)
-        if known is None:
-            # Brokers compare the principal's name and never its type.
-            user = principal.partition(":")[2] if ":" in principal else principal
-            times, held = limits_of(user, client)
-            uses = [list(_uses(found, each, broker_id, user, client, api)) for each in held]
-            known = kinds[kind] = times, uses
-        times, by_time = known
-        if at != now:
-            now = at
-            waits.clear()
-        waiting = 0
-        if throttled:
-            together, most, counted = waits.get(kind, (0, 0, 0))
-            together, most = together + throttled, max(most, longest)
-            # No request waited longer than the longest, so at least this many waited.
-            many = -(-together // most) if most else 0
-            waits[kind] = together, most, many
-            waiting = many - counted
-        minute, second = divmod(at // SECOND, _MINUTE)
-        for minutes, limit, of_bytes, is_throttled in by_time[bisect_right(times, at) - 1]:
-            used = minutes[minute]
-            amount = (bytes_in if api == "PRODUCE" else bytes_out) if of_bytes else local_ms * _PERCENT_SECONDS_PER_MS
-            used.amounts[second] += amount
-            if second > used.last:
-                used.last, used.limit = second, limit
-            if is_throttled and throttled:
-                used.throttle_ms += throttled
-                used.throttled_requests += waiting
-    return table_of(QUOTA_USAGE, _rows(cluster_id, wanted, found))
+    kinds: dict[tuple[int, str, str, str], tuple[list[int], list[list[_Use]], dict[int, tuple[int, int, int]]]] = {}
+    for at, moved, local, rows in (each for table in packs for each in _packs(table)):
+        for broker_id, principal, client, api, minute, places, throttled, longest in rows:
+            kind = (broker_id, principal, client, api)
+            known = kinds.get(kind)
+            if known is None:
+                # Brokers compare the principal's name and never its type.
+                user = principal.partition(":")[2] if ":" in principal else principal
+                times, held = limits.of(user, client)
+                uses = [list(_uses(found, each, broker_id, user, client, api)) for each in held]
+                known = kinds[kind] = times, uses, {}
+            times, by_time, waits = known
+            for place, run in _runs(times, minute, at, places):
+                seconds = [at[each] for each in run]
+                first, last = min(seconds), max(seconds)
+                waited = waiting = 0
+                if throttled is not None and longest is not None:
+                    for each in run:
+                        here = each - places.start
+                        waited += throttled[here]
+                        waiting += _waiting(waits, minute * _MINUTE + at[each], throttled[here], longest[here])
+                for minutes, limit, of_bytes, is_throttled in by_time[place]:
+                    used = minutes[minute]
+                    amounts = used.amounts
+                    if of_bytes:
+                        for each in run:
+                            amounts[at[each]] += moved[each]
+                    else:
+                        for each in run:
+                            amounts[at[each]] += local[each] * _PERCENT_SECONDS_PER_MS
+                    if first < used.first:
+                        used.first = first
+                    if last > used.last:
+                        used.last, used.limit = last, limit
+                    if is_throttled:
+                        used.throttle_ms += waited
+                        used.throttled_requests += waiting
+    made = _rows(cluster_id, wanted, found)
+    while rows_at_once := [*islice(made, _ROWS_AT_ONCE)]:
+        yield table_of(QUOTA_USAGE, rows_at_once)
+
+
+def _runs(times: list[int], minute: int, at: list[int], places: range) -> Iterable[tuple[int, Sequence[int]]]:
+    """Return the places of a minute's seconds by the limits that hold then: their number in `Limits.of`."""
+    since = minute * _MINUTE * SECOND
+    now = bisect_right(times, since) - 1
+    # Limits seldom change within a minute.
+    if now + 1 == len(times) or times[now + 1] >= since + _MINUTE * SECOND:
+        return ((now, places),)
+    runs: dict[int, list[int]] = defaultdict(list)
+    for each in places:
+        runs[bisect_right(times, since + at[each] * SECOND) - 1].append(each)
+    return runs.items()
+
+
+def _waiting(waits: dict[int, tuple[int, int, int]], second: int, throttled: int, longest: int) -> int:
+    """Return by how many the requests that were throttled in a second are now more, at least. waits: by second, what is
+    known of a kind: the milliseconds together, the most of one request, and the count of requests.
+    """
+    if not throttled:
+        return 0
+    together, most, counted = waits.get(second, (0, 0, 0))
+    together, most = together + throttled, max(most, longest)
+    # No request waited longer than the longest, so at least this many waited.
+    many = -(-together // most) if most else 0
+    waits[second] = together, most, many
+    return many - counted
 
 
 # -- rates as a broker computes them. It keeps 11 samples of a second and divides by at least ten seconds
 # (`quota.window.num`, `quota.window.size.seconds`; Rate.windowSize). The mean of a minute would hide what it throttles.
 
 WINDOW_SECONDS = 10
-_NOTHING = [0.0] * _MINUTE
+_NOTHING = _Minute()
+_FIRST_REACHING = _MINUTE + 1 - WINDOW_SECONDS
+"""The first second of a minute that rates of the next minute include."""
+_NO_RATES = (0.0,) * _MINUTE
 _P95 = 0.95 * (_MINUTE - 1)
 
 
@@ -211,8 +325,7 @@ def _rows(cluster_id: str, wanted: range, found: Mapping[_Scope, Mapping[int, _M
     for (broker_id, key, user, client), minutes in found.items():
         for minute, used in minutes.items():
             if minute in wanted:
-                before = minutes[minute - 1].amounts if minute - 1 in minutes else _NOTHING
-                average, p95, peak = _rates(before, used.amounts)
+                average, p95, peak = _rates(minutes.get(minute - 1, _NOTHING), used)
                 limit, level = (None, None) if used.limit is None else (used.limit.value, used.limit.level)
                 yield (
                     *(cluster_id, broker_id, minute * _MINUTE * SECOND, user, client, key, limit, level),
@@ -221,15 +334,24 @@ def _rows(cluster_id: str, wanted: range, found: Mapping[_Scope, Mapping[int, _M
                 )
 
 
-def _rates(before: list[float], amounts: list[float]) -> tuple[float, float, float]:
+def _rates(before: _Minute, used: _Minute) -> tuple[float, float, float]:
     """Return the mean of a minute, and the 95th percentile and the maximum of its rates over ten seconds; per second.
-    Time before the first use counts as no use.
+    Time before the first use counts as no use. before: the minute before.
     """
-    window = before[1 - WINDOW_SECONDS :] + amounts
-    rates = sorted(sum(window[each : each + WINDOW_SECONDS]) / WINDOW_SECONDS for each in range(_MINUTE))
+    amounts = used.amounts
+    if used.first == used.last and before.last < _FIRST_REACHING:
+        # Most minutes of many clients: each rate that has the second is the same.
+        many = min(WINDOW_SECONDS, _MINUTE - used.last)
+        sums = [*_NO_RATES[many:], *(amounts[used.last],) * many]
+    else:
+        # Sums of 2, 4, 8 and 10 seconds, each from those before.
+        of_1 = before.amounts[_FIRST_REACHING:] + amounts
+        of_2 = [*map(add, of_1, of_1[1:])]
+        of_4 = [*map(add, of_2, of_2[2:])]
+        sums = sorted(map(add, map(add, of_4, of_4[4:]), of_2[8:]))
     below = int(_P95)
-    p95 = rates[below] + (_P95 - below) * (rates[below + 1] - rates[below])
-    return sum(amounts) / _MINUTE, p95, rates[-1]
+    lower, upper, most = (each / WINDOW_SECONDS for each in (sums[below], sums[below + 1], sums[-1]))
+    return sum(amounts) / _MINUTE, lower + (_P95 - below) * (upper - lower), most
 
 
 # -- suggestions -----------------------------------------------------------------------------------------------------
