@@ -69,7 +69,7 @@ def test_a_terminal_without_a_screen_is_sent_to_the_shell(
         cwd=tmp_path,
         environment=environment(**{"TERM": "xterm", "LANG": "C.UTF-8", **more}),
     ) as terminal:
-        terminal.wait_for("kac shell")
+        terminal.wait_for("`kac --plain` works here")
         assert terminal.process.wait(timeout=PATIENCE) == 2
         assert why in " ".join(terminal.text.split())
         assert b"\x1b" not in terminal.written

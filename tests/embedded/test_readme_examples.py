@@ -49,7 +49,11 @@ def examples(page: str) -> list[str]:
                 line = line[:place]
                 break
         found += [each.strip() for each in re.split(r";(?=(?:[^']*'[^']*')*[^']*$)", line) if each.strip()]
-    return [each for each in found if each.split()[1] not in ELSEWHERE and not each.startswith("source")]
+    return [
+        each
+        for each in found
+        if each.split()[1] not in ELSEWHERE and "--watch" not in each and not each.startswith("source")
+    ]
 
 
 demo = worlds.cluster(clusters_of("incident", ClusterSpec())["incident"], scope="module")

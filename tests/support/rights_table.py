@@ -387,6 +387,39 @@ _CASES: Sequence[Case] = (
         [("", NO_CLUSTER, NO_PLACE)],
     ),
     Case(
+        "add_offsets_to_txn",
+        3,
+        {"transactional_id": "tx", "producer_id": 1, "producer_epoch": 0, "group_id": GROUP},
+        [("", NO_TRANSACTION, NO_PLACE)],
+    ),
+    Case(
+        "txn_offset_commit",
+        3,
+        {
+            "transactional_id": "tx",
+            "group_id": GROUP,
+            "producer_id": 1,
+            "producer_epoch": 0,
+            "generation_id": -1,
+            "member_id": "",
+            "group_instance_id": None,
+            "topics": [
+                (
+                    SECRET,
+                    [
+                        {
+                            "partition_index": 0,
+                            "committed_offset": 1,
+                            "committed_leader_epoch": -1,
+                            "committed_metadata": None,
+                        }
+                    ],
+                )
+            ],
+        },
+        [("topics.partitions", NO_TRANSACTION, NO_PLACE)],
+    ),
+    Case(
         "end_txn",
         3,
         {"transactional_id": "tx", "producer_id": 1, "producer_epoch": 0, "committed": True},

@@ -166,8 +166,9 @@ async def painted_of(it: Driven, values: list[float]) -> tuple[list[str], int]:
     del lines.refresh
     lines.refresh()
     await it.painted()
-    top = it.lines.index(it.line("Last "))
-    return it.lines[top : top + 4], len(parts)
+    shown = it.lines
+    top = next(place for place, line in enumerate(shown) if "Last " in line)
+    return shown[top : top + 4], len(parts)
 
 
 async def test_beside_the_causes_nothing_is_written_between_two_columns(cluster: ThreadedCluster) -> None:
