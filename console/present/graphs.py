@@ -186,7 +186,7 @@ def axis_line(chart: Chart, width: int, moment: int | None = None) -> Line:
             text = text if place + len(text) <= axis.columns else TICK
             line[place : place + len(text)] = text
     drawn = "".join(line)
-    title = f"Last {axis.columns * axis.seconds // 60} min"
+    title = f"Last {axis.columns * axis.seconds // 60} min to"
     at = clock(axis.begins(axis.last if moment is None else moment))
     cursor = None if moment is None else moment - axis.first
     spans: Line = [(drawn, "muted")]

@@ -16,8 +16,8 @@ from console.present.text import Cell, Line, clean, plain
 # -- texts without signs -----------------------------------------------------------------------------------------------
 
 _SIGNS = {
-    "→": "->",
-    "←": "<-",
+    "→": "to",
+    "←": "from",
     "↑": "up",
     "↓": "down",
     "⏎": "enter",
@@ -53,7 +53,7 @@ def spoken(text: str, *, labelled: bool = False) -> str:
     """
     if labelled and text.lstrip().startswith("! "):
         text = text.replace("! ", "warning: ", 1)
-    text = _SIGN.sub(lambda found: _SIGNS[found[0]], _DRAWN.sub("  ", text)).strip()
+    text = _SIGN.sub(lambda found: _SIGNS[found[0]], _DRAWN.sub("  ", text)).strip().removesuffix("…")
     first, *rest = _GAP.split(text)
     is_label = labelled and len(rest) == 1 and len(first) <= LONGEST_LABEL and not first.endswith((":", ","))
     return (": " if is_label else ", ").join((first, *rest))
@@ -171,7 +171,7 @@ def differs(before: str, now: str) -> bool:
 
 
 def changed_columns(columns: Sequence[Told], before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
-    """Return column -> its change, for the values that differ enough: ``lag 4 s -> 90 s``, ``now in trouble``,
+    """Return column -> its change, for the values that differ enough: ``lag from 4 s to 90 s``, ``now in trouble``,
     ``no longer in trouble``. A change from or to an unknown value does not count.
     """
     changed: dict[str, str] = {}
@@ -182,7 +182,7 @@ def changed_columns(columns: Sequence[Told], before: Mapping[str, str], now: Map
         if not column.name or column.is_letter:
             changed[column.name] = f"now {is_}" if is_ != NONE else f"no longer {was}"
         else:
-            changed[column.name] = f"{column.name} {was} -> {is_}"
+            changed[column.name] = f"{column.name} from {was} to {is_}"
     return changed
 
 

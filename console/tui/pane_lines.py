@@ -11,6 +11,7 @@ from console.present.text import clean, plain
 from console.tui import keymap, places
 from console.tui.navigator import Navigator
 from console.tui.panes.details import DetailsView
+from console.tui.panes.now import NowView
 from console.tui.panes.own_lines import OwnLinesView
 from console.tui.panes.table import ShownRows
 from console.tui.voice import Voice
@@ -63,6 +64,8 @@ class PaneLines:
                 return False
             self._row = next(iter(self._numbers), None)
         if self._row is not None and lines.move_cursor(self._row):
+            if number and isinstance(self._navigator.view, NowView):
+                self._navigator.view.choose()
             return True
         gone, self._row = self._row, None
         self._voice.say("that row is gone: again says the rows" if gone is not None else "there are no rows here")
@@ -82,12 +85,13 @@ class PaneLines:
         if not isinstance(lines, ColumnView):
             return [in_words.Told("")]
         noun = getattr(view, "NOUN", None) if isinstance(view, ShownRows) else None
-        names = {each.layout.id: each.name for each in noun.all if each.layout} if noun else {}
+        names = {each.name for each in noun.all} if noun else set()
         main = next((c.id for c in lines.columns if c.id == "what"), None)
         main = main or next((c.id for c in lines.columns if not c.gutter), None)
         told, own = [], view.NAME.removesuffix("s")
         for each in lines.columns:
-            name = names.get(each.id, each.label.strip().lower() or each.id).removesuffix("_seconds").replace("_", " ")
+            name = each.id if each.id in names else each.label.strip().lower() or each.id
+            name = name.removesuffix("_seconds").replace("_", " ")
             noun = {"what": "", "id": own, "name": own}.get(name, name)
             told.append(in_words.Told("" if each.id == main else name, each.gutter, noun if each.id == main else ""))
         return told
@@ -177,7 +181,7 @@ class PaneLines:
             for each in in_words.own_graphs(known, *subject):
                 self._voice.say(each)
         if view.ENTER:
-            self._voice.say(f"type enter for: {view.ENTER}")
+            self._voice.say(f"the word enter: {view.ENTER}")
 
     def _subject(self, key: Hashable) -> tuple[Kind, str] | None:
         """Return the topic, group or broker of the chosen row."""
@@ -215,6 +219,8 @@ class PaneLines:
             kept.add(key)
             if key not in self._numbers:
                 self._number(key, words)
+                if isinstance(view.lines, DiffView):  # the outcome says it
+                    continue
                 told.append(f"new, row {self._numbers[key]}: {in_words.row_text(columns, words)}")
                 continue
             before = self._words[key]
@@ -223,7 +229,9 @@ class PaneLines:
                 told.append(f"row {self._numbers[key]}{name}: {', '.join(changed.values())}")
             self._words[key] = in_words.as_told(before, words, changed)
         gone = [key for key in self._numbers if key not in kept and view.lines.index_of(key) is None]
-        told += [f"gone: row {self._numbers.pop(key)}, {self._words[key].get('', '')}" for key in gone]
+        left = [f"gone: row {self._numbers.pop(key)}, {self._words[key].get('', '')}" for key in gone]
+        if not isinstance(view.lines, DiffView):
+            told += left
         if not self.says_changes:
             return
         for each in told[:MOST_CHANGES]:
@@ -261,10 +269,12 @@ class PaneLines:
         if self._navigator.view.NAME != keymap.NOW:  # its rows tell it there
             for cause, text in now.items():
                 if cause not in before:
-                    self._voice.say_at(f"new trouble, {in_words.spoken(text)}")
+                    self._voice.say_at(f"new, {in_words.spoken(text)}")
+                elif text.partition(":")[0] != before[cause].partition(":")[0]:
+                    self._voice.say_at(f"now {in_words.spoken(text)}")
             for cause, text in before.items():
                 if cause not in now:
-                    self._voice.say_at(f"no longer there, {in_words.spoken(text)}")
+                    self._voice.say_at(f"gone, {in_words.spoken(text)}")
         if before and not now:
             self._voice.say_at("no trouble is left")
 
@@ -282,6 +292,6 @@ def _plan_rows(lines: DiffView) -> Iterator[tuple[Hashable, dict[str, str]]]:
             below = "; ".join(in_words.spoken(text, labelled=True) for text, _ in line.below)
             state = in_words.spoken(plain(line.status)).replace("ok", "accepted").replace("?", "outcome unknown")
             note = in_words.spoken(plain(line.note))
-            change = f"{old} -> {new}" if line.arrow else new or old
+            change = f"from {old} to {new}" if line.arrow else new or old
             texts = zip(PLAN_COLUMNS, (name, change, state, note, below), strict=True)
             yield line.key, {column.name: text for column, text in texts if text}

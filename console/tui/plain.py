@@ -122,6 +122,7 @@ class Plain:
             return event_loop.run(app.run_async(mouse=False, size=SIZE, auto_pilot=self._talk))
         finally:
             lines.echo(True)
+            self._voice.say("left")
 
     # -- the conversation ----------------------------------------------------------------------------------------------
 
@@ -419,10 +420,18 @@ class Plain:
         if (staged := len(self._cluster.session.plan)) != self._staged:
             if staged > self._staged:
                 edits = plural(staged, "edit")
-                self._voice.say(f"the plan has {edits}: type plan to hear it, apply to send it, undo to take it back")
+                self._voice.say(f"the plan has {edits}, the last is: {self._last_edit()}")
+                self._voice.say("plan says all and their risks, apply sends them after a question, undo takes one back")
+            elif not staged:
+                self._voice.say("the plan is empty")
             self._staged = staged
         if view.known() and self._cluster.contact.is_current:
             self._pane.tell_changes()
+
+    def _last_edit(self) -> str:
+        from console.language.interpret import command_of
+
+        return clean(command_of(self._cluster.session.plan.staged[-1].edit), 400)
 
 
 def _prompt(question: Confirm | Waiting) -> str:

@@ -14,7 +14,7 @@ from textual.drivers.headless_driver import HeadlessDriver
 
 from console.model.numbers import plural
 from console.present.columns import clock
-from console.terminal import stdout, write_folded
+from console.terminal import stdout
 
 MOST_LINES = 40
 """Lines of a text that kac writes at once."""
@@ -43,10 +43,10 @@ class Voice:
         self.count = 0
 
     def say(self, text: str) -> None:
-        """Write a line, folded for a terminal; nothing for an empty one."""
+        """Write a line, which the terminal folds; nothing for an empty one."""
         if text:
             self.count += 1
-            write_folded(self._out, text)
+            self._out.write(f"{text}\n")
             self._out.flush()
 
     def say_at(self, text: str) -> None:

@@ -112,7 +112,7 @@ def test_nothing_drawn_is_spoken(text: str) -> None:
     told = in_words.spoken(text)
     assert not in_words._DRAWN.search(told)
     assert "   " not in told
-    assert in_words.spoken("── a row ──  ▸ 4 → 5  ▁▂▇  ⠿ ≥ 3 ⏎") == "a row, 4 -> 5, at least 3 enter"
+    assert in_words.spoken("── a row ──  ▸ 4 → 5  ▁▂▇  ⠿ ≥ 3 ⏎") == "a row, 4 to 5, at least 3 enter"
 
 
 def test_a_row_says_its_name_first_and_leaves_out_what_is_unknown() -> None:
@@ -149,8 +149,9 @@ def test_changes_of_a_row() -> None:
     before = {"": "billing", "lag": "4 s", "members": "2"}
     now = {"": "billing", "lag": "90 s", "members": in_words.UNKNOWN, "state": "in trouble"}
     changed = in_words.changed_columns(COLUMNS, before, now)
-    assert list(changed.values()) == ["lag 4 s -> 90 s", "now in trouble"]
-    assert list(in_words.changed_columns(COLUMNS, now, before).values()) == ["lag 90 s -> 4 s", "no longer in trouble"]
+    assert list(changed.values()) == ["lag from 4 s to 90 s", "now in trouble"]
+    back = in_words.changed_columns(COLUMNS, now, before)
+    assert list(back.values()) == ["lag from 90 s to 4 s", "no longer in trouble"]
 
 
 @given(st.floats(min_value=1.01, max_value=1.2), st.integers(min_value=1, max_value=10_000))

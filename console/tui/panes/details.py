@@ -33,6 +33,11 @@ LEAST_GRAPHS, LEAST_BELOW = 4, 8
 """Free lines from which graphs stand below the details, and below a table without details."""
 
 
+def _titled(about: tuple[Kind, str], width: int) -> Line:
+    """Return the line above the graphs of a subject."""
+    return [(" ", ""), *rule(clean(" ".join(about)), width - 2)]
+
+
 class GraphedView(TableView[Row]):
     """A table with a place for graphs of the topic, group or broker under its cursor, from the second sample on."""
 
@@ -63,7 +68,7 @@ class GraphedView(TableView[Row]):
         """Return the graphs below a line with the name of their subject."""
         about = self.subject()
         lines = self.graphs(width, room - 1)
-        return [[(" ", ""), *rule(clean(" ".join(about)), width - 2)], *lines] if lines and about is not None else []
+        return [_titled(about, width), *lines] if lines and about is not None else []
 
     def spare(self) -> int:
         """Return the lines that the table does not need, with all its texts folded, less a blank one."""
@@ -158,8 +163,12 @@ class EvidenceView(DetailsView[Row]):
             styles.height = styles.max_height = height
 
     def graphs(self, width: int, room: int) -> list[Line]:
-        """Return the graphs of the row's subject, and below them those of the cluster unless they are on the left."""
-        found = super().graphs(width, room)
+        """Return the graphs of the row's subject below its name, and below them those of the cluster unless they are on
+        the left. The details name the cause, which may have another subject."""
+        about = self.subject()
+        found = super().graphs(width, room - 1)
+        if found and about is not None:
+            found = [_titled(about, width), *found]
         left = room - len(found) - 1
         if self.has_class("wide") or left < OF_CLUSTER:
             return found
