@@ -56,9 +56,13 @@ class Sample(NamedTuple):
     least: frozenset[Measure] = frozenset()
 
 
+CORRECTED = 2
+"""Slots by which a clock may go back and the samples stay."""
+
+
 def first_kept(slots: Sequence[int], slot: int, most: int) -> int | None:
     """Return the index of the first sample that stays when one is added: the number of samples if none stays, since
-    the clock went back; None if the next sample is not due yet.
+    the clock went back; None if the next sample is not due yet, or the clock was corrected by a little.
 
     Args:
         slots: of the known samples, ascending.
@@ -66,7 +70,7 @@ def first_kept(slots: Sequence[int], slot: int, most: int) -> int | None:
         most: slots of the half hour.
     """
     if slots and slot <= slots[-1]:
-        return None if slot == slots[-1] else len(slots)
+        return None if slot >= slots[-1] - CORRECTED else len(slots)
     return bisect_right(slots, slot - most)
 
 

@@ -182,10 +182,11 @@ def _known(shown: Shown, samples: Sequence[half_hour.Sample]) -> Mapping[half_ho
 def _in_order(known: Mapping[half_hour.Measure, Mapping[int, float]]) -> list[half_hour.Measure]:
     """Return the measures in the order of the lines; lags and throttled pairs with the worst first."""
 
-    def place(measure: half_hour.Measure) -> tuple[int, float, tuple[int, str]]:
-        number, _, rest = measure.about.partition(" ")
-        by_value = -max(known[measure].values()) if measure.what in LEAST else 0.0
-        return _ORDER.index(measure.what), by_value, (int(number), rest) if number.isdecimal() else (0, measure.about)
+    def place(measure: half_hour.Measure) -> tuple[int, float, int, str]:
+        if measure.what in LEAST:  # of groups and clients, whose names may be numbers of any length
+            return _ORDER.index(measure.what), -max(known[measure].values()), 0, measure.about
+        broker, _, rest = measure.about.partition(" ")
+        return _ORDER.index(measure.what), 0.0, int(broker or -1), rest
 
     return sorted(known, key=place)
 

@@ -24,6 +24,7 @@ from console.session.session import Session
 from console.tui.app import Console
 from console.tui.panes.fleet import FleetView
 from tests.support import fleets, worlds
+from tests.support.patience import PATIENCE
 from tests.tui.console_app import Driven
 
 healthy = worlds.cluster(ClusterSpec(brokers=1), worlds.topic("orders", 2, 1, brokers=(1,)), scope="module")
@@ -231,3 +232,26 @@ async def test_at_rest_nothing_is_written(
         count = len(looks)
         await it.until(lambda: len(looks) >= count + 3)
         assert painted == []
+
+
+async def test_a_pane_that_is_left_before_the_contexts_are_read_connects_to_none(
+    healthy: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choice = Configured(fleets.write(tmp_path, {"calm": healthy}), tmp_path, unlock=False)
+    read, left, done = choice.all, threading.Event(), threading.Event()
+    looks: list[object] = []
+
+    def slow() -> Sequence[object]:
+        left.wait(PATIENCE)
+        done.set()
+        return read()
+
+    monkeypatch.setattr(choice, "all", slow)
+    monkeypatch.setattr(fleet.Fleet, "step", looks.append)
+    async with opened(healthy, choice) as it:
+        await it.press("ctrl+x", shows="fleet")
+        await it.press("2", shows="orders")
+        left.set()
+        await it.until(done.is_set)
+        await it.press("r", shows="orders")
+    assert not looks

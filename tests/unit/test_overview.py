@@ -113,6 +113,8 @@ def test_there_is_one_sample_each_ten_seconds_for_half_an_hour() -> None:
     assert len(samples) == half_hour.SLOTS
     assert samples[-1].slot - samples[0].slot == half_hour.SLOTS - 1
     assert len(known.after(Snapshot(), NOW - timedelta(hours=1)).samples) == 1
+    corrected = NOW + timedelta(seconds=1990 - half_hour.CORRECTED * half_hour.EVERY)
+    assert known.after(Snapshot(), corrected) is known
 
 
 def test_of_many_groups_those_that_are_furthest_behind_are_measured() -> None:
@@ -223,6 +225,15 @@ def test_who_is_throttled_has_a_graph_and_who_is_not_has_none() -> None:
     chart = charted(overview.Shown(samples, usage=usage))
     assert newest(chart) == {"throttled alice / checkout 98 % of quota by lake": "–", "throttled one by log": "4/min"}
     assert [*chart.graphs[0].values.values()] == [40.0] * 6
+
+
+def test_clients_and_groups_may_be_named_by_any_number() -> None:
+    """Python refuses to read a number of more than 4,300 digits."""
+    first = int(NOW.timestamp()) // half_hour.EVERY
+    values = {half_hour.Measure("behind", each): 60.0 for each in ("9" * 5000, "12", "-")}
+    values |= {half_hour.Measure("throttled", "7" * 5000): 6.0, half_hour.Measure("written", "1"): 5.0}
+    chart = charted(overview.Shown((half_hour.Sample(first, values), half_hour.Sample(first + 1, values))))
+    assert len(chart.graphs) == len(values)
 
 
 def test_there_is_nothing_to_draw_before_the_first_sample() -> None:
