@@ -487,8 +487,8 @@ class Redriving:
     async def _send_all(self) -> bool:
         """Send what is left. Return whether nothing is left; letters of an open transaction may be left."""
         self._waits = ()
-        if not self._canary and self._left():
-            await self._watch_canary()
+        if not self._canary and self._left() and not await self._watch_canary():
+            return False
         letters: list[Letter] = []
         stayed: dict[int, int] = {}
         size = 0
@@ -509,16 +509,14 @@ class Redriving:
                     if is_first or len(letters) >= self._most() or size >= BYTES or sum(stayed.values()) >= LOOKED_AT:
                         await self._send(letters, reached, stayed, is_canary=is_first)
                         letters, stayed, size = [], {}, 0
-                        if is_first:
-                            await self._watch_canary()
-                        if not await self._goes_on():
+                        if (is_first and not await self._watch_canary()) or not await self._goes_on():
                             return False
                 reached |= looked.reached if not looked.letters else {}
         if letters or any(offset > self._positions[at].offset for at, offset in reached.items()):
             is_first = not self._canary and bool(letters)
             await self._send(letters, reached, stayed, is_canary=is_first)
-            if is_first:
-                await self._watch_canary()
+            if is_first and not await self._watch_canary():
+                return False
         if self._left():
             self._waits = (f"an open transaction in {self._goal.topic} holds back letters",)
         return not self._left()
@@ -578,13 +576,17 @@ class Redriving:
 
     # -- the canary
 
-    async def _watch_canary(self) -> None:
-        """Wait until a group passes the first letter that was sent. Raises Stopped if it came back, or none passes."""
+    async def _watch_canary(self) -> bool:
+        """Wait until a group passes the first letter that was sent. Return whether to go on: no operator stops it.
+
+        Raises:
+            Stopped: it came back, or no group passes it.
+        """
         from console.admin.groups import topic_readers
 
         canary = next((each for each in self._operation.sent if each.is_canary), None)
         if canary is None or canary.written[0][2] < 0:
-            return  # the next letter is one
+            return True  # the next letter is one
         topic, number, offset, _ = canary.written[0]
         where, patience = f"{topic}-{number} offset {offset}", self._pace.patience
         deadline = self._desk.clock.monotonic() + patience
@@ -612,11 +614,12 @@ class Redriving:
                 seen = first_few(stand, NAMED)
                 raise Stopped(f"no group passed the first letter ({where}) in {patience:.0f} s: {seen}")
             if not await self._goes_on():
-                return
+                return False
             await self._report(State.WAITING, (f"waiting for a group to pass the first letter ({where})",))
             await self._pace.sleep(self._pace.first)
         self._tell(self._canary)
         await self._report(State.RUNNING, ())
+        return True
 
     # -- what comes back
 

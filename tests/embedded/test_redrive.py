@@ -210,6 +210,24 @@ async def test_nobody_passes_the_canary(cluster: ThreadedCluster, link: Link, se
     assert "billing is at 0" in stopped.progress.waits[0]
 
 
+@pytest.mark.parametrize("what", ["cancel", "pause"])
+async def test_requests_are_heard_while_the_first_letter_is_out(
+    cluster: ThreadedCluster, link: Link, session: Session, what: str
+) -> None:
+    await with_letters(link)
+    stands(cluster, "billing", {(ORDERS, 0): 0, (ORDERS, 1): 0})
+    told = Told()
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
+    working = asyncio.create_task(operating.work_on(session, number, told, replace(PACE, patience=60.0)))
+    await told.until("waiting for a group to pass")
+    if what == "pause":
+        await operating.ask_of(session, number, pause=True)
+        await told.until("paused")
+    await operating.ask_of(session, number, cancel=True)
+    assert (await working).state is State.CANCELLED
+    assert sum((await dead_letters.counted(link, ORDERS)).values()) == 1
+
+
 async def interrupted(session: Session, number: int, told: Told, ask: Callable[[], Any]) -> Operation:
     """Work, and let an operator ask for something after the first letters."""
     asked = False
