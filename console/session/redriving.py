@@ -156,8 +156,8 @@ async def looked_through(
                 raise Unread(f"{goal.topic} can't be read to its end: {problem}")
             records = [each for each in portion.records if each.offset < ends[each.partition]]
             if records:
-                if goal.where:
-                    await desk.reader.learn(records)
+                if goal.where and (why := await desk.reader.learn_all(records)):
+                    raise Unread(f"the condition can't be applied to letters of {goal.topic}: {why}")
                 shown = await desk.reader.shown(records) if goal.where else records
                 chosen = {
                     (each.partition, each.offset)

@@ -13,7 +13,9 @@ import pytest
 from kio.schema.errors import ErrorCode
 from msgspec.structs import replace
 
+from console.admin.client import AdminClient
 from console.admin.link import Link
+from console.contexts.context import Context
 from console.embedded import faults
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.group_coordinator import ensure_topic
@@ -29,6 +31,7 @@ from console.session.session import Session
 from console.session.snapshot_reader import Refused
 from tests.support import dead_letters, worlds
 from tests.support.patience import PATIENCE
+from tests.support.registry_server import Bad, registry
 
 DEAD, ORDERS, OTHERS = "orders.dlt", "orders", "others"
 TOPICS = (
@@ -208,6 +211,31 @@ async def test_nobody_passes_the_canary(cluster: ThreadedCluster, link: Link, se
     assert stopped.progress is not None
     assert "no group passed the first letter" in stopped.progress.waits[0]
     assert "billing is at 0" in stopped.progress.waits[0]
+
+
+async def test_letters_whose_schema_can_not_be_asked_for_are_not_passed_over(
+    cluster: ThreadedCluster, link: Link
+) -> None:
+    text = '{"type": "record", "name": "N", "fields": [{"name": "n", "type": "int"}]}'
+    goal = Redrive(DEAD, "value.n < 5", ORDERS)
+    with registry() as schemas, AdminClient(worlds.settings(cluster, schemas=schemas.settings, **SETTINGS)) as client:
+        number = schemas.register("orders-value", text)
+        framed = b"\0" + number.to_bytes(4) + b"\x04"
+        lacking = b"\0" + (99).to_bytes(4) + b"\x04"
+        await dead_letters.write(link, DEAD, 0, [NewRecord(b"k", framed), NewRecord(b"k", lacking)])
+        session = Session(client, Context("test", "tests", client.settings), "test")
+        schemas.bad[f"/schemas/ids/{number}"] = Bad(status=503)
+        with pytest.raises(Refused, match="can't be applied .* 503"):
+            await survey(desk_of(session), await with_ends(desk_of(session), goal))
+        waits = await done(session, goal, pace=replace(PACE, patience=0.2))
+        assert (waits.state, waits.ended) == (State.STALLED, None)
+        assert waits.progress is not None
+        assert "the registry answers 503" in waits.progress.waits[0]
+        schemas.bad.clear()
+        # Another process asks again; a schema that the registry lacks holds up nothing.
+        again = Session(client, Context("test", "tests", client.settings), "test")
+        assert (await operating.work_on(again, waits.number, pace=PACE)).state is State.DONE
+        assert await dead_letters.counted(link, ORDERS) == Counter([framed])
 
 
 @pytest.mark.parametrize("what", ["cancel", "pause"])
