@@ -181,12 +181,16 @@ class Redrive(Struct, frozen=True, tag="redrive"):
         where: a condition for the letters; ``""`` for all.
         to: the topic that gets them; ``""`` for the original topic of each.
         ends: the end of each partition when it began: later letters are not sent.
+        topic_id: the topic's id then; ``""`` of brokers that have none. Another topic of that name has other letters.
+        reached: the first offset of each partition that earlier operations did not look at, by the journal.
     """
 
     topic: str
     where: str = ""
     to: str = ""
     ends: tuple[tuple[int, int], ...] = ()
+    topic_id: str = ""
+    reached: tuple[tuple[int, int], ...] = ()
 
     @property
     def group(self) -> str:

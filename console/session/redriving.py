@@ -14,9 +14,11 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from console.contexts.context import Context
-from console.journal.operations import Over
+from console.journal.file import JournalFile
+from console.journal.operations import Over, operations
 from console.language.snapshot_parts import Needs
 from console.language.verbs.produce import needs_of
 from console.model import dead_letters
@@ -34,6 +36,7 @@ from console.plan.plan import Plan, StageReport
 from console.plan.risk_rules import Risk, RiskFacts
 from console.plan.risks import effects, risks
 from console.plan.staged import Staged
+from console.session.journal_access import in_journal
 from console.session.operation_work import OperationWork, Pace
 from console.session.plan_facts import read_for_risks
 from console.session.reading import read_needs
@@ -68,6 +71,7 @@ class Desk(NamedTuple):
         read: reads parts of the snapshot, and returns it.
         stage: stages edits into the session's plan; plan: returns it; discard: drops its edits.
         facts: reads the facts for warnings.
+        journal: returns this host's journal of the cluster.
     """
 
     client: Client
@@ -79,6 +83,7 @@ class Desk(NamedTuple):
     plan: Callable[[], Plan]
     discard: Callable[[], int]
     facts: Callable[[Sequence[Staged]], Awaitable[RiskFacts]]
+    journal: Callable[[], Awaitable[JournalFile]]
 
 
 def desk_of(session: Session) -> Desk:
@@ -93,6 +98,7 @@ def desk_of(session: Session) -> Desk:
         lambda: session.plan,
         session.discard,
         partial(read_for_risks, session),
+        session.journal,
     )
 
 
@@ -202,14 +208,39 @@ async def with_ends(desk: Desk, goal: Redrive) -> Redrive:
     listing = await desk.client.run(describe_topics, [goal.topic])
     if goal.topic not in listing.topics:
         raise Refused(listing.failures[goal.topic])
-    numbers = [each.number for each in listing.topics[goal.topic].partitions]
+    topic = listing.topics[goal.topic]
+    numbers = [each.number for each in topic.partitions]
     found = await desk.client.run(offsets_of, {(goal.topic, number): LATEST for number in numbers})
     ends = []
     for (_, number), end in sorted(found.items()):
         if isinstance(end, Failure):
             raise Refused(end)
         ends.append((number, end))
-    return Redrive(goal.topic, goal.where, goal.to, tuple(ends))
+    whole = replace(goal, ends=tuple(ends), topic_id=topic.topic_id or "")
+    return replace(whole, reached=tuple(sorted((await _reached_before(desk, whole)).items())))
+
+
+async def _reached_before(desk: Desk, goal: Redrive) -> Mapping[int, int]:
+    """Return the first offset of each partition that earlier operations of the journal with the same letters and target
+    did not look at: brokers forget the group's positions (offsets.retention.minutes), and operators delete groups.
+    """
+    found: dict[int, int] = {}
+    if not (goal.topic_id and desk.context.journal):
+        return found
+    with suppress(Refused):  # without a journal no operation begins
+        before = await in_journal(await desk.journal(), lambda file: operations(file.read().records))
+        for each in before.values():
+            if isinstance(each.goal, Redrive) and (each.goal.group, each.goal.topic_id) == (goal.group, goal.topic_id):
+                _raise_to(found, each)
+    return found
+
+
+def _raise_to(found: dict[int, int], operation: Operation) -> None:
+    """Raise offsets to those up to which an operation has come by the journal."""
+    assert isinstance(operation.goal, Redrive)
+    for reached in (operation.goal.reached, *(each.reached for each in operation.sent)):
+        for number, offset in reached:
+            found[number] = max(found.get(number, 0), offset)
 
 
 async def survey(
@@ -234,7 +265,7 @@ async def survey(
         if topic == goal.topic
     }
     found, targets = Survey(before=sum(each.sent for each in known.values())), _Targets()
-    since = await _begins(desk.client, goal, known)
+    since = await _begins(desk.client, goal, known, dict(goal.reached))
     try:
         async with aclosing(
             looked_through(desk, goal, targets, {at: each.offset for at, each in since.items()})
@@ -249,8 +280,12 @@ async def survey(
     return found, targets.existing
 
 
-async def _begins(client: Client, goal: Redrive, known: Mapping[int, Position]) -> dict[int, Position]:
-    """Return where each partition goes on: the group's position, but not before the start of the log."""
+async def _begins(
+    client: Client, goal: Redrive, known: Mapping[int, Position], noted: Mapping[int, int]
+) -> dict[int, Position]:
+    """Return where each partition goes on: the group's position, but not before what the journal notes, or before the
+    start of the log.
+    """
     from console.admin.partitions import EARLIEST, offsets_of
 
     starts = await client.run(offsets_of, {(goal.topic, number): EARLIEST for number, _ in goal.ends})
@@ -259,7 +294,7 @@ async def _begins(client: Client, goal: Redrive, known: Mapping[int, Position]) 
         if isinstance(start, Failure):
             raise Refused(start)
         position = known.get(number, Position(0))
-        found[number] = Position(max(start, position.offset), position.sent, position.stayed)
+        found[number] = Position(max(start, position.offset, noted.get(number, 0)), position.sent, position.stayed)
     return found
 
 
@@ -473,7 +508,12 @@ class Redriving:
             for number, each in found.items()
             if each is not None
         }
-        self._positions = await _begins(self._desk.client, self._goal, known)
+        for number, position in self._positions.items():  # committed by this process, whatever became of the group
+            if number not in known or known[number].offset < position.offset:
+                known[number] = position
+        noted: dict[int, int] = {}
+        _raise_to(noted, self._operation)
+        self._positions = await _begins(self._desk.client, self._goal, known, noted)
 
     def _left(self) -> int:
         return sum(
@@ -552,11 +592,12 @@ class Redriving:
         for each in letters:
             number = partition_of(each.record, self._targets.counts[each.target])
             records.setdefault((each.target, number), []).append(each.record)
+        # All of them: the brokers forget one that is not committed for offsets.retention.minutes.
         positions = {
             (self._goal.topic, number): CommittedOffset(each.offset, -1, each.metadata)
             for number, each in after.items()
-            if each != self._positions[number]
         }
+        changed = sorted((number, each.offset) for number, each in after.items() if each != self._positions[number])
         assert self._mine is not None
         written = await self._desk.client.run(commit, self._mine, records, self._goal.group, positions)
         self._positions = after
@@ -564,7 +605,7 @@ class Redriving:
         if letters:
             sent = SentLetters(
                 self._work.clock.now(),
-                tuple(sorted((number, after[number].offset) for _, number in positions)),
+                tuple(changed),
                 tuple((*place, *part) for place, parts in written.items() for part in parts),
                 sha256("".join(each.record.hash for each in letters).encode()).hexdigest()[:16],
                 is_canary,

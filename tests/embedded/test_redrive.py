@@ -238,6 +238,35 @@ async def test_letters_whose_schema_can_not_be_asked_for_are_not_passed_over(
         assert await dead_letters.counted(link, ORDERS) == Counter([framed])
 
 
+def forget(cluster: ThreadedCluster, group: str) -> None:
+    """The coordinator forgets a group, as after offsets.retention.minutes."""
+    cluster.call(lambda each: each.state.groups.pop(group))
+
+
+async def test_positions_that_the_cluster_forgot_are_those_of_the_journal(
+    cluster: ThreadedCluster, link: Link, session: Session
+) -> None:
+    await with_letters(link)
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), 5)
+    working = asyncio.create_task(interrupted(session, number, Told(), lambda: asyncio.sleep(0)))
+    async with asyncio.timeout(PATIENCE):
+        while not 2 <= sum((await dead_letters.counted(link, ORDERS)).values()) < 20:
+            await asyncio.sleep(0.05)
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+    forget(cluster, Redrive(DEAD).group)
+    await operating.ask_of(session, number, throttle=0)
+    assert (await operating.work_on(session, number, pace=PACE)).state is State.DONE
+    assert await dead_letters.counted(link, ORDERS) == values(*range(20))
+    # Also for the next operation with these letters.
+    forget(cluster, Redrive(DEAD).group)
+    await dead_letters.write(link, DEAD, 1, [letter(20)])
+    goal = await with_ends(desk_of(session), Redrive(DEAD))
+    assert (await survey(desk_of(session), goal))[0].count == 1
+    assert (await done(session, Redrive(DEAD))).state is State.DONE
+    assert await dead_letters.counted(link, ORDERS) == values(*range(21))
+
+
 @pytest.mark.parametrize("what", ["cancel", "pause"])
 async def test_requests_are_heard_while_the_first_letter_is_out(
     cluster: ThreadedCluster, link: Link, session: Session, what: str
