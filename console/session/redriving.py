@@ -57,7 +57,7 @@ LOOKED_AT = 5_000
 LOOKS_BACK_EVERY, ASKS_EVERY, NOTES_EVERY = 5.0, 1.0, 3.0
 """Seconds between two looks for letters that came back, and for an operator's requests, and between two lines of the
 journal while only the counts change."""
-READ_GROUPS = 200
+READ_GROUPS = 2_000
 """Most groups that are asked for their positions in the canary's topic."""
 GIVES_UP_SECONDS = 5.0
 """Seconds for ending the open transaction when this process leaves."""
@@ -382,6 +382,28 @@ class _Back(Struct):
         return True
 
 
+class _Readers(NamedTuple):
+    """The groups that may pass the first letter; false if there are none, and all were read.
+
+    Attributes:
+        at: group -> its position in the letter's partition.
+        behind: groups with members that have no position there.
+        problem: why groups are not known; ``""`` if all are.
+    """
+
+    at: Mapping[str, int]
+    behind: Sequence[str] = ()
+    problem: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.at or self.behind or self.problem)
+
+    def __str__(self) -> str:
+        stand = [f"{group} is at {committed:,}" for group, committed in sorted(self.at.items())]
+        stand += [f"{group} has no position" for group in self.behind]
+        return "; ".join(filter(None, (first_few(stand, NAMED) if stand else "", self.problem)))
+
+
 class Redriving:
     """The work of this process on one redrive."""
 
@@ -410,6 +432,8 @@ class Redriving:
         self._mine: Exactly | None = None
         self._positions: dict[int, Position] = {}
         self._canary = operation.progress.letters.canary if operation.progress and operation.progress.letters else ""
+        self._failed_in = ""
+        """The group in which the first letter failed, by its headers: content, and not for the journal."""
         self._back = _Back(dict(goal.ends))
         for each in operation.sent:
             self._back.note(each)
@@ -546,6 +570,9 @@ class Redriving:
                         letters.append(what)
                         size += what.record.size
                     is_first = not self._canary and bool(letters)
+                    if is_first:
+                        origin = dead_letters.origin_of(record)
+                        self._failed_in = origin.group if origin is not None else ""
                     if is_first or len(letters) >= self._most() or size >= BYTES or sum(stayed.values()) >= LOOKED_AT:
                         await self._send(letters, reached, stayed, is_canary=is_first)
                         letters, stayed, size = [], {}, 0
@@ -553,10 +580,7 @@ class Redriving:
                             return False
                 reached |= looked.reached if not looked.letters else {}
         if letters or any(offset > self._positions[at].offset for at, offset in reached.items()):
-            is_first = not self._canary and bool(letters)
-            await self._send(letters, reached, stayed, is_canary=is_first)
-            if is_first and not await self._watch_canary():
-                return False
+            await self._send(letters, reached, stayed, is_canary=False)
         if self._left():
             self._waits = (f"an open transaction in {self._goal.topic} holds back letters",)
         return not self._left()
@@ -623,9 +647,7 @@ class Redriving:
         Raises:
             Stopped: it came back, or no group passes it.
         """
-        from console.admin.groups import topic_readers
-
-        canary = next((each for each in self._operation.sent if each.is_canary), None)
+        canary = next((each for each in reversed(self._operation.sent) if each.is_canary), None)
         if canary is None or canary.written[0][2] < 0:
             return True  # the next letter is one
         topic, number, offset, _ = canary.written[0]
@@ -633,27 +655,20 @@ class Redriving:
         deadline = self._desk.clock.monotonic() + patience
         self._tell(f"the first letter is at {where}: waiting for its group")
         while True:
-            readers = (await self._desk.client.run(topic_readers, {topic}, READ_GROUPS))[topic]
-            at = {
-                group: committed
-                for (group, partition), committed in readers.committed.items()
-                if partition == number and not group.startswith(dead_letters.GROUP_PREFIX)
-            }
+            readers = await self._readers(topic, number)
             await self._look_back()
             if self._back.came_back:
-                raise Stopped(f"the first letter ({where}) came back, as {self._back.last}")
-            passed = sorted(group for group, committed in at.items() if committed > offset)
+                again = f"kac redrive --cancel {self._operation.number}, and begin it again: the next letter goes first"
+                raise Stopped(f"the first letter ({where}) came back, as {self._back.last}. Mend its group; then {again}")
+            passed = sorted(group for group, committed in readers.at.items() if committed > offset)
             if passed:
                 self._canary = f"group {passed[0]} passed the first letter ({where})"
                 break
-            if not at and not readers.members:
+            if not readers:
                 self._canary = f"no group has a position in {topic}-{number}: whether it takes letters was not seen"
                 break
             if self._desk.clock.monotonic() > deadline:
-                stand = [f"{group} is at {committed:,}" for group, committed in sorted(at.items())]
-                stand += [f"{group} has no position" for group in sorted(readers.members) if group not in at]
-                seen = first_few(stand, NAMED)
-                raise Stopped(f"no group passed the first letter ({where}) in {patience:.0f} s: {seen}")
+                raise Stopped(f"no group passed the first letter ({where}) in {patience:.0f} s: {readers}")
             if not await self._goes_on():
                 return False
             await self._report(State.WAITING, (f"waiting for a group to pass the first letter ({where})",))
@@ -661,6 +676,34 @@ class Redriving:
         self._tell(self._canary)
         await self._report(State.RUNNING, ())
         return True
+
+    async def _readers(self, topic: str, number: int) -> _Readers:
+        """Return the groups that may pass a letter: the one in which it failed, if it has a position there; else those
+        with members; else all with a position. Raises AdminError.
+        """
+        from console.admin.errors import BrokerError
+        from console.admin.groups import group_position, topic_readers
+
+        unread = ""
+        if self._failed_in:
+            try:
+                failed = await self._desk.client.run(group_position, self._failed_in)
+                if (found := failed.committed.get((topic, number))) is not None:
+                    return _Readers({self._failed_in: found.offset})
+                unread = "; ".join(map(str, failed.failures[:1]))
+            except BrokerError as error:
+                unread = str(error.failure)
+        readers = (await self._desk.client.run(topic_readers, {topic}, READ_GROUPS))[topic]
+        at = {
+            group: committed
+            for (group, partition), committed in readers.committed.items()
+            if partition == number and not group.startswith(dead_letters.GROUP_PREFIX)
+        }
+        problem = unread and f"group {self._failed_in}, in which it failed, can't be read: {unread}"
+        if not problem and not readers.whole:
+            problem = readers.problem or f"{readers.asked:,} of {readers.groups:,} groups were read"
+        live = {group: committed for group, committed in at.items() if group in readers.members}
+        return _Readers({} if unread else live or at, tuple(sorted(readers.members.keys() - at.keys())), problem)
 
     # -- what comes back
 

@@ -267,6 +267,44 @@ async def test_positions_that_the_cluster_forgot_are_those_of_the_journal(
     assert await dead_letters.counted(link, ORDERS) == values(*range(21))
 
 
+async def test_the_group_in_which_the_letter_failed_has_to_pass(
+    cluster: ThreadedCluster, link: Link, session: Session
+) -> None:
+    await with_letters(link)
+    stands(cluster, "billing", {(ORDERS, 0): 0, (ORDERS, 1): 0})
+    stands(cluster, "audit", {(ORDERS, 0): 99, (ORDERS, 1): 99})
+    stopped = await done(session, Redrive(DEAD), pace=replace(PACE, patience=0.2))
+    assert (stopped.state, stopped.ended) == (State.STALLED, None)
+    assert stopped.progress is not None
+    assert stopped.progress.waits[0].endswith("billing is at 0")
+    assert sum((await dead_letters.counted(link, ORDERS)).values()) == 1
+
+
+@pytest.mark.parametrize("api", ["list_groups", "offset_fetch", "describe_groups"])
+async def test_groups_that_are_not_seen_pass_nothing(
+    cluster: ThreadedCluster, link: Link, session: Session, api: str
+) -> None:
+    await with_letters(link)
+    told = Told()
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
+    stands(cluster, "billing", {(ORDERS, 0): 0, (ORDERS, 1): 0})
+
+    def heard(progress: Any) -> None:
+        if progress.letters.sent == 1 and not fails:
+            fails.append(faults.Fault(faults.Fail(ErrorCode.group_authorization_failed), api=api))
+            cluster.call(lambda each: each.faults.add(fails[0]))
+
+    fails: list[faults.Fault] = []
+    if api == "list_groups":
+        cluster.call(lambda each: each.state.groups.pop("billing"))
+    stopped = await operating.work_on(session, number, told, replace(PACE, patience=0.4), heard)
+    assert (stopped.state, stopped.ended) == (State.STALLED, None)
+    assert fails
+    assert stopped.progress is not None
+    assert "GROUP_AUTHORIZATION_FAILED" in stopped.progress.waits[0]
+    assert sum((await dead_letters.counted(link, ORDERS)).values()) == 1
+
+
 @pytest.mark.parametrize("what", ["cancel", "pause"])
 async def test_requests_are_heard_while_the_first_letter_is_out(
     cluster: ThreadedCluster, link: Link, session: Session, what: str
@@ -388,10 +426,10 @@ async def test_the_command_shows_and_sends(cluster: ThreadedCluster, link: Link,
     assert (refused.code, "--accept read-again=orders" in refused.complaints) == (3, True)
     wrong = await asyncio.to_thread(kac, DEAD, "--max", "fast")
     assert (wrong.code, "letters a second" in wrong.complaints) == (2, True)
-    stands(cluster, "audit", {(ORDERS, 0): 99, (ORDERS, 1): 99})
+    stands(cluster, "billing", {(ORDERS, 0): 99, (ORDERS, 1): 99})
     sent = await asyncio.to_thread(kac, DEAD, "--run", "--yes", "--accept", "read-again=orders", "--max", "500/s")
     assert sent.code == 0, sent.complaints
-    assert "group audit passed the first letter" in sent.complaints
+    assert "group billing passed the first letter" in sent.complaints
     assert await dead_letters.counted(link, ORDERS) == values(*range(20), 200)
     again = await asyncio.to_thread(kac, DEAD, "--run", "--yes")
     assert (again.code, "no letter is chosen" in again.complaints) == (0, True)
