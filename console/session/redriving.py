@@ -453,9 +453,9 @@ class Redriving:
         from console.admin.exactly_once import Fenced, Interrupted, take_over
 
         delay = self._pace.first
-        refuse_to_write(self._desk.context)
         try:
             while await self._is_wanted():
+                refuse_to_write(self._desk.context)
                 try:
                     self._mine = await self._desk.client.run(take_over, self._goal.group, self._mine)
                     await self._read_positions()
@@ -518,7 +518,10 @@ class Redriving:
         return operation.ended is None and not operation.cancelling
 
     async def _end(self, state: State) -> None:
-        await self._look_back()
+        from console.admin.errors import AdminError
+
+        with suppress(AdminError, Refused):  # the topic may be gone; the end is not a matter of what came back
+            await self._look_back()
         await self._report(state, ())
         await self._work.note(self._operation.number, Over(state))
         self._tell(f"operation {self._operation.number} ({self._goal}) is {state.value}: {self._letters()}")

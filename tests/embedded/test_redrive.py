@@ -26,6 +26,7 @@ from console.model.new_records import NewRecord
 from console.operations.operation import Operation, State
 from console.session import operating
 from console.session.operation_work import Pace
+from console.session.record_reading import RecordReader
 from console.session.redriving import desk_of, survey, with_ends
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
@@ -303,6 +304,25 @@ async def test_groups_that_are_not_seen_pass_nothing(
     assert stopped.progress is not None
     assert "GROUP_AUTHORIZATION_FAILED" in stopped.progress.waits[0]
     assert sum((await dead_letters.counted(link, ORDERS)).values()) == 1
+
+
+@pytest.mark.parametrize("why", ["the topic is gone", "the context hides records", "no broker answers"])
+async def test_each_redrive_can_be_cancelled(
+    cluster: ThreadedCluster, link: Link, session: Session, why: str
+) -> None:
+    await with_letters(link)
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
+    await operating.ask_of(session, number, cancel=True)
+    match why:
+        case "the topic is gone":
+            cluster.call(lambda each: each.state.remove_topic(DEAD))
+        case "the context hides records":
+            session.context = replace(session.context, records="never")
+            session.records = RecordReader(session.client, session.context)
+        case _:
+            for api in ("fetch", "metadata", "list_offsets"):
+                cluster.call(lambda each, api=api: each.faults.add(faults.Fault(NEVER_CAME, api=api)))
+    assert (await operating.work_on(session, number, pace=PACE)).state is State.CANCELLED
 
 
 @pytest.mark.parametrize("what", ["cancel", "pause"])
