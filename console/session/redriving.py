@@ -458,6 +458,7 @@ class Redriving:
                 refuse_to_write(self._desk.context)
                 try:
                     self._mine = await self._desk.client.run(take_over, self._goal.group, self._mine)
+                    await self._check_topic()
                     await self._read_positions()
                     if await self._send_all():
                         await self._end(State.DONE)
@@ -525,6 +526,28 @@ class Redriving:
         await self._report(state, ())
         await self._work.note(self._operation.number, Over(state))
         self._tell(f"operation {self._operation.number} ({self._goal}) is {state.value}: {self._letters()}")
+
+    async def _check_topic(self) -> None:
+        """Raise Stopped if another topic has the name now, and Unread if a partition ends before its end in the goal.
+        AdminError.
+        """
+        from console.admin.partitions import LATEST, offsets_of
+        from console.admin.topics import describe_topics
+
+        name = self._goal.topic
+        listing = await self._desk.client.run(describe_topics, [name])
+        if (topic := listing.topics.get(name)) is None:
+            raise Refused(listing.failures[name])
+        if self._goal.topic_id and topic.topic_id and topic.topic_id != self._goal.topic_id:
+            again = f"kac redrive --cancel {self._operation.number}, and begin it again"
+            raise Stopped(f"topic {name} was deleted and created again, and has other letters: {again}")
+        found = await self._desk.client.run(offsets_of, {(name, number): LATEST for number in self._ends})
+        for (_, number), end in sorted(found.items()):
+            if isinstance(end, Failure):
+                raise Refused(end)
+            if end < self._ends[number]:
+                was = f"it ended at {self._ends[number]:,} when the operation began"
+                raise Unread(f"{name}-{number} ends at {end:,}, and {was}: records were lost, or its leader lags")
 
     async def _read_positions(self) -> None:
         from console.admin.exactly_once import stable_positions

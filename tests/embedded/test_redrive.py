@@ -325,6 +325,31 @@ async def test_each_redrive_can_be_cancelled(
     assert (await operating.work_on(session, number, pace=PACE)).state is State.CANCELLED
 
 
+async def test_letters_of_a_topic_that_was_created_again_are_left(
+    cluster: ThreadedCluster, link: Link, session: Session
+) -> None:
+    await with_letters(link)
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
+    cluster.call(lambda each: each.state.remove_topic(DEAD))
+    cluster.call(TOPICS[0])
+    await with_letters(link)
+    stopped = await operating.work_on(session, number, pace=PACE)
+    assert (stopped.state, stopped.ended) == (State.STALLED, None)
+    assert stopped.progress is not None
+    assert "deleted and created again" in stopped.progress.waits[0]
+    assert await dead_letters.counted(link, ORDERS) == Counter()
+
+
+async def test_a_log_that_lost_its_end_is_told(cluster: ThreadedCluster, link: Link, session: Session) -> None:
+    await with_letters(link)
+    goal = await with_ends(desk_of(session), Redrive(DEAD))
+    number = await operating.begin(session, replace(goal, ends=tuple((at, end + 5) for at, end in goal.ends)), None)
+    stopped = await operating.work_on(session, number, pace=replace(PACE, patience=0.2))
+    assert (stopped.state, stopped.ended) == (State.STALLED, None)
+    assert stopped.progress is not None
+    assert "orders.dlt-0 ends at 11, and it ended at 16" in stopped.progress.waits[0]
+
+
 @pytest.mark.parametrize("what", ["cancel", "pause"])
 async def test_requests_are_heard_while_the_first_letter_is_out(
     cluster: ThreadedCluster, link: Link, session: Session, what: str
