@@ -59,6 +59,14 @@ LOOKS_BACK_EVERY, ASKS_EVERY, NOTES_EVERY = 5.0, 1.0, 3.0
 journal while only the counts change."""
 READ_GROUPS = 2_000
 """Most groups that are asked for their positions in the canary's topic."""
+PASSING = frozenset(
+    {
+        *("LEADER_NOT_AVAILABLE", "NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH"),
+        *("REPLICA_NOT_AVAILABLE", "OFFSET_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR", "REQUEST_TIMED_OUT"),
+        *("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "NOT_ENOUGH_REPLICAS"),
+    }
+)
+"""Errors of brokers that may pass: it waits."""
 GIVES_UP_SECONDS = 5.0
 """Seconds for ending the open transaction when this process leaves."""
 NAMED = 3
@@ -473,8 +481,10 @@ class Redriving:
                 except (Stopped, errors.BrokerError, Refused) as error:
                     if isinstance(error, Refused) and error.failure.name in ("JOURNAL_FAILED", "LEASE_FAILED", "HELD"):
                         raise
-                    await self._report(State.STALLED, (str(getattr(error, "failure", error)),))
-                    return await self._read()
+                    self._waits = (str(getattr(error, "failure", error)),)
+                    if isinstance(error, Stopped) or error.failure.name not in PASSING:
+                        await self._report(State.STALLED, self._waits)
+                        return await self._read()
                 except Interrupted as error:
                     self._waits = (f"a transaction was not committed, and is sent again: {error.failure}",)
                 except errors.AdminError as error:

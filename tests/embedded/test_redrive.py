@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
+import time
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from kio.schema.errors import ErrorCode
 from msgspec.structs import replace
@@ -21,9 +25,12 @@ from console.embedded.brokers import ThreadedCluster
 from console.embedded.group_coordinator import ensure_topic
 from console.embedded.groups import Committed, Group
 from console.embedded.spec import ClusterSpec
+from console.journal import operations as journal_operations
+from console.journal.entries import this_operator, this_process
 from console.model.dead_letters import Redrive
+from console.model.journal_lines import OperationLine
 from console.model.new_records import NewRecord
-from console.operations.operation import Operation, State
+from console.operations.operation import Operation, SentLetters, State
 from console.session import operating
 from console.session.operation_work import Pace
 from console.session.record_reading import RecordReader
@@ -348,6 +355,42 @@ async def test_a_log_that_lost_its_end_is_told(cluster: ThreadedCluster, link: L
     assert (stopped.state, stopped.ended) == (State.STALLED, None)
     assert stopped.progress is not None
     assert "orders.dlt-0 ends at 11, and it ended at 16" in stopped.progress.waits[0]
+
+
+async def test_a_leader_is_waited_for(cluster: ThreadedCluster, link: Link, session: Session) -> None:
+    await with_letters(link)
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
+
+    def lead(broker: int) -> None:
+        def put(each: Any) -> None:
+            topic = each.state.topics[DEAD]
+            first = topic.partitions[0]._replace(leader=broker)
+            each.state.put_topic(dataclasses.replace(topic, partitions=(first, *topic.partitions[1:])))
+
+        cluster.call(put)
+
+    leader = cluster.call(lambda each: each.state.topics[DEAD].partitions[0].leader)
+    lead(-1)
+    told = Told()
+    working = asyncio.create_task(operating.work_on(session, number, told, replace(PACE, patience=60.0)))
+    await told.until("LEADER_NOT_AVAILABLE")
+    lead(leader)
+    assert (await working).state is State.DONE
+    assert await dead_letters.counted(link, ORDERS) == values(*range(20))
+
+
+def test_an_operation_with_many_transactions_is_read_in_order() -> None:
+    at, count = datetime.now(UTC), 100_000
+    who, origin = this_operator("u", {}), this_process("tests")
+    begun = journal_operations.Begun("test", who, origin, Redrive(DEAD))
+    lines = [OperationLine(1, "operation", at, msgspec.to_builtins(begun))]
+    some = [SentLetters(at, ((0, each),)) for each in range(1, 1001)]
+    lines += [journal_operations.operation_line(1, at, each) for each in some] * (count // 1000)
+    began = time.process_time()
+    found = journal_operations.operations(lines)[1]
+    assert time.process_time() - began < 10  # copying the tuple for each line takes longer
+    assert len(found.sent) == count
+    assert list(found.sent[:1000]) == some
 
 
 @pytest.mark.parametrize("what", ["cancel", "pause"])
