@@ -29,7 +29,7 @@ from console.model.changes import NewRecords
 from console.model.cluster import CommittedOffset, Topic
 from console.model.failure import Failure
 from console.model.identity import uuid_of
-from console.model.new_records import NewRecord, batched
+from console.model.new_records import BYTES_OF_BATCH, NewRecord, batched
 from console.model.secret import Contents
 from console.wire.fields import Fields
 
@@ -232,12 +232,14 @@ async def commit(
     records: Mapping[Place, Sequence[NewRecord]],
     group: str,
     positions: Mapping[Place, CommittedOffset],
+    most: int = BYTES_OF_BATCH,
 ) -> dict[Place, list[tuple[int, int]]]:
     """Write records and the positions of a group in one transaction, and commit it.
 
     Args:
         records: those of each partition, in their order.
         positions: the group's positions to commit.
+        most: bytes of one batch.
 
     Returns:
         The offset of the first record of each batch, -1 if no broker said it, and the number of its records.
@@ -249,7 +251,7 @@ async def commit(
     mine.began = asyncio.get_running_loop().time()
     if not mine.is_second and records:
         await _add_partitions(link, mine, records)
-    waiting = {place: [Contents(batch) for batch in batched(some)] for place, some in records.items()}
+    waiting = {place: [Contents(batch) for batch in batched(some, most)] for place, some in records.items()}
     written: dict[Place, list[tuple[int, int]]] = {place: [] for place in waiting}
     while waiting:
         offsets = await _write(link, mine, {place: batches[0] for place, batches in waiting.items()})

@@ -25,7 +25,7 @@ from console.model import dead_letters
 from console.model.cluster import CommittedOffset
 from console.model.dead_letters import Letter, Position, Redrive, Stays, Survey
 from console.model.failure import Failure, sentences
-from console.model.new_records import NewRecord, partition_of
+from console.model.new_records import BYTES_OF_BATCH, NewRecord, partition_of
 from console.model.numbers import first_few
 from console.model.record_filter import RecordFilter
 from console.model.records import FromOffsets, Record, Search
@@ -67,6 +67,8 @@ PASSING = frozenset(
     }
 )
 """Errors of brokers that may pass: it waits."""
+TOO_LARGE, LEAST_BATCH = ("MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"), 512
+"""Errors of a topic with a low max.message.bytes; bytes of a batch that is not halved then."""
 GIVES_UP_SECONDS = 5.0
 """Seconds for ending the open transaction when this process leaves."""
 NAMED = 3
@@ -440,6 +442,7 @@ class Redriving:
         self._mine: Exactly | None = None
         self._positions: dict[int, Position] = {}
         self._canary = operation.progress.letters.canary if operation.progress and operation.progress.letters else ""
+        self._batch = BYTES_OF_BATCH
         self._failed_in = ""
         """The group in which the first letter failed, by its headers: content, and not for the journal."""
         self._back = _Back(dict(goal.ends))
@@ -481,6 +484,8 @@ class Redriving:
                 except (Stopped, errors.BrokerError, Refused) as error:
                     if isinstance(error, Refused) and error.failure.name in ("JOURNAL_FAILED", "LEASE_FAILED", "HELD"):
                         raise
+                    if not isinstance(error, Stopped) and self._has_smaller_batches(error.failure):
+                        continue
                     self._waits = (str(getattr(error, "failure", error)),)
                     if isinstance(error, Stopped) or error.failure.name not in PASSING:
                         await self._report(State.STALLED, self._waits)
@@ -499,6 +504,13 @@ class Redriving:
             return await self._read()
         finally:
             await asyncio.shield(self._leave())
+
+    def _has_smaller_batches(self, why: Failure) -> bool:
+        """Halve the batches if one is too large for its topic. Return whether that can help."""
+        if why.name not in TOO_LARGE or self._batch < LEAST_BATCH:
+            return False
+        self._batch //= 2
+        return True
 
     async def _leave(self) -> None:
         """End the open transaction: readers of the topics would wait for its timeout."""
@@ -659,7 +671,7 @@ class Redriving:
         }
         changed = sorted((number, each.offset) for number, each in after.items() if each != self._positions[number])
         assert self._mine is not None
-        written = await self._desk.client.run(commit, self._mine, records, self._goal.group, positions)
+        written = await self._desk.client.run(commit, self._mine, records, self._goal.group, positions, self._batch)
         self._positions = after
         self._moved_at = self._desk.clock.monotonic()
         if letters:

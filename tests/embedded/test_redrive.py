@@ -27,6 +27,7 @@ from console.embedded.groups import Committed, Group
 from console.embedded.spec import ClusterSpec
 from console.journal import operations as journal_operations
 from console.journal.entries import this_operator, this_process
+from console.model.config import topic_resource
 from console.model.dead_letters import Redrive
 from console.model.journal_lines import OperationLine
 from console.model.new_records import NewRecord
@@ -391,6 +392,22 @@ def test_an_operation_with_many_transactions_is_read_in_order() -> None:
     assert time.process_time() - began < 10  # copying the tuple for each line takes longer
     assert len(found.sent) == count
     assert list(found.sent[:1000]) == some
+
+
+async def test_a_topic_with_small_batches_gets_its_letters(
+    cluster: ThreadedCluster, link: Link, session: Session
+) -> None:
+    await with_letters(link, 200)
+    cluster.call(lambda each: each.state.alter_config(topic_resource(ORDERS), {"max.message.bytes": "1000"}))
+    assert (await done(session, Redrive(DEAD))).state is State.DONE
+    assert await dead_letters.counted(link, ORDERS) == values(*range(200))
+    # A letter that is too large by itself is told.
+    large = NewRecord(b"k", bytes(2000), dead_letters.spring(ORDERS))
+    await dead_letters.write(link, DEAD, 0, [large])
+    stopped = await done(session, Redrive(DEAD))
+    assert (stopped.state, stopped.ended) == (State.STALLED, None)
+    assert stopped.progress is not None
+    assert "MESSAGE_TOO_LARGE" in stopped.progress.waits[0]
 
 
 @pytest.mark.parametrize("what", ["cancel", "pause"])
