@@ -301,6 +301,8 @@ async def _write(link: Link, mine: Exactly, batches: Mapping[Place, Contents]) -
             leaders, leaderless = await leaders_of(link, left, topics)
         except _MAY_PASS as error:
             leaders, leaderless = {}, dict.fromkeys(left, error.failure)
+        else:
+            _check_places(left, topics)
         why = next(iter(leaderless.values()), why)
         asked = [
             at_leader(
@@ -329,6 +331,13 @@ async def _write(link: Link, mine: Exactly, batches: Mapping[Place, Contents]) -
             raise Interrupted(why)
         await asyncio.sleep(wait)
     return found
+
+
+def _check_places(places: Iterable[Place], topics: Mapping[str, Topic]) -> None:
+    """Raise Interrupted if a topic was created again with fewer partitions: the caller has to address anew."""
+    for name, number in places:
+        if name in topics and all(each.number != number for each in topics[name].partitions):
+            raise Interrupted(Failure("UNKNOWN_TOPIC_OR_PARTITION", f"topic {name} has no partition {number} now"))
 
 
 async def _commit_positions(link: Link, mine: Exactly, group: str, positions: Mapping[Place, CommittedOffset]) -> None:

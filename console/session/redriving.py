@@ -128,7 +128,9 @@ class Looked(NamedTuple):
 
 
 class _Targets(Struct):
-    """The numbers of partitions of topics that letters go to; 0 for topics that do not exist."""
+    """The numbers of partitions of topics that letters go to; 0 for topics that do not exist, `UNSEEN` for those that
+    may not be described.
+    """
 
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -138,12 +140,17 @@ class _Targets(Struct):
 
         new = sorted(names - self.counts.keys())
         if new:
-            found = (await client.run(describe_topics, new)).topics
-            self.counts |= {name: len(found[name].partitions) if name in found else 0 for name in new}
+            found = await client.run(describe_topics, new)
+            for name in new:
+                if name in found.topics:
+                    self.counts[name] = len(found.topics[name].partitions)
+                else:
+                    is_denied = found.failures[name].name == "TOPIC_AUTHORIZATION_FAILED"
+                    self.counts[name] = dead_letters.UNSEEN if is_denied else 0
 
     @property
     def existing(self) -> Mapping[str, int]:
-        """The topics that exist."""
+        """The topics that exist, as far as that is known."""
         return {name: count for name, count in self.counts.items() if count}
 
 
@@ -599,6 +606,7 @@ class Redriving:
     async def _send_all(self) -> bool:
         """Send what is left. Return whether nothing is left; letters of an open transaction may be left."""
         self._waits = ()
+        self._targets = _Targets()  # they may be others than at the last attempt
         if not self._canary and self._left() and not await self._watch_canary():
             return False
         letters: list[Letter] = []
@@ -609,7 +617,7 @@ class Redriving:
         async with aclosing(looked_through(self._desk, self._goal, self._targets, since)) as some:
             async for looked in some:
                 for record, what in looked.letters:
-                    if what in (Stays.NO_ORIGIN, Stays.NO_TOPIC):
+                    if what in dead_letters.IN_THE_WAY:
                         raise Stopped(f"{self._goal.topic}-{record.partition} offset {record.offset} is {what}")
                     reached[record.partition] = record.offset + 1
                     if isinstance(what, Stays):

@@ -410,6 +410,33 @@ async def test_a_topic_with_small_batches_gets_its_letters(
     assert "MESSAGE_TOO_LARGE" in stopped.progress.waits[0]
 
 
+async def test_topics_that_may_not_be_described_are_told_apart(
+    cluster: ThreadedCluster, link: Link, session: Session
+) -> None:
+    await with_letters(link)
+    refuses = faults.FailFor(ErrorCode.topic_authorization_failed, frozenset({ORDERS}))
+    cluster.call(lambda each: each.faults.add(faults.Fault(refuses, api="metadata")))
+    goal = await with_ends(desk_of(session), Redrive(DEAD))
+    found, _ = await survey(desk_of(session), goal)
+    assert found.in_the_way == ("20 chosen letters of topics that may not be described: it needs DESCRIBE on them",)
+
+
+async def test_a_topic_with_fewer_partitions_gets_the_rest(
+    cluster: ThreadedCluster, link: Link, session: Session
+) -> None:
+    await dead_letters.write(link, DEAD, 0, [letter(n, partition=1) for n in range(20)])
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
+
+    def first(progress: Any) -> None:
+        if progress.letters.sent == 1 and len(cluster.call(lambda each: each.state.topics[ORDERS].partitions)) == 2:
+            cluster.call(lambda each: each.state.remove_topic(ORDERS))
+            cluster.call(worlds.topic(ORDERS, [(2, 3)]))
+
+    over = await operating.work_on(session, number, pace=PACE, on_progress=first)
+    assert over.state is State.DONE
+    assert await dead_letters.counted(link, ORDERS) == values(*range(1, 20))
+
+
 @pytest.mark.parametrize("what", ["cancel", "pause"])
 async def test_requests_are_heard_while_the_first_letter_is_out(
     cluster: ThreadedCluster, link: Link, session: Session, what: str
