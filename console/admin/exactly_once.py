@@ -98,12 +98,14 @@ class Exactly(Struct):
         producer: its id and epoch, and the next sequence numbers.
         is_second: whether the cluster gives each transaction its own epoch (transaction.version 2).
         began: the time, on the loop's clock, of the first request of the open transaction; None without one.
+        commits: whether the commit of the open transaction was sent: all of it is written then.
     """
 
     id: str
     producer: Producer
     is_second: bool
     began: float | None = None
+    commits: bool = False
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -156,11 +158,15 @@ async def _is_second(link: Link) -> bool:
 async def _abort(link: Link, mine: Exactly) -> None:
     """End the open transaction, if there is one. Raises Fenced, Interrupted, BrokerError."""
     response = await _end(link, mine, commit=False)
+    if response.error_code == ErrorCode.invalid_txn_state and mine.is_second and mine.commits:
+        # It is committed, and the answer with the next epoch was lost: the coordinator gives it to a repetition.
+        again = await _end(link, mine, commit=True)
+        response = response if again.error_code else again
     if response.error_code not in _NOTHING_OPEN:
         _check_fence(response.error_code, mine.id)
         if mine.is_second:
             mine.producer = Producer(response.producer_id, response.producer_epoch)
-    mine.began = None
+    mine.began, mine.commits = None, False
 
 
 async def give_up(link: Link, mine: Exactly) -> None:
@@ -259,9 +265,10 @@ async def commit(
             written[place].append((offset, len(waiting[place][0].reveal())))
         waiting = {place: batches[1:] for place, batches in waiting.items() if batches[1:]}
     await _commit_positions(link, mine, group, positions)
+    mine.commits = True
     response = await _end(link, mine, commit=True)
     _check([response.error_code], mine.id)
-    mine.began = None
+    mine.began, mine.commits = None, False
     if mine.is_second:
         mine.producer = Producer(response.producer_id, response.producer_epoch)
     return written
@@ -460,7 +467,8 @@ def _check_fence(code: int, id_: str) -> None:
         raise Fenced(
             Failure(
                 errors.error_name(code),
-                f"another kac sends these letters now: it has taken over transactional id {id_}",
+                f"another kac sends these letters now: it has taken over transactional id {id_}, "
+                f"or the coordinator ended the transaction after {TIMEOUT:.0f} s",
                 "No letter is sent twice. Leave it to that process, or end that one and continue here.",
             )
         )
