@@ -341,7 +341,7 @@ async def _write(link: Link, mine: Exactly, batches: Mapping[Place, Contents]) -
 
 
 def _check_places(places: Iterable[Place], topics: Mapping[str, Topic]) -> None:
-    """Raise Interrupted if a topic was created again with fewer partitions: the caller has to address anew."""
+    """Raise Interrupted if a topic was created again with fewer partitions: its records need other places."""
     for name, number in places:
         if name in topics and all(each.number != number for each in topics[name].partitions):
             raise Interrupted(Failure("UNKNOWN_TOPIC_OR_PARTITION", f"topic {name} has no partition {number} now"))

@@ -395,9 +395,7 @@ class Survey(Struct):
     def in_the_way(self) -> tuple[str, ...]:
         """Why a redrive can't begin, a line each: chosen letters that have no place to go to."""
         return tuple(
-            f"{plural(self.stays[why], 'chosen letter')} {why.value}"
-            for why in IN_THE_WAY
-            if self.stays.get(why)
+            f"{plural(self.stays[why], 'chosen letter')} {why.value}" for why in IN_THE_WAY if self.stays.get(why)
         )
 
     def add(self, record: Record, found: Letter | Stays, partitions: Mapping[str, int]) -> None:

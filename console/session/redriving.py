@@ -715,7 +715,9 @@ class Redriving:
             await self._look_back()
             if self._back.came_back:
                 again = f"kac redrive --cancel {self._operation.number}, and begin it again: the next letter goes first"
-                raise Stopped(f"the first letter ({where}) came back, as {self._back.last}. Mend its group; then {again}")
+                raise Stopped(
+                    f"the first letter ({where}) came back, as {self._back.last}. Mend its group; then {again}"
+                )
             passed = sorted(group for group, committed in readers.at.items() if committed > offset)
             if passed:
                 self._canary = f"group {passed[0]} passed the first letter ({where})"

@@ -209,7 +209,14 @@ async def test_the_canary_comes_back(cluster: ThreadedCluster, link: Link, sessi
     assert stopped.progress.letters is not None
     assert stopped.progress.letters.came_back == 1
     assert "came back, as orders.dlt-0 offset 11" in stopped.progress.waits[0]
+    assert f"kac redrive --cancel {number}, and begin it again" in stopped.progress.waits[0]
     assert sum((await dead_letters.counted(link, ORDERS)).values()) == 1
+    await operating.ask_of(session, number, cancel=True)
+    assert (await operating.work_on(session, number, pace=PACE)).state is State.CANCELLED
+    stands(cluster, "billing", {(ORDERS, 0): 99, (ORDERS, 1): 99})
+    assert (await done(session, Redrive(DEAD))).state is State.DONE
+    sent = await dead_letters.counted(link, ORDERS)
+    assert sent == values(*range(20)) + Counter([first.value])
 
 
 async def test_nobody_passes_the_canary(cluster: ThreadedCluster, link: Link, session: Session) -> None:
@@ -234,7 +241,7 @@ async def test_letters_whose_schema_can_not_be_asked_for_are_not_passed_over(
         await dead_letters.write(link, DEAD, 0, [NewRecord(b"k", framed), NewRecord(b"k", lacking)])
         session = Session(client, Context("test", "tests", client.settings), "test")
         schemas.bad[f"/schemas/ids/{number}"] = Bad(status=503)
-        with pytest.raises(Refused, match="can't be applied .* 503"):
+        with pytest.raises(Refused, match=r"can't be applied .* 503"):
             await survey(desk_of(session), await with_ends(desk_of(session), goal))
         waits = await done(session, goal, pace=replace(PACE, patience=0.2))
         assert (waits.state, waits.ended) == (State.STALLED, None)
@@ -257,10 +264,14 @@ async def test_positions_that_the_cluster_forgot_are_those_of_the_journal(
 ) -> None:
     await with_letters(link)
     number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), 5)
-    working = asyncio.create_task(interrupted(session, number, Told(), lambda: asyncio.sleep(0)))
+    some = asyncio.Event()
+    working = asyncio.create_task(
+        operating.work_on(
+            session, number, pace=PACE, on_progress=lambda each: some.set() if each.letters.sent > 1 else None
+        )
+    )
     async with asyncio.timeout(PATIENCE):
-        while not 2 <= sum((await dead_letters.counted(link, ORDERS)).values()) < 20:
-            await asyncio.sleep(0.05)
+        await some.wait()
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)
     forget(cluster, Redrive(DEAD).group)
@@ -315,9 +326,7 @@ async def test_groups_that_are_not_seen_pass_nothing(
 
 
 @pytest.mark.parametrize("why", ["the topic is gone", "the context hides records", "no broker answers"])
-async def test_each_redrive_can_be_cancelled(
-    cluster: ThreadedCluster, link: Link, session: Session, why: str
-) -> None:
+async def test_each_redrive_can_be_cancelled(cluster: ThreadedCluster, link: Link, session: Session, why: str) -> None:
     await with_letters(link)
     number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
     await operating.ask_of(session, number, cancel=True)
