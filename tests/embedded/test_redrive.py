@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from kio.schema.errors import ErrorCode
 from msgspec.structs import replace
 
@@ -298,6 +299,30 @@ async def test_the_group_in_which_the_letter_failed_has_to_pass(
     assert stopped.progress is not None
     assert stopped.progress.waits[0].endswith("billing is at 0")
     assert sum((await dead_letters.counted(link, ORDERS)).values()) == 1
+
+
+async def test_a_group_without_members_does_not_pass_for_one_with_members(
+    cluster: ThreadedCluster, link: Link, session: Session
+) -> None:
+    headers = ((b"__connect.errors.topic", ORDERS.encode()), (b"__connect.errors.partition", b"0"))
+    await dead_letters.write(link, DEAD, 0, [NewRecord(b"k%d" % n, b'{"n": %d}' % n, headers) for n in range(3)])
+    stands(cluster, "abandoned", {(ORDERS, 0): 99, (ORDERS, 1): 99})
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "alive", "enable.auto.commit": False})
+    try:
+        consumer.subscribe([ORDERS])
+        async with asyncio.timeout(PATIENCE):
+            while not consumer.assignment():
+                await asyncio.to_thread(consumer.poll, 0.1)
+        consumer.commit(offsets=[TopicPartition(ORDERS, 0, 0)], asynchronous=False)
+        stopped = await done(session, Redrive(DEAD), pace=replace(PACE, patience=0.2))
+        assert (stopped.state, stopped.ended) == (State.STALLED, None)
+        assert stopped.progress is not None
+        assert stopped.progress.waits[0].endswith("alive is at 0")
+        consumer.commit(offsets=[TopicPartition(ORDERS, 0, 1)], asynchronous=False)
+        assert (await operating.work_on(session, stopped.number, pace=PACE)).state is State.DONE
+    finally:
+        await asyncio.to_thread(consumer.close)
+    assert await dead_letters.counted(link, ORDERS) == values(0, 1, 2)
 
 
 @pytest.mark.parametrize("api", ["list_groups", "offset_fetch", "describe_groups"])
