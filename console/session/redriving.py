@@ -399,6 +399,11 @@ class _Back(Struct):
         return True
 
 
+def _hash_of(letters: Sequence[Letter]) -> str:
+    """Return the hash of letters for the journal."""
+    return sha256("".join(each.record.hash for each in letters).encode()).hexdigest()[:16]
+
+
 class _Readers(NamedTuple):
     """The groups that may pass the first letter; false if there are none, and all were read.
 
@@ -687,7 +692,7 @@ class Redriving:
                 self._work.clock.now(),
                 tuple(changed),
                 tuple((*place, *part) for place, parts in written.items() for part in parts),
-                sha256("".join(each.record.hash for each in letters).encode()).hexdigest()[:16],
+                _hash_of(letters),
                 is_canary,
             )
             await self._work.note(self._operation.number, sent)
@@ -706,6 +711,8 @@ class Redriving:
         canary = next((each for each in reversed(self._operation.sent) if each.is_canary), None)
         if canary is None or canary.written[0][2] < 0:
             return True  # the next letter is one
+        if not self._failed_in:
+            self._failed_in = await self._group_of(canary)
         topic, number, offset, _ = canary.written[0]
         where, patience = f"{topic}-{number} offset {offset}", self._pace.patience
         deadline = self._desk.clock.monotonic() + patience
@@ -734,6 +741,26 @@ class Redriving:
         self._tell(self._canary)
         await self._report(State.RUNNING, ())
         return True
+
+    async def _group_of(self, canary: SentLetters) -> str:
+        """Return the group in which the first letter failed, by its headers: another process may have sent it. ``""``
+        if that is not known. Raises Refused, AdminError.
+        """
+        reached, topic = dict(canary.reached), self._goal.topic
+        left = {number for number, offset in reached.items() if offset}
+        since = FromOffsets({(topic, number): reached[number] - 1 for number in left})
+        async with aclosing(self._desk.reader.search(Search((topic,), start=since))) as portions:
+            async for portion in portions:
+                for record in portion.records:
+                    if record.offset + 1 == reached[record.partition] and (origin := dead_letters.origin_of(record)):
+                        exists = {self._goal.to or origin.topic: 1}
+                        what = dead_letters.addressed(record, self._goal, exists, is_chosen=True)
+                        if isinstance(what, Letter) and _hash_of([what]) == canary.hash:
+                            return origin.group
+                    left.discard(record.partition)
+                if not left:
+                    break
+        return ""
 
     async def _readers(self, topic: str, number: int) -> _Readers:
         """Return the groups that may pass a letter: the one in which it failed, if it has a position there; else those

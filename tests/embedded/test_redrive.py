@@ -298,6 +298,10 @@ async def test_the_group_in_which_the_letter_failed_has_to_pass(
     assert (stopped.state, stopped.ended) == (State.STALLED, None)
     assert stopped.progress is not None
     assert stopped.progress.waits[0].endswith("billing is at 0")
+    # Another process knows it as well.
+    stopped = await operating.work_on(session, stopped.number, pace=replace(PACE, patience=0.2))
+    assert stopped.progress is not None
+    assert stopped.progress.waits[0].endswith("billing is at 0")
     assert sum((await dead_letters.counted(link, ORDERS)).values()) == 1
 
 
