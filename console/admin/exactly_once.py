@@ -29,7 +29,7 @@ from console.model.changes import NewRecords
 from console.model.cluster import CommittedOffset, Topic
 from console.model.failure import Failure
 from console.model.identity import uuid_of
-from console.model.new_records import NewRecord, batched
+from console.model.new_records import BYTES_OF_BATCH, NewRecord, batched
 from console.model.secret import Contents
 from console.wire.fields import Fields
 
@@ -98,12 +98,14 @@ class Exactly(Struct):
         producer: its id and epoch, and the next sequence numbers.
         is_second: whether the cluster gives each transaction its own epoch (transaction.version 2).
         began: the time, on the loop's clock, of the first request of the open transaction; None without one.
+        commits: whether the commit of the open transaction was sent: all of it is written then.
     """
 
     id: str
     producer: Producer
     is_second: bool
     began: float | None = None
+    commits: bool = False
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -156,11 +158,15 @@ async def _is_second(link: Link) -> bool:
 async def _abort(link: Link, mine: Exactly) -> None:
     """End the open transaction, if there is one. Raises Fenced, Interrupted, BrokerError."""
     response = await _end(link, mine, commit=False)
+    if response.error_code == ErrorCode.invalid_txn_state and mine.is_second and mine.commits:
+        # It is committed, and the answer with the next epoch was lost: the coordinator gives it to a repetition.
+        again = await _end(link, mine, commit=True)
+        response = response if again.error_code else again
     if response.error_code not in _NOTHING_OPEN:
         _check_fence(response.error_code, mine.id)
         if mine.is_second:
             mine.producer = Producer(response.producer_id, response.producer_epoch)
-    mine.began = None
+    mine.began, mine.commits = None, False
 
 
 async def give_up(link: Link, mine: Exactly) -> None:
@@ -232,12 +238,14 @@ async def commit(
     records: Mapping[Place, Sequence[NewRecord]],
     group: str,
     positions: Mapping[Place, CommittedOffset],
+    most: int = BYTES_OF_BATCH,
 ) -> dict[Place, list[tuple[int, int]]]:
     """Write records and the positions of a group in one transaction, and commit it.
 
     Args:
         records: those of each partition, in their order.
         positions: the group's positions to commit.
+        most: bytes of one batch.
 
     Returns:
         The offset of the first record of each batch, -1 if no broker said it, and the number of its records.
@@ -249,7 +257,7 @@ async def commit(
     mine.began = asyncio.get_running_loop().time()
     if not mine.is_second and records:
         await _add_partitions(link, mine, records)
-    waiting = {place: [Contents(batch) for batch in batched(some)] for place, some in records.items()}
+    waiting = {place: [Contents(batch) for batch in batched(some, most)] for place, some in records.items()}
     written: dict[Place, list[tuple[int, int]]] = {place: [] for place in waiting}
     while waiting:
         offsets = await _write(link, mine, {place: batches[0] for place, batches in waiting.items()})
@@ -257,9 +265,10 @@ async def commit(
             written[place].append((offset, len(waiting[place][0].reveal())))
         waiting = {place: batches[1:] for place, batches in waiting.items() if batches[1:]}
     await _commit_positions(link, mine, group, positions)
+    mine.commits = True
     response = await _end(link, mine, commit=True)
     _check([response.error_code], mine.id)
-    mine.began = None
+    mine.began, mine.commits = None, False
     if mine.is_second:
         mine.producer = Producer(response.producer_id, response.producer_epoch)
     return written
@@ -299,6 +308,8 @@ async def _write(link: Link, mine: Exactly, batches: Mapping[Place, Contents]) -
             leaders, leaderless = await leaders_of(link, left, topics)
         except _MAY_PASS as error:
             leaders, leaderless = {}, dict.fromkeys(left, error.failure)
+        else:
+            _check_places(left, topics)
         why = next(iter(leaderless.values()), why)
         asked = [
             at_leader(
@@ -327,6 +338,13 @@ async def _write(link: Link, mine: Exactly, batches: Mapping[Place, Contents]) -
             raise Interrupted(why)
         await asyncio.sleep(wait)
     return found
+
+
+def _check_places(places: Iterable[Place], topics: Mapping[str, Topic]) -> None:
+    """Raise Interrupted if a topic was created again with fewer partitions: its records need other places."""
+    for name, number in places:
+        if name in topics and all(each.number != number for each in topics[name].partitions):
+            raise Interrupted(Failure("UNKNOWN_TOPIC_OR_PARTITION", f"topic {name} has no partition {number} now"))
 
 
 async def _commit_positions(link: Link, mine: Exactly, group: str, positions: Mapping[Place, CommittedOffset]) -> None:
@@ -449,7 +467,8 @@ def _check_fence(code: int, id_: str) -> None:
         raise Fenced(
             Failure(
                 errors.error_name(code),
-                f"another kac sends these letters now: it has taken over transactional id {id_}",
+                f"another kac sends these letters now: it has taken over transactional id {id_}, "
+                f"or the coordinator ended the transaction after {TIMEOUT:.0f} s",
                 "No letter is sent twice. Leave it to that process, or end that one and continue here.",
             )
         )

@@ -107,10 +107,16 @@ class _Artifacts(Struct, frozen=True):
 
 
 class Missing(Struct, frozen=True):
-    """The reason why a schema is missing. until: time of the next attempt, on the monotonic clock."""
+    """The reason why a schema is missing. until: time of the next attempt, on the monotonic clock. may_come: whether
+    the registry did not say that it lacks it."""
 
     why: str
     until: float
+    may_come: bool = False
+
+
+class _NoAnswer(schemas.NotDecoded):
+    """The registry did not say whether it has a schema."""
 
 
 class SchemaRegistry:
@@ -155,12 +161,12 @@ class SchemaRegistry:
             async with asyncio.timeout(ALL_SECONDS):
                 self._keep(key, await self._schema(key))
         except TimeoutError:
-            self._fail(key, f"no answer within {ALL_SECONDS:g} s")
+            self._fail(key, f"no answer within {ALL_SECONDS:g} s", may_come=True)
         except schemas.NotDecoded as problem:
-            self._fail(key, str(problem))
+            self._fail(key, str(problem), may_come=isinstance(problem, _NoAnswer))
         except Exception as error:  # a task that fails unseen would be started again without end
             log.exception("schema %s", key)
-            self._fail(key, f"{type(error).__name__} {error}"[:200])
+            self._fail(key, f"{type(error).__name__} {error}"[:200], may_come=True)
         finally:
             del self._asked[key]
 
@@ -177,10 +183,10 @@ class SchemaRegistry:
             self._weight -= dropped.weight
             self._newest.pop(gone, None)
 
-    def _fail(self, key: schemas.SchemaKey, why: str) -> None:
+    def _fail(self, key: schemas.SchemaKey, why: str, *, may_come: bool) -> None:
         while len(self._missing) >= MOST_KEPT:
             del self._missing[next(iter(self._missing))]
-        self._missing[key] = Missing(why, self._clock() + FAILED_SECONDS)
+        self._missing[key] = Missing(why, self._clock() + FAILED_SECONDS, may_come)
 
     async def _schema(self, key: schemas.SchemaKey) -> schemas.Schema:
         if key.of in (schemas.GLUE, schemas.ARTIFACT, schemas.FINGERPRINT):
@@ -266,9 +272,10 @@ class SchemaRegistry:
             try:
                 answer = await self._rest.exchange("GET", path)
             except RestFailed as problem:
-                raise schemas.NotDecoded(str(problem)) from None
+                raise _NoAnswer(str(problem)) from None
         if answer.status != 200:
-            raise schemas.NotDecoded(f"the registry answers {answer.status}{answer.said}")
+            is_final = answer.status in (404, 422)
+            raise (schemas.NotDecoded if is_final else _NoAnswer)(f"the registry answers {answer.status}{answer.said}")
         return answer.body
 
 

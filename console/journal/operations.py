@@ -78,6 +78,8 @@ def operation_line(number: int, at: datetime, what: Noted) -> journal_lines.Oper
 def operations(records: Iterable[Numbered | Note]) -> Mapping[int, Operation]:
     """Return the operations among records in order, by number. Lines in another release's form are skipped."""
     found: dict[int, Operation] = {}
+    steps: dict[int, list[Step]] = {}
+    sent: dict[int, list[SentLetters]] = {}  # one redrive may have a hundred thousand
     for each in records:
         if not isinstance(each, journal_lines.OperationLine):
             continue
@@ -88,19 +90,24 @@ def operations(records: Iterable[Numbered | Note]) -> Mapping[int, Operation]:
                     each.change,
                     Operation(each.change, each.at, begun.context, begun.who, begun.origin, begun.goal, begun.throttle),
                 )
-            elif each.change in found:
+            elif each.change not in found:
+                continue
+            elif each.kind == "step":
+                steps.setdefault(each.change, []).append(msgspec.convert(each.data, Step))
+            elif each.kind == "letters":
+                sent.setdefault(each.change, []).append(msgspec.convert(each.data, SentLetters))
+            else:
                 found[each.change] = _with(found[each.change], each)
         except msgspec.ValidationError:
             continue
-    return found
+    return {
+        number: replace(each, steps=tuple(steps.get(number, ())), sent=tuple(sent.get(number, ())))
+        for number, each in found.items()
+    }
 
 
 def _with(operation: Operation, line: journal_lines.OperationLine) -> Operation:
     match line.kind:
-        case "step":
-            return replace(operation, steps=(*operation.steps, msgspec.convert(line.data, Step)))
-        case "letters":
-            return replace(operation, sent=(*operation.sent, msgspec.convert(line.data, SentLetters)))
         case "progress":
             return replace(operation, progress=msgspec.convert(line.data, Progress))
         case "asked":

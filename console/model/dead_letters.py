@@ -181,12 +181,16 @@ class Redrive(Struct, frozen=True, tag="redrive"):
         where: a condition for the letters; ``""`` for all.
         to: the topic that gets them; ``""`` for the original topic of each.
         ends: the end of each partition when it began: later letters are not sent.
+        topic_id: the topic's id then; ``""`` of brokers that have none. Another topic of that name has other letters.
+        reached: the first offset of each partition that earlier operations did not look at, by the journal.
     """
 
     topic: str
     where: str = ""
     to: str = ""
     ends: tuple[tuple[int, int], ...] = ()
+    topic_id: str = ""
+    reached: tuple[tuple[int, int], ...] = ()
 
     @property
     def group(self) -> str:
@@ -204,9 +208,16 @@ class Stays(StrEnum):
     NOT_CHOSEN = "not chosen"
     NO_ORIGIN = "without headers that name a topic"
     NO_TOPIC = "of topics that do not exist"
+    UNSEEN = "of topics that may not be described: it needs DESCRIBE on them"
     ITSELF = "of this topic itself"
     NO_CONTENTS = "whose contents were not copied"
     BAD_HEADER = "with a header whose name is no text"
+
+
+IN_THE_WAY = (Stays.NO_ORIGIN, Stays.NO_TOPIC, Stays.UNSEEN)
+"""Reasons for which a redrive does not pass over a chosen letter."""
+UNSEEN = -1
+"""In place of the number of partitions of a topic that may not be described."""
 
 
 class Letter(Struct, frozen=True):
@@ -226,7 +237,7 @@ def addressed(record: Record, goal: Redrive, partitions: Mapping[str, int], *, i
 
     Args:
         record: as the broker sent it.
-        partitions: the number of partitions of each topic that exists.
+        partitions: the number of partitions of each topic that exists, or `UNSEEN`.
         is_chosen: whether the operator's selection has it.
     """
     if not is_chosen:
@@ -239,6 +250,8 @@ def addressed(record: Record, goal: Redrive, partitions: Mapping[str, int], *, i
         return Stays.ITSELF
     if target not in partitions:
         return Stays.NO_TOPIC
+    if partitions[target] == UNSEEN:
+        return Stays.UNSEEN
     empty = record.key is None and record.value is None
     if (
         empty
@@ -382,9 +395,7 @@ class Survey(Struct):
     def in_the_way(self) -> tuple[str, ...]:
         """Why a redrive can't begin, a line each: chosen letters that have no place to go to."""
         return tuple(
-            f"{plural(self.stays[why], 'chosen letter')} {why.value}"
-            for why in (Stays.NO_ORIGIN, Stays.NO_TOPIC)
-            if self.stays.get(why)
+            f"{plural(self.stays[why], 'chosen letter')} {why.value}" for why in IN_THE_WAY if self.stays.get(why)
         )
 
     def add(self, record: Record, found: Letter | Stays, partitions: Mapping[str, int]) -> None:

@@ -106,13 +106,18 @@ class RecordDecoder:
             and self._own_decoder(record, record.key, schemas.KEY_HEADER) is None
         )
 
+    def named(self, record: Record) -> Iterable[schemas.SchemaKey]:
+        """Yield the schemas of the registry that key and value refer to."""
+        for data, header in ((record.key, schemas.KEY_HEADER), (record.value, schemas.VALUE_HEADER)):
+            named = self._framed(record, data, header) if self._known is not None else None
+            if named is not None and self._own_decoder(record, data, header) is None:
+                yield named.key
+
     def missing(self, record: Record) -> Iterable[schemas.SchemaKey]:
         """Yield the unknown schemas that key and value refer to."""
-        for data, header in ((record.key, schemas.KEY_HEADER), (record.value, schemas.VALUE_HEADER)):
-            named = self._framed(record, data, header)
-            is_wanted = named is not None and self._known is not None and self._known(named.key) is None
-            if named is not None and is_wanted and self._own_decoder(record, data, header) is None:
-                yield named.key
+        for key in self.named(record):
+            if self._known is not None and self._known(key) is None:
+                yield key
 
     def _own_decoder(self, record: Record, data: bytes | None, header: bytes) -> OwnDecoder | None:
         """Return the decoder of a key or a value that comes before the registry; None if there is none."""

@@ -174,6 +174,23 @@ class RecordReader:
             await self._client.run(look_up, self._registry, list(missing)[:MOST_ASKED])
         return bool(missing)
 
+    async def learn_all(self, found: Sequence[records.Record]) -> str:
+        """Read all schemas of records from the registry. Return why one of them is not known; ``""`` if each is known,
+        or the registry lacks it.
+        """
+        if self._registry is None:
+            return ""
+        keys = list(dict.fromkeys(key for record in found for key in self._decoder.named(record)))
+        for at in range(0, len(keys), MOST_ASKED):
+            from console.admin.schema_registry import look_up
+
+            await self._client.run(look_up, self._registry, keys[at : at + MOST_ASKED])
+        for key in keys:
+            known = self._registry.known(key)
+            if known is None or (not isinstance(known, Schema) and known.may_come):
+                return f"schema {key}: {'it was not kept' if known is None else known.why}"
+        return ""
+
     async def newest_schema(self, subject: str) -> Schema:
         """Return the newest version of a subject. Raises Refused if the registry does not have it."""
         from console.admin.schema_registry import look_up

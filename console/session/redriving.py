@@ -14,16 +14,18 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from console.contexts.context import Context
-from console.journal.operations import Over
+from console.journal.file import JournalFile
+from console.journal.operations import Over, operations
 from console.language.snapshot_parts import Needs
 from console.language.verbs.produce import needs_of
 from console.model import dead_letters
 from console.model.cluster import CommittedOffset
 from console.model.dead_letters import Letter, Position, Redrive, Stays, Survey
 from console.model.failure import Failure, sentences
-from console.model.new_records import NewRecord, partition_of
+from console.model.new_records import BYTES_OF_BATCH, NewRecord, partition_of
 from console.model.numbers import first_few
 from console.model.record_filter import RecordFilter
 from console.model.records import FromOffsets, Record, Search
@@ -34,6 +36,7 @@ from console.plan.plan import Plan, StageReport
 from console.plan.risk_rules import Risk, RiskFacts
 from console.plan.risks import effects, risks
 from console.plan.staged import Staged
+from console.session.journal_access import in_journal
 from console.session.operation_work import OperationWork, Pace
 from console.session.plan_facts import read_for_risks
 from console.session.reading import read_needs
@@ -54,8 +57,18 @@ LOOKED_AT = 5_000
 LOOKS_BACK_EVERY, ASKS_EVERY, NOTES_EVERY = 5.0, 1.0, 3.0
 """Seconds between two looks for letters that came back, and for an operator's requests, and between two lines of the
 journal while only the counts change."""
-READ_GROUPS = 200
+READ_GROUPS = 2_000
 """Most groups that are asked for their positions in the canary's topic."""
+PASSING = frozenset(
+    {
+        *("LEADER_NOT_AVAILABLE", "NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH"),
+        *("REPLICA_NOT_AVAILABLE", "OFFSET_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR", "REQUEST_TIMED_OUT"),
+        *("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "NOT_ENOUGH_REPLICAS"),
+    }
+)
+"""Errors of brokers that may pass: it waits."""
+TOO_LARGE, LEAST_BATCH = ("MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"), 512
+"""Errors of a topic with a low max.message.bytes; bytes of a batch that is not halved then."""
 GIVES_UP_SECONDS = 5.0
 """Seconds for ending the open transaction when this process leaves."""
 NAMED = 3
@@ -68,6 +81,7 @@ class Desk(NamedTuple):
         read: reads parts of the snapshot, and returns it.
         stage: stages edits into the session's plan; plan: returns it; discard: drops its edits.
         facts: reads the facts for warnings.
+        journal: returns this host's journal of the cluster.
     """
 
     client: Client
@@ -79,6 +93,7 @@ class Desk(NamedTuple):
     plan: Callable[[], Plan]
     discard: Callable[[], int]
     facts: Callable[[Sequence[Staged]], Awaitable[RiskFacts]]
+    journal: Callable[[], Awaitable[JournalFile]]
 
 
 def desk_of(session: Session) -> Desk:
@@ -93,6 +108,7 @@ def desk_of(session: Session) -> Desk:
         lambda: session.plan,
         session.discard,
         partial(read_for_risks, session),
+        session.journal,
     )
 
 
@@ -112,7 +128,9 @@ class Looked(NamedTuple):
 
 
 class _Targets(Struct):
-    """The numbers of partitions of topics that letters go to; 0 for topics that do not exist."""
+    """The numbers of partitions of topics that letters go to; 0 for topics that do not exist, `UNSEEN` for those that
+    may not be described.
+    """
 
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -122,12 +140,17 @@ class _Targets(Struct):
 
         new = sorted(names - self.counts.keys())
         if new:
-            found = (await client.run(describe_topics, new)).topics
-            self.counts |= {name: len(found[name].partitions) if name in found else 0 for name in new}
+            found = await client.run(describe_topics, new)
+            for name in new:
+                if name in found.topics:
+                    self.counts[name] = len(found.topics[name].partitions)
+                else:
+                    is_denied = found.failures[name].name == "TOPIC_AUTHORIZATION_FAILED"
+                    self.counts[name] = dead_letters.UNSEEN if is_denied else 0
 
     @property
     def existing(self) -> Mapping[str, int]:
-        """The topics that exist."""
+        """The topics that exist, as far as that is known."""
         return {name: count for name, count in self.counts.items() if count}
 
 
@@ -156,8 +179,8 @@ async def looked_through(
                 raise Unread(f"{goal.topic} can't be read to its end: {problem}")
             records = [each for each in portion.records if each.offset < ends[each.partition]]
             if records:
-                if goal.where:
-                    await desk.reader.learn(records)
+                if goal.where and (why := await desk.reader.learn_all(records)):
+                    raise Unread(f"the condition can't be applied to letters of {goal.topic}: {why}")
                 shown = await desk.reader.shown(records) if goal.where else records
                 chosen = {
                     (each.partition, each.offset)
@@ -202,14 +225,39 @@ async def with_ends(desk: Desk, goal: Redrive) -> Redrive:
     listing = await desk.client.run(describe_topics, [goal.topic])
     if goal.topic not in listing.topics:
         raise Refused(listing.failures[goal.topic])
-    numbers = [each.number for each in listing.topics[goal.topic].partitions]
+    topic = listing.topics[goal.topic]
+    numbers = [each.number for each in topic.partitions]
     found = await desk.client.run(offsets_of, {(goal.topic, number): LATEST for number in numbers})
     ends = []
     for (_, number), end in sorted(found.items()):
         if isinstance(end, Failure):
             raise Refused(end)
         ends.append((number, end))
-    return Redrive(goal.topic, goal.where, goal.to, tuple(ends))
+    whole = replace(goal, ends=tuple(ends), topic_id=topic.topic_id or "")
+    return replace(whole, reached=tuple(sorted((await _reached_before(desk, whole)).items())))
+
+
+async def _reached_before(desk: Desk, goal: Redrive) -> Mapping[int, int]:
+    """Return the first offset of each partition that earlier operations of the journal with the same letters and target
+    did not look at: brokers forget the group's positions (offsets.retention.minutes), and operators delete groups.
+    """
+    found: dict[int, int] = {}
+    if not (goal.topic_id and desk.context.journal):
+        return found
+    with suppress(Refused):  # without a journal no operation begins
+        before = await in_journal(await desk.journal(), lambda file: operations(file.read().records))
+        for each in before.values():
+            if isinstance(each.goal, Redrive) and (each.goal.group, each.goal.topic_id) == (goal.group, goal.topic_id):
+                _raise_to(found, each)
+    return found
+
+
+def _raise_to(found: dict[int, int], operation: Operation) -> None:
+    """Raise offsets to those up to which an operation has come by the journal."""
+    assert isinstance(operation.goal, Redrive)
+    for reached in (operation.goal.reached, *(each.reached for each in operation.sent)):
+        for number, offset in reached:
+            found[number] = max(found.get(number, 0), offset)
 
 
 async def survey(
@@ -234,7 +282,7 @@ async def survey(
         if topic == goal.topic
     }
     found, targets = Survey(before=sum(each.sent for each in known.values())), _Targets()
-    since = await _begins(desk.client, goal, known)
+    since = await _begins(desk.client, goal, known, dict(goal.reached))
     try:
         async with aclosing(
             looked_through(desk, goal, targets, {at: each.offset for at, each in since.items()})
@@ -249,8 +297,12 @@ async def survey(
     return found, targets.existing
 
 
-async def _begins(client: Client, goal: Redrive, known: Mapping[int, Position]) -> dict[int, Position]:
-    """Return where each partition goes on: the group's position, but not before the start of the log."""
+async def _begins(
+    client: Client, goal: Redrive, known: Mapping[int, Position], noted: Mapping[int, int]
+) -> dict[int, Position]:
+    """Return where each partition goes on: the group's position, but not before what the journal notes, or before the
+    start of the log.
+    """
     from console.admin.partitions import EARLIEST, offsets_of
 
     starts = await client.run(offsets_of, {(goal.topic, number): EARLIEST for number, _ in goal.ends})
@@ -259,7 +311,7 @@ async def _begins(client: Client, goal: Redrive, known: Mapping[int, Position]) 
         if isinstance(start, Failure):
             raise Refused(start)
         position = known.get(number, Position(0))
-        found[number] = Position(max(start, position.offset), position.sent, position.stayed)
+        found[number] = Position(max(start, position.offset, noted.get(number, 0)), position.sent, position.stayed)
     return found
 
 
@@ -347,6 +399,33 @@ class _Back(Struct):
         return True
 
 
+def _hash_of(letters: Sequence[Letter]) -> str:
+    """Return the hash of letters for the journal."""
+    return sha256("".join(each.record.hash for each in letters).encode()).hexdigest()[:16]
+
+
+class _Readers(NamedTuple):
+    """The groups that may pass the first letter; false if there are none, and all were read.
+
+    Attributes:
+        at: group -> its position in the letter's partition.
+        behind: groups with members that have no position there.
+        problem: why groups are not known; ``""`` if all are.
+    """
+
+    at: Mapping[str, int]
+    behind: Sequence[str] = ()
+    problem: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.at or self.behind or self.problem)
+
+    def __str__(self) -> str:
+        stand = [f"{group} is at {committed:,}" for group, committed in sorted(self.at.items())]
+        stand += [f"{group} has no position" for group in self.behind]
+        return "; ".join(filter(None, (first_few(stand, NAMED) if stand else "", self.problem)))
+
+
 class Redriving:
     """The work of this process on one redrive."""
 
@@ -375,6 +454,9 @@ class Redriving:
         self._mine: Exactly | None = None
         self._positions: dict[int, Position] = {}
         self._canary = operation.progress.letters.canary if operation.progress and operation.progress.letters else ""
+        self._batch = BYTES_OF_BATCH
+        self._failed_in = ""
+        """The group in which the first letter failed, by its headers: content, and not for the journal."""
         self._back = _Back(dict(goal.ends))
         for each in operation.sent:
             self._back.note(each)
@@ -394,11 +476,12 @@ class Redriving:
         from console.admin.exactly_once import Fenced, Interrupted, take_over
 
         delay = self._pace.first
-        refuse_to_write(self._desk.context)
         try:
             while await self._is_wanted():
+                refuse_to_write(self._desk.context)
                 try:
                     self._mine = await self._desk.client.run(take_over, self._goal.group, self._mine)
+                    await self._check_topic()
                     await self._read_positions()
                     if await self._send_all():
                         await self._end(State.DONE)
@@ -413,8 +496,12 @@ class Redriving:
                 except (Stopped, errors.BrokerError, Refused) as error:
                     if isinstance(error, Refused) and error.failure.name in ("JOURNAL_FAILED", "LEASE_FAILED", "HELD"):
                         raise
-                    await self._report(State.STALLED, (str(getattr(error, "failure", error)),))
-                    return await self._read()
+                    if not isinstance(error, Stopped) and self._has_smaller_batches(error.failure):
+                        continue
+                    self._waits = (str(getattr(error, "failure", error)),)
+                    if isinstance(error, Stopped) or error.failure.name not in PASSING:
+                        await self._report(State.STALLED, self._waits)
+                        return await self._read()
                 except Interrupted as error:
                     self._waits = (f"a transaction was not committed, and is sent again: {error.failure}",)
                 except errors.AdminError as error:
@@ -429,6 +516,13 @@ class Redriving:
             return await self._read()
         finally:
             await asyncio.shield(self._leave())
+
+    def _has_smaller_batches(self, why: Failure) -> bool:
+        """Halve the batches if one is too large for its topic. Return whether that can help."""
+        if why.name not in TOO_LARGE or self._batch < LEAST_BATCH:
+            return False
+        self._batch //= 2
+        return True
 
     async def _leave(self) -> None:
         """End the open transaction: readers of the topics would wait for its timeout."""
@@ -459,10 +553,35 @@ class Redriving:
         return operation.ended is None and not operation.cancelling
 
     async def _end(self, state: State) -> None:
-        await self._look_back()
+        from console.admin.errors import AdminError
+
+        with suppress(AdminError, Refused):  # the topic may be gone; the end is not a matter of what came back
+            await self._look_back()
         await self._report(state, ())
         await self._work.note(self._operation.number, Over(state))
         self._tell(f"operation {self._operation.number} ({self._goal}) is {state.value}: {self._letters()}")
+
+    async def _check_topic(self) -> None:
+        """Raise Stopped if another topic has the name now, and Unread if a partition ends before its end in the goal.
+        AdminError.
+        """
+        from console.admin.partitions import LATEST, offsets_of
+        from console.admin.topics import describe_topics
+
+        name = self._goal.topic
+        listing = await self._desk.client.run(describe_topics, [name])
+        if (topic := listing.topics.get(name)) is None:
+            raise Refused(listing.failures[name])
+        if self._goal.topic_id and topic.topic_id and topic.topic_id != self._goal.topic_id:
+            again = f"kac redrive --cancel {self._operation.number}, and begin it again"
+            raise Stopped(f"topic {name} was deleted and created again, and has other letters: {again}")
+        found = await self._desk.client.run(offsets_of, {(name, number): LATEST for number in self._ends})
+        for (_, number), end in sorted(found.items()):
+            if isinstance(end, Failure):
+                raise Refused(end)
+            if end < self._ends[number]:
+                was = f"it ended at {self._ends[number]:,} when the operation began"
+                raise Unread(f"{name}-{number} ends at {end:,}, and {was}: records were lost, or its leader lags")
 
     async def _read_positions(self) -> None:
         from console.admin.exactly_once import stable_positions
@@ -473,7 +592,12 @@ class Redriving:
             for number, each in found.items()
             if each is not None
         }
-        self._positions = await _begins(self._desk.client, self._goal, known)
+        for number, position in self._positions.items():  # committed by this process, whatever became of the group
+            if number not in known or known[number].offset < position.offset:
+                known[number] = position
+        noted: dict[int, int] = {}
+        _raise_to(noted, self._operation)
+        self._positions = await _begins(self._desk.client, self._goal, known, noted)
 
     def _left(self) -> int:
         return sum(
@@ -487,8 +611,9 @@ class Redriving:
     async def _send_all(self) -> bool:
         """Send what is left. Return whether nothing is left; letters of an open transaction may be left."""
         self._waits = ()
-        if not self._canary and self._left():
-            await self._watch_canary()
+        self._targets = _Targets()  # they may be others than at the last attempt
+        if not self._canary and self._left() and not await self._watch_canary():
+            return False
         letters: list[Letter] = []
         stayed: dict[int, int] = {}
         size = 0
@@ -497,7 +622,7 @@ class Redriving:
         async with aclosing(looked_through(self._desk, self._goal, self._targets, since)) as some:
             async for looked in some:
                 for record, what in looked.letters:
-                    if what in (Stays.NO_ORIGIN, Stays.NO_TOPIC):
+                    if what in dead_letters.IN_THE_WAY:
                         raise Stopped(f"{self._goal.topic}-{record.partition} offset {record.offset} is {what}")
                     reached[record.partition] = record.offset + 1
                     if isinstance(what, Stays):
@@ -506,19 +631,17 @@ class Redriving:
                         letters.append(what)
                         size += what.record.size
                     is_first = not self._canary and bool(letters)
+                    if is_first:
+                        origin = dead_letters.origin_of(record)
+                        self._failed_in = origin.group if origin is not None else ""
                     if is_first or len(letters) >= self._most() or size >= BYTES or sum(stayed.values()) >= LOOKED_AT:
                         await self._send(letters, reached, stayed, is_canary=is_first)
                         letters, stayed, size = [], {}, 0
-                        if is_first:
-                            await self._watch_canary()
-                        if not await self._goes_on():
+                        if (is_first and not await self._watch_canary()) or not await self._goes_on():
                             return False
                 reached |= looked.reached if not looked.letters else {}
         if letters or any(offset > self._positions[at].offset for at, offset in reached.items()):
-            is_first = not self._canary and bool(letters)
-            await self._send(letters, reached, stayed, is_canary=is_first)
-            if is_first:
-                await self._watch_canary()
+            await self._send(letters, reached, stayed, is_canary=False)
         if self._left():
             self._waits = (f"an open transaction in {self._goal.topic} holds back letters",)
         return not self._left()
@@ -554,21 +677,22 @@ class Redriving:
         for each in letters:
             number = partition_of(each.record, self._targets.counts[each.target])
             records.setdefault((each.target, number), []).append(each.record)
+        # All of them: the brokers forget one that is not committed for offsets.retention.minutes.
         positions = {
             (self._goal.topic, number): CommittedOffset(each.offset, -1, each.metadata)
             for number, each in after.items()
-            if each != self._positions[number]
         }
+        changed = sorted((number, each.offset) for number, each in after.items() if each != self._positions[number])
         assert self._mine is not None
-        written = await self._desk.client.run(commit, self._mine, records, self._goal.group, positions)
+        written = await self._desk.client.run(commit, self._mine, records, self._goal.group, positions, self._batch)
         self._positions = after
         self._moved_at = self._desk.clock.monotonic()
         if letters:
             sent = SentLetters(
                 self._work.clock.now(),
-                tuple(sorted((number, after[number].offset) for _, number in positions)),
+                tuple(changed),
                 tuple((*place, *part) for place, parts in written.items() for part in parts),
-                sha256("".join(each.record.hash for each in letters).encode()).hexdigest()[:16],
+                _hash_of(letters),
                 is_canary,
             )
             await self._work.note(self._operation.number, sent)
@@ -578,45 +702,93 @@ class Redriving:
 
     # -- the canary
 
-    async def _watch_canary(self) -> None:
-        """Wait until a group passes the first letter that was sent. Raises Stopped if it came back, or none passes."""
-        from console.admin.groups import topic_readers
+    async def _watch_canary(self) -> bool:
+        """Wait until a group passes the first letter that was sent. Return whether to go on: no operator stops it.
 
-        canary = next((each for each in self._operation.sent if each.is_canary), None)
+        Raises:
+            Stopped: it came back, or no group passes it.
+        """
+        canary = next((each for each in reversed(self._operation.sent) if each.is_canary), None)
         if canary is None or canary.written[0][2] < 0:
-            return  # the next letter is one
+            return True  # the next letter is one
+        if not self._failed_in:
+            self._failed_in = await self._group_of(canary)
         topic, number, offset, _ = canary.written[0]
         where, patience = f"{topic}-{number} offset {offset}", self._pace.patience
         deadline = self._desk.clock.monotonic() + patience
         self._tell(f"the first letter is at {where}: waiting for its group")
         while True:
-            readers = (await self._desk.client.run(topic_readers, {topic}, READ_GROUPS))[topic]
-            at = {
-                group: committed
-                for (group, partition), committed in readers.committed.items()
-                if partition == number and not group.startswith(dead_letters.GROUP_PREFIX)
-            }
+            readers = await self._readers(topic, number)
             await self._look_back()
             if self._back.came_back:
-                raise Stopped(f"the first letter ({where}) came back, as {self._back.last}")
-            passed = sorted(group for group, committed in at.items() if committed > offset)
+                again = f"kac redrive --cancel {self._operation.number}, and begin it again: the next letter goes first"
+                raise Stopped(
+                    f"the first letter ({where}) came back, as {self._back.last}. Mend its group; then {again}"
+                )
+            passed = sorted(group for group, committed in readers.at.items() if committed > offset)
             if passed:
                 self._canary = f"group {passed[0]} passed the first letter ({where})"
                 break
-            if not at and not readers.members:
+            if not readers:
                 self._canary = f"no group has a position in {topic}-{number}: whether it takes letters was not seen"
                 break
             if self._desk.clock.monotonic() > deadline:
-                stand = [f"{group} is at {committed:,}" for group, committed in sorted(at.items())]
-                stand += [f"{group} has no position" for group in sorted(readers.members) if group not in at]
-                seen = first_few(stand, NAMED)
-                raise Stopped(f"no group passed the first letter ({where}) in {patience:.0f} s: {seen}")
+                raise Stopped(f"no group passed the first letter ({where}) in {patience:.0f} s: {readers}")
             if not await self._goes_on():
-                return
+                return False
             await self._report(State.WAITING, (f"waiting for a group to pass the first letter ({where})",))
             await self._pace.sleep(self._pace.first)
         self._tell(self._canary)
         await self._report(State.RUNNING, ())
+        return True
+
+    async def _group_of(self, canary: SentLetters) -> str:
+        """Return the group in which the first letter failed, by its headers: another process may have sent it. ``""``
+        if that is not known. Raises Refused, AdminError.
+        """
+        reached, topic = dict(canary.reached), self._goal.topic
+        left = {number for number, offset in reached.items() if offset}
+        since = FromOffsets({(topic, number): reached[number] - 1 for number in left})
+        async with aclosing(self._desk.reader.search(Search((topic,), start=since))) as portions:
+            async for portion in portions:
+                for record in portion.records:
+                    if record.offset + 1 == reached[record.partition] and (origin := dead_letters.origin_of(record)):
+                        exists = {self._goal.to or origin.topic: 1}
+                        what = dead_letters.addressed(record, self._goal, exists, is_chosen=True)
+                        if isinstance(what, Letter) and _hash_of([what]) == canary.hash:
+                            return origin.group
+                    left.discard(record.partition)
+                if not left:
+                    break
+        return ""
+
+    async def _readers(self, topic: str, number: int) -> _Readers:
+        """Return the groups that may pass a letter: the one in which it failed, if it has a position there; else those
+        with members; else all with a position. Raises AdminError.
+        """
+        from console.admin.errors import BrokerError
+        from console.admin.groups import group_position, topic_readers
+
+        unread = ""
+        if self._failed_in:
+            try:
+                failed = await self._desk.client.run(group_position, self._failed_in)
+                if (found := failed.committed.get((topic, number))) is not None:
+                    return _Readers({self._failed_in: found.offset})
+                unread = "; ".join(map(str, failed.failures[:1]))
+            except BrokerError as error:
+                unread = str(error.failure)
+        readers = (await self._desk.client.run(topic_readers, {topic}, READ_GROUPS))[topic]
+        at = {
+            group: committed
+            for (group, partition), committed in readers.committed.items()
+            if partition == number and not group.startswith(dead_letters.GROUP_PREFIX)
+        }
+        problem = unread and f"group {self._failed_in}, in which it failed, can't be read: {unread}"
+        if not problem and not readers.whole:
+            problem = readers.problem or f"{readers.asked:,} of {readers.groups:,} groups were read"
+        live = {group: committed for group, committed in at.items() if group in readers.members}
+        return _Readers({} if unread else live or at, tuple(sorted(readers.members.keys() - at.keys())), problem)
 
     # -- what comes back
 

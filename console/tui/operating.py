@@ -273,7 +273,11 @@ class Operating:
         assert self._session is not None
         show = partial(self._show_progress, number)
         operation = await work_on(self._session, number, self._log, Pace(leaves=False), show)
-        if operation.ended is None or not self._app.is_running:
+        if not self._app.is_running:
+            return
+        if operation.ended is None:
+            why = "; ".join(operation.progress.waits) if operation.progress is not None else ""
+            self._message.say(clean(f"operation {number} ({operation.goal}) does not go on: {why}", 400), "failed")
             return
         back = f"; the way back is :back {operation.number}" if operation.has_moves else ""
         back += f": {operation.letters}" if operation.letters is not None else ""

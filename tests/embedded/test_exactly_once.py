@@ -126,6 +126,21 @@ async def test_what_passes_is_asked_for_again(cluster: ThreadedCluster, link: Li
     assert await seen(link) == [b"0-0", b"0-1"]
 
 
+async def test_the_epoch_after_a_commit_without_an_answer_is_asked_for(second_kind: ThreadedCluster) -> None:
+    async with worlds.linked(worlds.settings(second_kind, **SETTINGS)) as link:
+        mine = await take_over(link, GROUP)
+        await one(link, mine, 0)
+        before = mine.producer.epoch
+        fault(second_kind, LOST, "end_txn", times=1)
+        with pytest.raises(Interrupted):
+            await one(link, mine, 1)
+        await give_up(link, mine)
+        assert (mine.began, mine.producer.epoch) == (None, before + 1)
+        assert await position(link) == CommittedOffset(2, -1, "after 1")
+        await one(link, mine, 2)
+        assert await seen(link) == [b"%d-%d" % (number, place) for number in range(3) for place in (0, 1)]
+
+
 async def test_a_second_producer_fences_the_first(cluster: ThreadedCluster, link: Link, other: Link) -> None:
     first = await take_over(link, GROUP)
     await one(link, first, 0)

@@ -3,32 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
+import time
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from kio.schema.errors import ErrorCode
 from msgspec.structs import replace
 
+from console.admin.client import AdminClient
 from console.admin.link import Link
+from console.contexts.context import Context
 from console.embedded import faults
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.group_coordinator import ensure_topic
 from console.embedded.groups import Committed, Group
 from console.embedded.spec import ClusterSpec
+from console.journal import operations as journal_operations
+from console.journal.entries import this_operator, this_process
+from console.model.config import topic_resource
 from console.model.dead_letters import Redrive
+from console.model.journal_lines import OperationLine
 from console.model.new_records import NewRecord
-from console.operations.operation import Operation, State
+from console.operations.operation import Operation, SentLetters, State
 from console.session import operating
 from console.session.operation_work import Pace
+from console.session.record_reading import RecordReader
 from console.session.redriving import desk_of, survey, with_ends
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
 from tests.support import dead_letters, worlds
 from tests.support.patience import PATIENCE
+from tests.support.registry_server import Bad, registry
 
 DEAD, ORDERS, OTHERS = "orders.dlt", "orders", "others"
 TOPICS = (
@@ -197,7 +210,14 @@ async def test_the_canary_comes_back(cluster: ThreadedCluster, link: Link, sessi
     assert stopped.progress.letters is not None
     assert stopped.progress.letters.came_back == 1
     assert "came back, as orders.dlt-0 offset 11" in stopped.progress.waits[0]
+    assert f"kac redrive --cancel {number}, and begin it again" in stopped.progress.waits[0]
     assert sum((await dead_letters.counted(link, ORDERS)).values()) == 1
+    await operating.ask_of(session, number, cancel=True)
+    assert (await operating.work_on(session, number, pace=PACE)).state is State.CANCELLED
+    stands(cluster, "billing", {(ORDERS, 0): 99, (ORDERS, 1): 99})
+    assert (await done(session, Redrive(DEAD))).state is State.DONE
+    sent = await dead_letters.counted(link, ORDERS)
+    assert sent == values(*range(20)) + Counter([first.value])
 
 
 async def test_nobody_passes_the_canary(cluster: ThreadedCluster, link: Link, session: Session) -> None:
@@ -208,6 +228,269 @@ async def test_nobody_passes_the_canary(cluster: ThreadedCluster, link: Link, se
     assert stopped.progress is not None
     assert "no group passed the first letter" in stopped.progress.waits[0]
     assert "billing is at 0" in stopped.progress.waits[0]
+
+
+async def test_letters_whose_schema_can_not_be_asked_for_are_not_passed_over(
+    cluster: ThreadedCluster, link: Link
+) -> None:
+    text = '{"type": "record", "name": "N", "fields": [{"name": "n", "type": "int"}]}'
+    goal = Redrive(DEAD, "value.n < 5", ORDERS)
+    with registry() as schemas, AdminClient(worlds.settings(cluster, schemas=schemas.settings, **SETTINGS)) as client:
+        number = schemas.register("orders-value", text)
+        framed = b"\0" + number.to_bytes(4) + b"\x04"
+        lacking = b"\0" + (99).to_bytes(4) + b"\x04"
+        await dead_letters.write(link, DEAD, 0, [NewRecord(b"k", framed), NewRecord(b"k", lacking)])
+        session = Session(client, Context("test", "tests", client.settings), "test")
+        schemas.bad[f"/schemas/ids/{number}"] = Bad(status=503)
+        with pytest.raises(Refused, match=r"can't be applied .* 503"):
+            await survey(desk_of(session), await with_ends(desk_of(session), goal))
+        waits = await done(session, goal, pace=replace(PACE, patience=0.2))
+        assert (waits.state, waits.ended) == (State.STALLED, None)
+        assert waits.progress is not None
+        assert "the registry answers 503" in waits.progress.waits[0]
+        schemas.bad.clear()
+        # Another process asks again; a schema that the registry lacks holds up nothing.
+        again = Session(client, Context("test", "tests", client.settings), "test")
+        assert (await operating.work_on(again, waits.number, pace=PACE)).state is State.DONE
+        assert await dead_letters.counted(link, ORDERS) == Counter([framed])
+
+
+def forget(cluster: ThreadedCluster, group: str) -> None:
+    """The coordinator forgets a group, as after offsets.retention.minutes."""
+    cluster.call(lambda each: each.state.groups.pop(group))
+
+
+async def test_positions_that_the_cluster_forgot_are_those_of_the_journal(
+    cluster: ThreadedCluster, link: Link, session: Session
+) -> None:
+    await with_letters(link)
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), 5)
+    some = asyncio.Event()
+    working = asyncio.create_task(
+        operating.work_on(
+            session, number, pace=PACE, on_progress=lambda each: some.set() if each.letters.sent > 1 else None
+        )
+    )
+    async with asyncio.timeout(PATIENCE):
+        await some.wait()
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+    forget(cluster, Redrive(DEAD).group)
+    await operating.ask_of(session, number, throttle=0)
+    assert (await operating.work_on(session, number, pace=PACE)).state is State.DONE
+    assert await dead_letters.counted(link, ORDERS) == values(*range(20))
+    # Also for the next operation with these letters.
+    forget(cluster, Redrive(DEAD).group)
+    await dead_letters.write(link, DEAD, 1, [letter(20)])
+    goal = await with_ends(desk_of(session), Redrive(DEAD))
+    assert (await survey(desk_of(session), goal))[0].count == 1
+    assert (await done(session, Redrive(DEAD))).state is State.DONE
+    assert await dead_letters.counted(link, ORDERS) == values(*range(21))
+
+
+async def test_the_group_in_which_the_letter_failed_has_to_pass(
+    cluster: ThreadedCluster, link: Link, session: Session
+) -> None:
+    await with_letters(link)
+    stands(cluster, "billing", {(ORDERS, 0): 0, (ORDERS, 1): 0})
+    stands(cluster, "audit", {(ORDERS, 0): 99, (ORDERS, 1): 99})
+    stopped = await done(session, Redrive(DEAD), pace=replace(PACE, patience=0.2))
+    assert (stopped.state, stopped.ended) == (State.STALLED, None)
+    assert stopped.progress is not None
+    assert stopped.progress.waits[0].endswith("billing is at 0")
+    # Another process knows it as well.
+    stopped = await operating.work_on(session, stopped.number, pace=replace(PACE, patience=0.2))
+    assert stopped.progress is not None
+    assert stopped.progress.waits[0].endswith("billing is at 0")
+    assert sum((await dead_letters.counted(link, ORDERS)).values()) == 1
+
+
+async def test_a_group_without_members_does_not_pass_for_one_with_members(
+    cluster: ThreadedCluster, link: Link, session: Session
+) -> None:
+    headers = ((b"__connect.errors.topic", ORDERS.encode()), (b"__connect.errors.partition", b"0"))
+    await dead_letters.write(link, DEAD, 0, [NewRecord(b"k%d" % n, b'{"n": %d}' % n, headers) for n in range(3)])
+    stands(cluster, "abandoned", {(ORDERS, 0): 99, (ORDERS, 1): 99})
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "alive", "enable.auto.commit": False})
+    try:
+        consumer.subscribe([ORDERS])
+        async with asyncio.timeout(PATIENCE):
+            while not consumer.assignment():
+                await asyncio.to_thread(consumer.poll, 0.1)
+        consumer.commit(offsets=[TopicPartition(ORDERS, 0, 0)], asynchronous=False)
+        stopped = await done(session, Redrive(DEAD), pace=replace(PACE, patience=0.2))
+        assert (stopped.state, stopped.ended) == (State.STALLED, None)
+        assert stopped.progress is not None
+        assert stopped.progress.waits[0].endswith("alive is at 0")
+        consumer.commit(offsets=[TopicPartition(ORDERS, 0, 1)], asynchronous=False)
+        assert (await operating.work_on(session, stopped.number, pace=PACE)).state is State.DONE
+    finally:
+        await asyncio.to_thread(consumer.close)
+    assert await dead_letters.counted(link, ORDERS) == values(0, 1, 2)
+
+
+@pytest.mark.parametrize("api", ["list_groups", "offset_fetch", "describe_groups"])
+async def test_groups_that_are_not_seen_pass_nothing(
+    cluster: ThreadedCluster, link: Link, session: Session, api: str
+) -> None:
+    await with_letters(link)
+    told = Told()
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
+    stands(cluster, "billing", {(ORDERS, 0): 0, (ORDERS, 1): 0})
+
+    def heard(progress: Any) -> None:
+        if progress.letters.sent == 1 and not fails:
+            fails.append(faults.Fault(faults.Fail(ErrorCode.group_authorization_failed), api=api))
+            cluster.call(lambda each: each.faults.add(fails[0]))
+
+    fails: list[faults.Fault] = []
+    if api == "list_groups":
+        cluster.call(lambda each: each.state.groups.pop("billing"))
+    stopped = await operating.work_on(session, number, told, replace(PACE, patience=0.4), heard)
+    assert (stopped.state, stopped.ended) == (State.STALLED, None)
+    assert fails
+    assert stopped.progress is not None
+    assert "GROUP_AUTHORIZATION_FAILED" in stopped.progress.waits[0]
+    assert sum((await dead_letters.counted(link, ORDERS)).values()) == 1
+
+
+@pytest.mark.parametrize("why", ["the topic is gone", "the context hides records", "no broker answers"])
+async def test_each_redrive_can_be_cancelled(cluster: ThreadedCluster, link: Link, session: Session, why: str) -> None:
+    await with_letters(link)
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
+    await operating.ask_of(session, number, cancel=True)
+    match why:
+        case "the topic is gone":
+            cluster.call(lambda each: each.state.remove_topic(DEAD))
+        case "the context hides records":
+            session.context = replace(session.context, records="never")
+            session.records = RecordReader(session.client, session.context)
+        case _:
+            for api in ("fetch", "metadata", "list_offsets"):
+                cluster.call(lambda each, api=api: each.faults.add(faults.Fault(NEVER_CAME, api=api)))
+    assert (await operating.work_on(session, number, pace=PACE)).state is State.CANCELLED
+
+
+async def test_letters_of_a_topic_that_was_created_again_are_left(
+    cluster: ThreadedCluster, link: Link, session: Session
+) -> None:
+    await with_letters(link)
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
+    cluster.call(lambda each: each.state.remove_topic(DEAD))
+    cluster.call(TOPICS[0])
+    await with_letters(link)
+    stopped = await operating.work_on(session, number, pace=PACE)
+    assert (stopped.state, stopped.ended) == (State.STALLED, None)
+    assert stopped.progress is not None
+    assert "deleted and created again" in stopped.progress.waits[0]
+    assert await dead_letters.counted(link, ORDERS) == Counter()
+
+
+async def test_a_log_that_lost_its_end_is_told(cluster: ThreadedCluster, link: Link, session: Session) -> None:
+    await with_letters(link)
+    goal = await with_ends(desk_of(session), Redrive(DEAD))
+    number = await operating.begin(session, replace(goal, ends=tuple((at, end + 5) for at, end in goal.ends)), None)
+    stopped = await operating.work_on(session, number, pace=replace(PACE, patience=0.2))
+    assert (stopped.state, stopped.ended) == (State.STALLED, None)
+    assert stopped.progress is not None
+    assert "orders.dlt-0 ends at 11, and it ended at 16" in stopped.progress.waits[0]
+
+
+async def test_a_leader_is_waited_for(cluster: ThreadedCluster, link: Link, session: Session) -> None:
+    await with_letters(link)
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
+
+    def lead(broker: int) -> None:
+        def put(each: Any) -> None:
+            topic = each.state.topics[DEAD]
+            first = topic.partitions[0]._replace(leader=broker)
+            each.state.put_topic(dataclasses.replace(topic, partitions=(first, *topic.partitions[1:])))
+
+        cluster.call(put)
+
+    leader = cluster.call(lambda each: each.state.topics[DEAD].partitions[0].leader)
+    lead(-1)
+    told = Told()
+    working = asyncio.create_task(operating.work_on(session, number, told, replace(PACE, patience=60.0)))
+    await told.until("LEADER_NOT_AVAILABLE")
+    lead(leader)
+    assert (await working).state is State.DONE
+    assert await dead_letters.counted(link, ORDERS) == values(*range(20))
+
+
+def test_an_operation_with_many_transactions_is_read_in_order() -> None:
+    at, count = datetime.now(UTC), 100_000
+    who, origin = this_operator("u", {}), this_process("tests")
+    begun = journal_operations.Begun("test", who, origin, Redrive(DEAD))
+    lines = [OperationLine(1, "operation", at, msgspec.to_builtins(begun))]
+    some = [SentLetters(at, ((0, each),)) for each in range(1, 1001)]
+    lines += [journal_operations.operation_line(1, at, each) for each in some] * (count // 1000)
+    began = time.process_time()
+    found = journal_operations.operations(lines)[1]
+    assert time.process_time() - began < 10  # copying the tuple for each line takes longer
+    assert len(found.sent) == count
+    assert list(found.sent[:1000]) == some
+
+
+async def test_a_topic_with_small_batches_gets_its_letters(
+    cluster: ThreadedCluster, link: Link, session: Session
+) -> None:
+    await with_letters(link, 200)
+    cluster.call(lambda each: each.state.alter_config(topic_resource(ORDERS), {"max.message.bytes": "1000"}))
+    assert (await done(session, Redrive(DEAD))).state is State.DONE
+    assert await dead_letters.counted(link, ORDERS) == values(*range(200))
+    # A letter that is too large by itself is told.
+    large = NewRecord(b"k", bytes(2000), dead_letters.spring(ORDERS))
+    await dead_letters.write(link, DEAD, 0, [large])
+    stopped = await done(session, Redrive(DEAD))
+    assert (stopped.state, stopped.ended) == (State.STALLED, None)
+    assert stopped.progress is not None
+    assert "MESSAGE_TOO_LARGE" in stopped.progress.waits[0]
+
+
+async def test_topics_that_may_not_be_described_are_told_apart(
+    cluster: ThreadedCluster, link: Link, session: Session
+) -> None:
+    await with_letters(link)
+    refuses = faults.FailFor(ErrorCode.topic_authorization_failed, frozenset({ORDERS}))
+    cluster.call(lambda each: each.faults.add(faults.Fault(refuses, api="metadata")))
+    goal = await with_ends(desk_of(session), Redrive(DEAD))
+    found, _ = await survey(desk_of(session), goal)
+    assert found.in_the_way == ("20 chosen letters of topics that may not be described: it needs DESCRIBE on them",)
+
+
+async def test_a_topic_with_fewer_partitions_gets_the_rest(
+    cluster: ThreadedCluster, link: Link, session: Session
+) -> None:
+    await dead_letters.write(link, DEAD, 0, [letter(n, partition=1) for n in range(20)])
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
+
+    def first(progress: Any) -> None:
+        if progress.letters.sent == 1 and len(cluster.call(lambda each: each.state.topics[ORDERS].partitions)) == 2:
+            cluster.call(lambda each: each.state.remove_topic(ORDERS))
+            cluster.call(worlds.topic(ORDERS, [(2, 3)]))
+
+    over = await operating.work_on(session, number, pace=PACE, on_progress=first)
+    assert over.state is State.DONE
+    assert await dead_letters.counted(link, ORDERS) == values(*range(1, 20))
+
+
+@pytest.mark.parametrize("what", ["cancel", "pause"])
+async def test_requests_are_heard_while_the_first_letter_is_out(
+    cluster: ThreadedCluster, link: Link, session: Session, what: str
+) -> None:
+    await with_letters(link)
+    stands(cluster, "billing", {(ORDERS, 0): 0, (ORDERS, 1): 0})
+    told = Told()
+    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
+    working = asyncio.create_task(operating.work_on(session, number, told, replace(PACE, patience=60.0)))
+    await told.until("waiting for a group to pass")
+    if what == "pause":
+        await operating.ask_of(session, number, pause=True)
+        await told.until("paused")
+    await operating.ask_of(session, number, cancel=True)
+    assert (await working).state is State.CANCELLED
+    assert sum((await dead_letters.counted(link, ORDERS)).values()) == 1
 
 
 async def interrupted(session: Session, number: int, told: Told, ask: Callable[[], Any]) -> Operation:
@@ -313,10 +596,10 @@ async def test_the_command_shows_and_sends(cluster: ThreadedCluster, link: Link,
     assert (refused.code, "--accept read-again=orders" in refused.complaints) == (3, True)
     wrong = await asyncio.to_thread(kac, DEAD, "--max", "fast")
     assert (wrong.code, "letters a second" in wrong.complaints) == (2, True)
-    stands(cluster, "audit", {(ORDERS, 0): 99, (ORDERS, 1): 99})
+    stands(cluster, "billing", {(ORDERS, 0): 99, (ORDERS, 1): 99})
     sent = await asyncio.to_thread(kac, DEAD, "--run", "--yes", "--accept", "read-again=orders", "--max", "500/s")
     assert sent.code == 0, sent.complaints
-    assert "group audit passed the first letter" in sent.complaints
+    assert "group billing passed the first letter" in sent.complaints
     assert await dead_letters.counted(link, ORDERS) == values(*range(20), 200)
     again = await asyncio.to_thread(kac, DEAD, "--run", "--yes")
     assert (again.code, "no letter is chosen" in again.complaints) == (0, True)

@@ -7,7 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from kio.schema.errors import ErrorCode
+
 from console.admin.link import Link
+from console.embedded import faults
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.group_coordinator import ensure_topic
 from console.embedded.groups import Committed, Group
@@ -60,6 +63,17 @@ async def test_letters_are_shown_and_sent(cluster: ThreadedCluster, link: Link) 
         await it.type("orders")
         await it.press("enter", shows="operation 1 (redrive orders.dlt) is done: 12 sent, 1 stay, 0 left")
     assert await dead_letters.counted(link, "orders") == Counter(b'{"n": %d}' % n for n in range(12))
+
+
+async def test_the_reason_is_shown_if_it_does_not_go_on(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster, size=(100, 40)) as it:
+        await it.shows("orders.dlt")
+        await it.command("redrive topic orders.dlt where 'has(value.n)'")
+        await it.shows("Type orders, the subject of read-again")
+        refused = faults.Fault(faults.Fail(ErrorCode.topic_authorization_failed), api="produce")
+        cluster.call(lambda each: each.faults.add(refused))
+        await it.type("orders")
+        await it.press("enter", shows="does not go on: TOPIC_AUTHORIZATION_FAILED")
 
 
 async def test_without_the_word_nothing_is_sent(cluster: ThreadedCluster, link: Link) -> None:

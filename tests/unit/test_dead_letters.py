@@ -106,6 +106,8 @@ def test_why_a_letter_stays() -> None:
     assert isinstance(addressed(record(*spring("orders"), value=None)), Letter)
     assert addressed(record((b"\xff", b""), *spring("orders"))) is Stays.BAD_HEADER
     assert isinstance(addressed(record(), Redrive("dead", to="orders")), Letter)
+    unseen = {"orders": dead_letters.UNSEEN}
+    assert dead_letters.addressed(record(*spring("orders")), Redrive("dead"), unseen, is_chosen=True) is Stays.UNSEEN
 
 
 @given(st.integers(0, 2**62), st.integers(0, 2**40), st.integers(0, 2**40))
