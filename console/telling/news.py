@@ -19,6 +19,8 @@ from console.triage.symptoms import CLUSTER
 
 NO_ANSWER = "no-answer"
 """The name of the cause that stands for a cluster of which no node answers."""
+LOOK = "look at the network between this host and the cluster, and at the cluster's processes"
+"""What to do about it."""
 _SEVERITIES = tuple(Severity)
 
 
@@ -103,8 +105,8 @@ def news(
     return Known(told, first), tuple(found)
 
 
-def no_answer(why: str) -> CauseRow:
-    """Return the row of a cluster of which no node answers. why: one line."""
+def no_answer(why: str, step: str = LOOK) -> CauseRow:
+    """Return the row of a cluster of which no node answers, or that kac can't watch. why: one line. step: what to do."""
     claim = Claim(
         cause=NO_ANSWER,
         subject=CLUSTER,
@@ -112,7 +114,7 @@ def no_answer(why: str) -> CauseRow:
         certainty=Certainty.CERTAIN,
         evidence=(Evidence(why, "connections from this host"),),
         title=why,
-        next=(Next("look at the network between this host and the cluster, and at the cluster's processes"),),
+        next=(Next(step),),
     )
     return CauseRow(Named(claim, {}))
 
