@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shutil
+import socket
 import subprocess
 from collections import Counter
 from datetime import UTC, datetime
@@ -20,9 +22,11 @@ from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot, trends_after
 from console.telling import listening as serving
 from console.telling.listening import Address, address, listening
+from console.telling.voice import Voice
 from console.triage.cause import Claim, Evidence
 from console.triage.diagnosis import Named, Verdict
 from console.triage.symptoms import Subject
+from tests.support.patience import PATIENCE
 
 AT = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 SAMPLE = re.compile(r'(kac_\w+)(?:\{((?:\w+="(?:[^"\\\n]|\\["\\n])*",?)+)\})? (-?\d+(?:\.\d+)?)')
@@ -146,6 +150,54 @@ async def test_a_head_has_no_body() -> None:
     assert answer.startswith("HTTP/1.1 200 OK")
     assert answer.endswith("\r\n\r\n")
     assert f"Content-Length: {len(await text())}\r\n" in answer
+
+
+@pytest.mark.parametrize("host", ["127.1", "2130706433", "0x7f000001"])
+async def test_loopback_is_that_of_the_socket_however_it_is_spelt(host: str) -> None:
+    async with listening(address(f"{host}:0"), text) as at:
+        assert "403 Forbidden" in await asked(at.port, "GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+        assert "200 OK" in await asked(at.port, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert "200 OK" in await asked(at.port, f"GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n")
+
+
+async def test_clients_that_do_not_read_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "SECONDS", 0.3)
+
+    async def long() -> str:
+        return "x" * (8 << 20)
+
+    def descriptors() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    clients = [socket.socket() for _ in range(serving.MOST_CONNECTIONS)]
+    loop = asyncio.get_running_loop()
+    async with listening(HERE, long) as at, asyncio.timeout(PATIENCE):
+        before = descriptors()
+        for each in clients:
+            each.setblocking(False)
+            await loop.sock_connect(each, ("127.0.0.1", at.port))
+            await loop.sock_sendall(each, b"GET /metrics HTTP/1.1\r\n\r\n")
+        while descriptors() < before + len(clients):
+            await asyncio.sleep(0.01)
+        while descriptors() > before:
+            await asyncio.sleep(0.01)
+    for each in clients:
+        each.close()
+
+
+async def test_the_metrics_are_made_once_for_each_poll(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = list[Health]()
+
+    def slow(_: object, __: object, health: Health) -> str:
+        made.append(health)
+        return metrics_text(None, None, health)
+
+    monkeypatch.setattr("console.telling.voice.metrics_text", slow)
+    voice = Voice("prod")
+    assert len(set(await asyncio.gather(*(voice.metrics() for _ in range(10))))) == 1
+    voice.lost("no broker answers", AT)
+    assert "kac_polls_failed_total 1" in await voice.metrics()
+    assert [each.polls for each in made] == [0, 1]
 
 
 async def test_what_never_ends_is_cut_off_and_others_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
