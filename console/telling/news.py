@@ -106,7 +106,8 @@ def news(
 
 
 def no_answer(why: str, step: str = LOOK) -> CauseRow:
-    """Return the row of a cluster of which no node answers, or that kac can't watch. why: one line. step: what to do."""
+    """Return the row of a cluster of which no node answers, or that kac can't watch. why: in one line. step: what to
+    do."""
     claim = Claim(
         cause=NO_ANSWER,
         subject=CLUSTER,

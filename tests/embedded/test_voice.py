@@ -131,7 +131,7 @@ def test_it_waits_for_a_cluster_that_does_not_answer_yet(cluster: ThreadedCluste
 LOGIN = """
 "security.protocol" = "SASL_PLAINTEXT"
 "sasl.mechanism" = "PLAIN"
-"sasl.jaas.config" = '''org.apache.kafka.common.security.plain.PlainLoginModule required username="kac" password="%s";'''
+"sasl.jaas.config" = 'org.apache.kafka.common.security.plain.PlainLoginModule required username=kac password=%s;'
 """
 
 
