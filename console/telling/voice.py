@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -31,9 +32,12 @@ class Voice:
         health: of the watch so far.
     """
 
-    def __init__(self, context: str, outboxes: Sequence[Outbox] = ()) -> None:
-        """Create it. context: the name of the cluster's context."""
+    def __init__(
+        self, context: str, outboxes: Sequence[Outbox] = (), clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Create it. context: the name of the cluster's context. clock: returns monotonic seconds."""
         self.health = Health()
+        self._clock = clock
         self._context, self._outboxes = context, outboxes
         self._verdict: Verdict | None = None
         self._snapshot: Snapshot | None = None
@@ -51,14 +55,14 @@ class Voice:
     def _judge(self, verdict: Verdict, snapshot: Snapshot) -> None:
         kept = MutedCauses(state_directory(os.environ) / "muted.json")
         rows = cause_rows(verdict, kept.read(snapshot.cluster.cluster_id or ""))
-        self._known, found = news(self._known, rows, verdict.at, blind=bool(verdict.blind))
+        self._known, found = news(self._known, rows, verdict.at, self._clock(), blind=bool(verdict.blind))
         self._tell(found)
 
     def lost(self, why: str, at: datetime, step: str = LOOK) -> None:
         """Tell that no node answers, or that the watch is refused. why: one line. at: UTC. step: what to do."""
         self._verdict = None
         self.health = self.health._replace(polls=self.health.polls + 1, failed=self.health.failed + 1)
-        self._known, found = news(self._known, (no_answer(why, step),), at, blind=True)
+        self._known, found = news(self._known, (no_answer(why, step),), at, self._clock(), blind=True)
         self._tell(found)
 
     def _tell(self, found: Sequence[News]) -> None:

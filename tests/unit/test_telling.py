@@ -362,7 +362,8 @@ async def test_a_cause_is_told_once_each_to_a_receiver_that_fails_twice_in_betwe
         MutedCauses(tmp_path / "kac" / "muted.json").write(
             "id-1", {"broker-down:group:other": datetime.max.replace(tzinfo=UTC)}
         )
-        voice = Voice("prod", [box])
+        seconds = 0
+        voice = Voice("prod", [box], lambda: seconds)
         for seconds in range(0, 240, 5):
             severity = Severity.WARNING if seconds < 60 else Severity.CRITICAL
             causes = [Named(claim(severity=severity), {})] if seconds < 120 else []
