@@ -177,14 +177,16 @@ def _receivers(names: Sequence[str]) -> Sequence[tuple[str, Deliver]] | None:
     if not names:
         return ()
     from console.contexts import ContextError, load
-    from console.telling.receivers import NotDelivered, delivery
+    from console.telling.receivers import NotDelivered, deliveries
 
     contexts = load(os.environ, Path.home())
     found = []
     for name in dict.fromkeys(names):
         try:
             receiver = contexts.receiver(name)
-            found.append((name, delivery(receiver)))
+            ways = deliveries(receiver)
+            numbers = ("",) if len(ways) == 1 else (f"#{n}" for n in range(1, len(ways) + 1))
+            found += [(f"{name}{number}", way) for number, way in zip(numbers, ways, strict=True)]
         except ContextError as error:
             complain(str(error))
             return None

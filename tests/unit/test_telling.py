@@ -6,10 +6,12 @@ import json
 import os
 import socket
 import stat
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,12 +28,13 @@ from console.telling import outbox as outboxes
 from console.telling.message import event
 from console.telling.news import News, What
 from console.telling.outbox import Outbox
-from console.telling.receivers import NotDelivered, delivery
+from console.telling.receivers import NotDelivered, deliveries
 from console.telling.voice import Voice
 from console.triage.cause import Claim, Evidence, Next
 from console.triage.diagnosis import Named, Verdict
 from console.triage.settling import HELD
 from console.triage.symptoms import Subject
+from tests.support.children import Child
 from tests.support.http_server import Answer, Asked, answering
 from tests.support.patience import PATIENCE
 
@@ -64,7 +67,8 @@ def receiver(tmp_path: Path, text: str, **environ: str) -> Callable[[Any], None]
     file.write_text(text)
     file.chmod(0o600)
     contexts = load({"KAC_CONFIG": str(file), "PATH": os.environ["PATH"], **environ}, tmp_path)
-    return delivery(contexts.receiver("chat"))
+    (only,) = deliveries(contexts.receiver("chat"))
+    return only
 
 
 @contextmanager
@@ -190,6 +194,48 @@ def test_a_receiver_that_never_answers_fails_in_time(tmp_path: Path, monkeypatch
             deliver(EVENT)
 
 
+@pytest.mark.parametrize("status", [204, 503])
+@pytest.mark.parametrize("between", [b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"])
+def test_a_response_before_the_response_is_none(tmp_path: Path, status: int, between: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            taken, _ = server.accept()
+            with taken:
+                taken.recv(1 << 16)
+                taken.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" + between[:20])
+                time.sleep(0.05)  # in pieces
+                taken.sendall(between[20:] + f"HTTP/1.1 {status} Told\r\nContent-Length: 0\r\n\r\n".encode())
+
+        answers = threading.Thread(target=answer, daemon=True)
+        answers.start()
+        deliver = receiver(tmp_path, f'notify.chat.url = "http://127.0.0.1:{server.getsockname()[1]}"')
+        if status == 204:
+            deliver(EVENT)
+        else:
+            with pytest.raises(NotDelivered, match="the receiver answers 503"):
+                deliver(EVENT)
+        answers.join()
+
+
+def test_a_name_that_is_looked_up_for_long_fails_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    go = threading.Event()
+    real = socket.getaddrinfo
+
+    def slow(*words: Any, **how: Any) -> Any:
+        go.wait(PATIENCE)
+        return real(*words, **how)
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    monkeypatch.setattr("console.telling.receivers.SECONDS", 0.2)
+    deliver = receiver(tmp_path, 'notify.chat.url = "http://receiver.invalid"')
+    began = time.monotonic()
+    with pytest.raises(NotDelivered, match=r"the receiver does not answer within 0\.2 s"):
+        deliver(EVENT)
+    assert time.monotonic() - began < PATIENCE / 2
+    go.set()
+
+
 # -- programs ----------------------------------------------------------------------------------------------------------
 
 
@@ -253,6 +299,86 @@ def test_apprise_delivers_by_its_urls_and_its_failure_has_no_secret(
     assert SECRET not in str(failed.value) + caplog.text
     with pytest.raises(NotDelivered, match="apprise knows no service with such a URL"):
         receiver(tmp_path, 'notify.chat.apprise = "no-such://x"')
+
+
+def test_each_url_of_apprise_is_a_way_of_its_own(tmp_path: Path) -> None:
+    pytest.importorskip("apprise")
+    asked: list[str] = []
+
+    def answer(request: Asked) -> Answer:
+        asked.append(request.path)
+        return Answer(200 if request.path.startswith("/good") else 500)
+
+    with answering(answer) as url:
+        where = url.replace("http", "json")
+        (tmp_path / "config.toml").write_text(f'notify.mail.apprise = ["{where}/good", "{where}/bad"]')
+        (tmp_path / "config.toml").chmod(0o600)
+        contexts = load({"KAC_CONFIG": str(tmp_path / "config.toml")}, tmp_path)
+        good, bad = deliveries(contexts.receiver("mail"))
+        with outbox(good) as (of_good, _), outbox(bad) as (of_bad, _):
+            of_good.put(EVENT)
+            of_bad.put(EVENT)
+            until(lambda: of_bad.counts.failed > 2 and of_good.counts.delivered)
+    assert asked.count("/good") == 1
+
+
+DRIPS = """
+import sys, time
+from console.contexts.receivers import FIELDS, Chats, Receiver
+from console.model.secret import Secret
+from console.telling.message import Event
+from console.telling.outbox import Outbox
+from console.telling.receivers import deliveries
+
+ways = deliveries(Receiver("mail", Chats(tuple(map(Secret, sys.argv[1:])))))
+boxes = [Outbox("mail", way, print) for way in ways]
+for box in boxes:
+    box.put(Event({}, {**dict.fromkeys(FIELDS, "x"), "event": "came"}))
+sys.stdin.readline()
+for box in boxes:
+    box.close(0.1)
+"""
+
+
+def test_kac_ends_while_receivers_drip(tmp_path: Path) -> None:
+    pytest.importorskip("apprise")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"json://127.0.0.1:{server.getsockname()[1]}"
+        words = [sys.executable, "-c", DRIPS, f"{url}/a", f"{url}/b"]
+        with Child(words, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+            taken = [server.accept()[0] for _ in range(2)]
+            over = threading.Event()
+
+            def drip() -> None:
+                for each in taken:
+                    each.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+                with suppress(OSError):  # the process has ended
+                    while not over.wait(0.2):
+                        for each in taken:
+                            each.sendall(b"x")
+
+            dripping = threading.Thread(target=drip, daemon=True)
+            dripping.start()
+            assert process.stdin is not None
+            process.stdin.write(b"\n")
+            process.stdin.close()
+            # It ends before its receivers do.
+            assert process.wait(PATIENCE) == 0
+            over.set()
+            dripping.join()
+            for each in taken:
+                each.close()
+
+
+def test_apprise_is_bounded_and_one_attempt_runs_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("apprise")
+    monkeypatch.setattr("console.telling.receivers.CHAT_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        deliver = receiver(tmp_path, f'notify.chat.apprise = "json://127.0.0.1:{server.getsockname()[1]}"')
+        with pytest.raises(NotDelivered, match=r"the receiver does not take it within 0\.2 s"):
+            deliver(EVENT)
+        with pytest.raises(NotDelivered, match="the attempt before has not ended"):
+            deliver(EVENT)
 
 
 # -- the way there -----------------------------------------------------------------------------------------------------
