@@ -33,7 +33,7 @@ SECONDS = 5.0
 """Seconds for one response, from the connection on."""
 LARGEST_ANSWER = 2 << 20
 """Most bytes of a response."""
-_INTERIM = re.compile(rb"HTTP/1\.[01] 1(?!01)\d\d[ \r\n].*?\r\n\r\n", re.DOTALL)
+_INTERIM = re.compile(rb"HTTP/1\.[01] 1(?!01)\d\d(?=[ \r]).*?\r\n\r\n", re.DOTALL)
 """A response before the response, as 100 Continue and 103 Early Hints. 101 is one itself."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import stat
 import subprocess
@@ -204,7 +205,6 @@ def test_a_response_before_the_response_is_none(tmp_path: Path, status: int, bet
             with taken:
                 taken.recv(1 << 16)
                 taken.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" + between[:20])
-                time.sleep(0.05)  # in pieces
                 taken.sendall(between[20:] + f"HTTP/1.1 {status} Told\r\nContent-Length: 0\r\n\r\n".encode())
 
         answers = threading.Thread(target=answer, daemon=True)
@@ -257,6 +257,26 @@ def test_a_program_that_fails_says_why_and_one_that_reads_nothing_is_fine(tmp_pa
     with pytest.raises(NotDelivered, match="page ended with 3: no route to the pager"):
         program(tmp_path, "yes x | head -c 3000000 >&2; echo; echo no route to the pager >&2; exit 3")(EVENT)
     program(tmp_path, "exec <&-; yes | head -c 3000000; (sleep 600 &) ; exit 0")(EVENT)
+
+
+def test_a_program_that_leaves_one_behind_leaves_no_thread_and_no_descriptor(tmp_path: Path) -> None:
+    def held() -> tuple[int, int]:
+        return threading.active_count(), sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+    deliver = program(tmp_path, f"cat > /dev/null; sleep 600 & echo $! >> {tmp_path}/left")
+    before = held()
+    try:
+        for _ in range(5):
+            deliver(EVENT)
+        until(lambda: held() <= before)
+        noisy = program(tmp_path, f"yes >&2 & echo $! >> {tmp_path}/left; exit 3")
+        with pytest.raises(NotDelivered, match="page ended with 3"):
+            noisy(EVENT)
+        until(lambda: held() <= before)
+    finally:
+        for line in (tmp_path / "left").read_text().split():
+            with suppress(ProcessLookupError):  # one whose pipe was closed has ended
+                os.kill(int(line), signal.SIGKILL)
 
 
 def test_a_program_that_hangs_is_killed_with_what_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
