@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -24,8 +25,17 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     async def keep_result() -> None:
         results.append(await work)
 
-    asyncio.run(keep_result())  # noqa: TID251 - the one place
+    with asyncio.Runner(loop_factory=_Loop) as runner:
+        runner.run(keep_result())
     return results[0]
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """Looks up names in daemon threads: for those of asyncio's pool, the end of the loop and of kac would wait."""
+
+    async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> Any:
+        """Resolve as asyncio does. Raises OSError."""
+        return await apart(lambda: socket.getaddrinfo(host, port, **options), "look up")
 
 
 async def apart(work: Callable[[], T], name: str) -> T:

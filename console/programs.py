@@ -24,6 +24,10 @@ LONGEST = 1 << 20
 LONGEST_REASON = 200
 LAST_BYTES = 16 << 10
 """Bytes of standard error that are kept for the reason, the last ones."""
+_PIPE_BYTES = 64 << 10
+"""Most bytes that wait in a pipe."""
+_LOOKS = 0.1
+"""Seconds between two looks whether a silent program has ended."""
 _INTERPRETER = re.compile(r"(?:ba|da|z|k|fi)?sh|python[\d.]*|perl|ruby|node")
 _OF_KAC = frozenset({"PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "_PYSPARK_DRIVER_CONN_INFO_PATH"})
 """Variables that connect kac's own parts: with the secret, a program could command Spark's Java."""
@@ -282,8 +286,8 @@ def fed(words: Sequence[str], data: bytes, limit: float, folder: Path) -> None:
         raise ProgramFailed(f"{name} is not run: {error.strerror}") from None
     except OSError as error:
         raise ProgramFailed(f"{name} can't be run: {error.strerror}") from None
-    # A process that it left behind may hold the pipe open, so the end of the pipe is not awaited.
-    reader = threading.Thread(target=_keep_last, args=(process.stderr, said), daemon=True)
+    has_ended = threading.Event()
+    reader = threading.Thread(target=_keep_last, args=(process.stderr, said, has_ended), daemon=True)
     reader.start()
     try:
         code = process.wait(limit)
@@ -292,17 +296,32 @@ def fed(words: Sequence[str], data: bytes, limit: float, folder: Path) -> None:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         raise ProgramFailed(f"{name} does not end: killed after {limit:g} s", hangs=True) from None
+    finally:
+        has_ended.set()
     if code:
         reader.join(1.0)
         raise _ended(name, code, bytes(said))
 
 
-def _keep_last(pipe: IO[bytes], said: bytearray) -> None:
-    """Read a pipe to its end, and keep its last bytes."""
-    with pipe:
-        while chunk := os.read(pipe.fileno(), LAST_BYTES):
-            said += chunk
-            del said[:-LAST_BYTES]
+def _keep_last(pipe: IO[bytes], said: bytearray, has_ended: threading.Event) -> None:
+    """Read a pipe, and keep its last bytes. After the end of the program only what the pipe has by then is read: a
+    process that the program left behind may hold it open, and write into it for ever."""
+    from selectors import EVENT_READ, DefaultSelector
+
+    with pipe, DefaultSelector() as ready:
+        ready.register(pipe, EVENT_READ)
+        left = _PIPE_BYTES
+        while left > 0:
+            is_last = has_ended.is_set()
+            if ready.select(0 if is_last else _LOOKS):
+                chunk = os.read(pipe.fileno(), LAST_BYTES)
+                if not chunk:
+                    return
+                said += chunk
+                del said[:-LAST_BYTES]
+            elif is_last:
+                return
+            left -= len(chunk) if is_last else 0
 
 
 def _ended(name: str, code: int, said: bytes) -> ProgramFailed:

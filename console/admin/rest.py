@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import re
 import ssl
 from collections.abc import Mapping
 from io import BytesIO
@@ -32,6 +33,8 @@ SECONDS = 5.0
 """Seconds for one response, from the connection on."""
 LARGEST_ANSWER = 2 << 20
 """Most bytes of a response."""
+_INTERIM = re.compile(rb"HTTP/1\.[01] 1(?!01)\d\d(?=[ \r]).*?\r\n\r\n", re.DOTALL)
+"""A response before the response, as 100 Continue and 103 Early Hints. 101 is one itself."""
 
 
 class RestFailed(Exception):
@@ -192,11 +195,14 @@ class RestClient:
         try:
             sent[0] = True
             writer.write(request)
-            data = bytearray()
+            data, received = bytearray(), 0
             while chunk := await reader.read(64 << 10):
                 data += chunk
-                if len(data) > largest:
+                received += len(chunk)
+                if received > largest:
                     raise RestFailed(f"{who} answers more than {largest >> 20} MiB", was_sent=True)
+                while interim := _INTERIM.match(data):
+                    del data[: interim.end()]
                 if not wants_body and b"\r\n\r\n" in data:
                     break
         finally:

@@ -3,39 +3,45 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from heapq import nlargest
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from console.model.parts import Part
 from console.model.severity import Severity
-from console.model.time_lag import NOT_BEHIND, longest
+from console.model.time_lag import NOT_BEHIND, UNSEEN, longest
 from console.model.topic_counts import TopicCounts
 from console.present.text import clean
 from console.present.triage import subject_text
 
 if TYPE_CHECKING:
+    from console.model.cluster import LogDir
     from console.model.lag_trend import LagTrend
     from console.model.snapshot import Snapshot
     from console.model.time_lag import Behind
     from console.triage.diagnosis import Verdict
 
 MOST = 1_000
-"""Most samples of a metric: the highest are kept, and `kac_truncated` counts the others. A cluster's clients choose how
-many groups there are."""
+"""Most samples of a metric: the highest are kept, and `kac_truncated` counts the others. Metrics of the same disks or
+groups keep the same ones: the fullest disks, and the groups furthest behind. A cluster's clients choose how many groups
+there are."""
 LONGEST = 300
 """Most characters of a label's value. A topic's name has 249."""
 
+T = TypeVar("T")
 Labels = tuple[tuple[str, str], ...]
 
 
 class Metric(NamedTuple):
-    """A metric: its name without ``kac_``, its type, a sentence, and its samples."""
+    """A metric: its name without ``kac_``, its type, a sentence, and its samples. kept: the labels of which samples are
+    kept; None for those with the highest values."""
 
     name: str
     type: str
     help: str
     samples: Iterable[tuple[Labels, float]]
+    kept: Collection[Labels] | None = None
 
 
 class Health(NamedTuple):
@@ -127,14 +133,26 @@ def _of_cluster(snapshot: Snapshot) -> Iterator[Metric]:
         for broker, mine in sorted(snapshot.log_dirs.items())
         for each in mine
     ]
+    kept = _most(dict(dirs), _fullness)
     used = [(labels, each.size) for labels, each in dirs if each.failure is None]
     total = [(labels, each.total_bytes) for labels, each in dirs if each.total_bytes >= 0]
     usable = [(labels, each.usable_bytes) for labels, each in dirs if each.usable_bytes >= 0]
-    yield Metric("disk_replica_bytes", "gauge", "Bytes of the replicas in a log directory.", used)
-    yield Metric("disk_total_bytes", "gauge", "Size of the disk of a log directory.", total)
-    yield Metric("disk_usable_bytes", "gauge", "Bytes that are free on the disk of a log directory.", usable)
+    yield Metric("disk_replica_bytes", "gauge", "Bytes of the replicas in a log directory.", used, kept)
+    yield Metric("disk_total_bytes", "gauge", "Size of the disk of a log directory.", total, kept)
+    yield Metric("disk_usable_bytes", "gauge", "Bytes that are free on the disk of a log directory.", usable, kept)
     failed = [(labels, int(each.failure is not None)) for labels, each in dirs]
-    yield Metric("disk_failed", "gauge", "1 if a broker reports an error of a log directory.", failed)
+    yield Metric("disk_failed", "gauge", "1 if a broker reports an error of a log directory.", failed, kept)
+
+
+def _fullness(log_dir: LogDir) -> tuple[bool, float]:
+    """Return what decides which disks are kept: those with an error, then the fullest ones."""
+    total, usable = log_dir.total_bytes, log_dir.usable_bytes
+    return log_dir.failure is not None, 1 - usable / total if total > 0 and usable >= 0 else -1.0
+
+
+def _most(known: Mapping[Labels, T], rank: Callable[[T], Any]) -> frozenset[Labels]:
+    """Return the labels that metrics of one family keep: those of the highest rank."""
+    return frozenset(known if len(known) <= MOST else nlargest(MOST, known, key=lambda labels: rank(known[labels])))
 
 
 def _of_groups(trends: Mapping[str, LagTrend]) -> Iterator[Metric]:
@@ -143,22 +161,29 @@ def _of_groups(trends: Mapping[str, LagTrend]) -> Iterator[Metric]:
     for group, trend in trends.items():
         for each in trend.last.lag.partitions:
             labels = ("group", group), ("topic", each.topic)
-            records[labels] += max(0, each.lag)
-            waits.setdefault(labels, []).append(trend.behind.get((each.topic, each.partition), NOT_BEHIND))
+            is_known = each.lag >= 0
+            if is_known:
+                records[labels] += each.lag
+            behind_by = trend.behind.get((each.topic, each.partition), NOT_BEHIND if is_known else UNSEEN)
+            waits.setdefault(labels, []).append(behind_by)
     behind = {labels: longest(found) for labels, found in waits.items()}
     known = {labels: each for labels, each in behind.items() if each.seconds is not None}
-    yield Metric("group_lag_records", "gauge", "Records of a topic that wait for a group.", records.items())
+    ranks = {labels: (each.seconds or 0, records.get(labels, 0)) for labels, each in behind.items()}
+    kept = _most(ranks, lambda rank: rank)
+    yield Metric("group_lag_records", "gauge", "Records of a topic that wait for a group.", records.items(), kept)
     yield Metric(
         "group_lag_seconds",
         "gauge",
         "For how long the next record of a topic has waited for a group, as far as that was seen.",
         [(labels, round(each.seconds or 0)) for labels, each in known.items()],
+        kept,
     )
     yield Metric(
         "group_lag_seconds_exact",
         "gauge",
         "1 if it has waited no longer, 0 if it may have.",
         [(labels, int(not each.least)) for labels, each in known.items()],
+        kept,
     )
 
 
@@ -187,11 +212,15 @@ def _lines(metric: Metric) -> tuple[list[str], int]:
     """Return the lines of a metric, none without samples, and the number of samples that are left out."""
     # Names that differ in what is not shown are one sample: a scrape with two would be refused as a whole.
     found: dict[str, float] = {}
+    left = 0
     for labels, value in metric.samples:
+        if metric.kept is not None and labels not in metric.kept:
+            left += 1
+            continue
         text = ",".join(f"{name}={prometheus_label(each)}" for name, each in labels)
         found[text] = max(value, found.get(text, value))
     if not found:
-        return [], 0
+        return [], left
     # Of equal ones the first stay: causes come with the worst first.
     kept = sorted(found.items(), key=lambda item: -item[1])[:MOST] if len(found) > MOST else found.items()
     name = f"kac_{metric.name}"
@@ -199,7 +228,7 @@ def _lines(metric: Metric) -> tuple[list[str], int]:
     lines += (
         f"{name}{{{labels}}} {_number(value)}" if labels else f"{name} {_number(value)}" for labels, value in kept
     )
-    return lines, len(found) - len(kept)
+    return lines, left + len(found) - len(kept)
 
 
 def _number(value: float) -> str:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 DEFAULT_SECONDS = 20.0
 ENDED = 128 + signal.SIGTERM
 """The exit code of a watch with a voice that SIGTERM ended."""
+REFUSED = 6
+"""The exit code of a watch whose login brokers refuse, or to which another cluster answers: to start it again without
+a change would only lock the account."""
 
 
 def triage_options(parser: argparse.ArgumentParser) -> None:
@@ -112,7 +115,7 @@ def run_triage(options: argparse.Namespace) -> int:
 
     Returns:
         The exit code: 0 healthy, 4 causes are named, 5 a symptom has no cause, 1 no broker answered, or a part is
-        unread, 2 no context or not understood; `ENDED`.
+        unread, 2 no context or not understood; `REFUSED`, `ENDED`.
     """
     if options.replay is not None and options.request_logs:
         complain("--request-log is of now: a flight record of the past can't be judged with it")
@@ -134,7 +137,6 @@ def run_triage(options: argparse.Namespace) -> int:
     recorder = Recorder() if options.watch else None
 
     async def work(session: Session) -> int:
-        from console.answers.triage import exit_code
         from console.session.kept_record import in_memory, return_large_blocks, write_record
         from console.session.triage_polls import Poller
 
@@ -151,8 +153,7 @@ def run_triage(options: argparse.Namespace) -> int:
                 _speaking(session.context.name, receivers, options) as voice,
                 Poller(session, options.request_logs) as poller,
             ):
-                verdict = await watch_verdicts(poller, options, voice)
-        return exit_code(verdict)
+                return await _ended(poller, options, voice)
 
     try:
         return with_session(options, "triage", work, recorder)
@@ -161,6 +162,10 @@ def run_triage(options: argparse.Namespace) -> int:
         return FAILED
     except asyncio.CancelledError:
         return ENDED
+
+
+MEND = "mend the context's login, addresses or cluster_id, and start the watch again"
+"""What to do about a watch that is refused."""
 
 
 class CannotListen(Exception):
@@ -172,14 +177,16 @@ def _receivers(names: Sequence[str]) -> Sequence[tuple[str, Deliver]] | None:
     if not names:
         return ()
     from console.contexts import ContextError, load
-    from console.telling.receivers import NotDelivered, delivery
+    from console.telling.receivers import NotDelivered, deliveries
 
     contexts = load(os.environ, Path.home())
     found = []
     for name in dict.fromkeys(names):
         try:
             receiver = contexts.receiver(name)
-            found.append((name, delivery(receiver)))
+            ways = deliveries(receiver)
+            numbers = ("",) if len(ways) == 1 else (f"#{n}" for n in range(1, len(ways) + 1))
+            found += [(f"{name}{number}", way) for number, way in zip(numbers, ways, strict=True)]
         except ContextError as error:
             complain(str(error))
             return None
@@ -270,6 +277,27 @@ def _replayed(options: argparse.Namespace) -> int:
         return found
     _write_metrics(options.prometheus, found, last)
     return exit_code(found)
+
+
+async def _ended(poller: Poller, options: argparse.Namespace, voice: Voice | None) -> int:
+    """Return the exit code of `watch_verdicts`, after its end. Receivers are told of a watch that is refused.
+
+    Raises:
+        AdminError, Refused: as `watch_verdicts`; with --watch, no refusal.
+    """
+    from console.admin.errors import AuthenticationFailed
+    from console.answers.triage import exit_code
+    from console.session.snapshot_reader import Refused
+
+    try:
+        return exit_code(await watch_verdicts(poller, options, voice))
+    except (AuthenticationFailed, Refused) as error:
+        if not options.watch:
+            raise
+        complain(error.failure.told.rstrip(". ") + ".")
+        if voice is not None:
+            voice.lost(f"kac watches no longer: {error.failure}", datetime.now(UTC), MEND)
+        return REFUSED
 
 
 async def watch_verdicts(poller: Poller, options: argparse.Namespace, voice: Voice | None = None) -> Verdict:

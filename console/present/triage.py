@@ -5,6 +5,7 @@ The first rows of the screen need this module long before a verdict exists, so i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -130,10 +131,24 @@ def _muted_until(claim: Claim, muted: Mapping[str, datetime]) -> datetime | None
 
 
 def cause_id(claim: Claim) -> str:
-    """Return the id of a cause, from its name and subject: the same in every verdict, and unique."""
-    subject = claim.subject
+    """Return the id of a cause, from its name and subject: the same in every verdict, and another one for each subject.
+    In names, spaces, colons and ``%`` are quoted as in a URL, as the id has its words between colons."""
+    from msgspec.structs import replace
+
+    given = claim.subject
+    names = {name: _quoted(value) for name in _NAMES if (value := getattr(given, name)) is not None}
+    subject = replace(given, **names)
     rest = (clean(each) for each in (subject.entity, subject.key, subject.change) if each is not None)
     return ":".join(filter(None, (claim.cause, subject_text(subject), *rest))).replace(" ", ":")
+
+
+_NAMES = ("topic", "group", "rack", "dir", "listener", "connector", "entity", "key")
+"""Fields of a subject with names that others choose."""
+_QUOTED = re.compile(r"[\s:%]")
+
+
+def _quoted(name: str) -> str:
+    return _QUOTED.sub(lambda match: f"%{ord(match[0]):02X}", name)
 
 
 def alarms(verdict: Verdict, muted: Mapping[str, datetime]) -> int:

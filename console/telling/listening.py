@@ -74,17 +74,21 @@ async def listening(at: Address, metrics: Callable[[], Awaitable[str]]) -> Async
                 open_ones.add(task)
                 async with asyncio.timeout(SECONDS):
                     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-                    writer.write(await _response(head, at, metrics))
-                    await writer.drain()
+                    writer.write(await _response(head, at if is_own else None, metrics))
+                    writer.close()
+                    await writer.wait_closed()
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, TimeoutError) as end:
             log.debug("a scrape ended: %r", end)
         finally:
             open_ones.discard(task)
-            writer.close()
+            # A client that does not read would keep a transport that only closes, with the whole response.
+            writer.transport.abort()
 
     server = await asyncio.start_server(serve, at.host, at.port, limit=LONGEST_HEAD)
     if not server.sockets:
         raise OSError(errno.EADDRNOTAVAIL, "it can't be listened at")
+    # Not by the text: 127.1, 2130706433 and names lead to loopback as well.
+    is_own = all(_is_loopback(each.getsockname()[0]) for each in server.sockets)
     try:
         yield at._replace(port=server.sockets[0].getsockname()[1])
     finally:
@@ -94,15 +98,16 @@ async def listening(at: Address, metrics: Callable[[], Awaitable[str]]) -> Async
         await asyncio.gather(*open_ones, return_exceptions=True)
 
 
-async def _response(head: str, at: Address, metrics: Callable[[], Awaitable[str]]) -> bytes:
-    """Return the response to a request, which closes the connection."""
+async def _response(head: str, own: Address | None, metrics: Callable[[], Awaitable[str]]) -> bytes:
+    """Return the response to a request, which closes the connection. own: the address as the operator gave it, if only
+    this host reaches it; else None."""
     line, *headers = head.split("\r\n")
     method, _, rest = line.partition(" ")
     path, _, version = rest.partition(" ")
     if method not in ("GET", "HEAD") or version not in ("HTTP/1.0", "HTTP/1.1"):
         return _message("405 Method Not Allowed", "only GET and HEAD")
     # A page in a browser of this host may have a name that leads to loopback; it sends that name.
-    if at.is_loopback and not all(map(_is_loopback, _hosts(headers))):
+    if own is not None and not all(host == own.host or _is_loopback(host) for host in _hosts(headers)):
         return _message("403 Forbidden", "kac listens on loopback: ask for 127.0.0.1 or localhost")
     if path.partition("?")[0] != "/metrics":
         return _message("404 Not Found", "the metrics are at /metrics")

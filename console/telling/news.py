@@ -19,6 +19,8 @@ from console.triage.symptoms import CLUSTER
 
 NO_ANSWER = "no-answer"
 """The name of the cause that stands for a cluster of which no node answers."""
+LOOK = "look at the network between this host and the cluster, and at the cluster's processes"
+"""What to do about it."""
 _SEVERITIES = tuple(Severity)
 
 
@@ -43,23 +45,23 @@ class News(NamedTuple):
 
 class Told(Struct, frozen=True):
     """A cause that was told. worst: the highest severity that was told. row: as last seen. missing: since when it is
-    not seen, UTC; None while it is."""
+    not seen, in seconds of a monotonic clock; None while it is."""
 
     worst: Severity
     row: CauseRow
-    missing: datetime | None = None
+    missing: float | None = None
 
 
 class Known(Struct, frozen=True):
     """What receivers were told. told: by the id of the cause. first: id of an unexplained symptom -> when it was first
-    seen, UTC."""
+    seen, in seconds of a monotonic clock."""
 
     told: Mapping[str, Told] = field(default_factory=dict)
-    first: Mapping[str, datetime] = field(default_factory=dict)
+    first: Mapping[str, float] = field(default_factory=dict)
 
 
 def news(
-    known: Known, rows: Sequence[CauseRow], at: datetime, *, blind: bool = False
+    known: Known, rows: Sequence[CauseRow], at: datetime, now: float, *, blind: bool = False
 ) -> tuple[Known, tuple[News, ...]]:
     """Return what is to be told of the causes of a verdict, and what receivers know then.
 
@@ -70,13 +72,18 @@ def news(
 
     Args:
         rows: the causes, as the screen has them.
-        at: time of the poll, UTC.
+        at: time of the poll, UTC, for the messages.
+        now: the same, in seconds of a monotonic clock: a step of the wall clock makes nothing go, and holds nothing.
         blind: whether what a verdict needs could not be read: then nothing goes.
     """
-    now = {_id(row.claim): row for row in rows if row.claim.severity is not Severity.INFO}
-    folded = [row.claim for row in now.values() if row.claim.fold is not None]
-    told, first, found = dict(known.told), dict[str, datetime](), list[News]()
-    for name, row in now.items():
+    seen = dict[str, CauseRow]()
+    for row in rows:
+        if row.claim.severity is not Severity.INFO:
+            seen.setdefault(_id(row.claim), row)  # the worst ones come first
+    folded = [row.claim for row in seen.values() if row.claim.fold is not None]
+    told, first, found = dict(known.told), dict[str, float](), list[News]()
+    held = HELD.total_seconds()
+    for name, row in seen.items():
         before, severity = told.get(name), row.claim.severity
         if before is not None:
             is_worse = row.counts and _SEVERITIES.index(severity) < _SEVERITIES.index(before.worst)
@@ -85,17 +92,17 @@ def news(
             told[name] = Told(severity if is_worse else before.worst, row)
         elif row.counts:
             if row.claim.cause.startswith(UNEXPLAINED):
-                first[name] = known.first.get(name, at)
-                if at - first[name] < HELD:
+                first[name] = known.first.get(name, now)
+                if now - first[name] < held:
                     continue
             told[name] = Told(severity, row)
             found.append(News(What.CAME, name, row, at))
     for name, each in known.told.items():
-        if name in now:
+        if name in seen:
             continue
         stays = blind or any(_has_taken_in(claim, each.row.claim) for claim in folded)
-        missing = None if stays else each.missing or at
-        if missing is not None and at - missing >= HELD:
+        missing = None if stays else now if each.missing is None else each.missing
+        if missing is not None and now - missing >= held:
             del told[name]
             found.append(News(What.GONE, name, each.row, at, each.worst))
         elif missing != each.missing:
@@ -103,8 +110,9 @@ def news(
     return Known(told, first), tuple(found)
 
 
-def no_answer(why: str) -> CauseRow:
-    """Return the row of a cluster of which no node answers. why: one line."""
+def no_answer(why: str, step: str = LOOK) -> CauseRow:
+    """Return the row of a cluster of which no node answers, or that kac can't watch. why: in one line. step: what to
+    do."""
     claim = Claim(
         cause=NO_ANSWER,
         subject=CLUSTER,
@@ -112,7 +120,7 @@ def no_answer(why: str) -> CauseRow:
         certainty=Certainty.CERTAIN,
         evidence=(Evidence(why, "connections from this host"),),
         title=why,
-        next=(Next("look at the network between this host and the cluster, and at the cluster's processes"),),
+        next=(Next(step),),
     )
     return CauseRow(Named(claim, {}))
 

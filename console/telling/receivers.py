@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import threading
 from collections.abc import Callable
+from typing import Any
 
+from console import event_loop
 from console.contexts.receivers import Chats, Command, Receiver, Webhook, filled
 from console.extras import how_to_add
 from console.model.numbers import json_text
@@ -12,7 +16,9 @@ from console.telling.message import Event
 from console.telling.news import What
 
 SECONDS = 10.0
-"""Seconds for one delivery. Apprise has limits of its own."""
+"""Seconds for one delivery by a request or a program."""
+CHAT_SECONDS = 60.0
+"""Seconds for one delivery by apprise, whose services have limits of their own for each part of it."""
 _LATER = frozenset({408, 425, 429})
 """Statuses of HTTP below 500 that may go by themselves."""
 
@@ -33,23 +39,23 @@ class NotDelivered(Exception):
         self.is_final = is_final
 
 
-def delivery(receiver: Receiver) -> Deliver:
-    """Return the function that delivers to a receiver.
+def deliveries(receiver: Receiver) -> list[Deliver]:
+    """Return the functions that deliver to a receiver: one for each service of apprise, so that one that fails repeats
+    no message of another one.
 
     Raises:
         NotDelivered: it needs a package that is not installed, or apprise does not know its URL.
     """
     match receiver.way:
         case Webhook():
-            return _webhook(receiver.name, receiver.way)
+            return [_webhook(receiver.name, receiver.way)]
         case Command():
-            return _program(receiver.way)
+            return [_program(receiver.way)]
         case Chats():
             return _chats(receiver.way)
 
 
 def _webhook(name: str, way: Webhook) -> Deliver:
-    from console import event_loop
     from console.admin.rest import Answer, RestClient, RestFailed, Service
 
     client = RestClient(way.service, Service("the receiver", "webhook"))
@@ -83,7 +89,7 @@ def _program(way: Command) -> Deliver:
     return deliver
 
 
-def _chats(way: Chats) -> Deliver:
+def _chats(way: Chats) -> list[Deliver]:
     try:
         import apprise
     except ImportError:
@@ -91,9 +97,46 @@ def _chats(way: Chats) -> Deliver:
         raise NotDelivered(why, is_final=True) from None
     # Its lines may have a URL with its secret.
     logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
-    chats = apprise.Apprise()
+    # With a limit of its own, which older ones don't have, apprise uses a pool of threads: the end of kac waits for it.
+    without = {"service_timeout": 0} if hasattr(apprise.AppriseAsset, "_service_timeout") else {}
+    chats = apprise.Apprise(asset=apprise.AppriseAsset(**without))
     if not all(chats.add(url.reveal()) for url in way.urls):
         raise NotDelivered("apprise knows no service with such a URL", is_final=True)
+    return [_bounded(_chat(service), CHAT_SECONDS) for service in chats]
+
+
+def _bounded(work: Deliver, seconds: float) -> Deliver:
+    """Return a delivery that ends in time, although a service may send a byte now and then. It goes on in a daemon
+    thread, for which the end of kac does not wait, and until its end there is no other one."""
+    busy = threading.Lock()
+
+    def deliver(event: Event) -> None:
+        def run() -> None:
+            try:
+                work(event)
+            finally:
+                busy.release()
+
+        async def in_time() -> None:
+            async with asyncio.timeout(seconds):
+                await event_loop.apart(run, "deliver")
+
+        if not busy.acquire(blocking=False):
+            raise NotDelivered("the attempt before has not ended")
+        try:
+            event_loop.run(in_time())
+        except TimeoutError:
+            raise NotDelivered(f"the receiver does not take it within {seconds:g} s") from None
+
+    return deliver
+
+
+def _chat(service: Any) -> Deliver:
+    """Return how to deliver to one service of apprise."""
+    import apprise
+
+    chat = apprise.Apprise()
+    chat.add(service)
     kinds = {
         What.CAME: apprise.NotifyType.FAILURE,
         What.WORSE: apprise.NotifyType.FAILURE,
@@ -104,13 +147,13 @@ def _chats(way: Chats) -> Deliver:
         fields = event.fields
         body = "\n".join(filter(None, (fields["evidence"], fields["next"]))) or fields["text"]
         # Names of a cluster are text, whatever marks the service reads.
-        told = chats.notify(
+        told = chat.notify(
             body=body,
             title=fields["text"],
             notify_type=kinds[What(fields["event"])],
             body_format=apprise.NotifyFormat.TEXT,
         )
         if not told:
-            raise NotDelivered("apprise could not deliver to all of its services")
+            raise NotDelivered("apprise could not deliver to this service")
 
     return deliver

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -15,7 +16,7 @@ from console.present.triage import cause_rows
 from console.session.muted_causes import MutedCauses
 from console.telling.listening import Address, listening
 from console.telling.message import event
-from console.telling.news import Known, News, news, no_answer
+from console.telling.news import LOOK, Known, News, news, no_answer
 from console.telling.outbox import Outbox
 
 if TYPE_CHECKING:
@@ -31,13 +32,18 @@ class Voice:
         health: of the watch so far.
     """
 
-    def __init__(self, context: str, outboxes: Sequence[Outbox] = ()) -> None:
-        """Create it. context: the name of the cluster's context."""
+    def __init__(
+        self, context: str, outboxes: Sequence[Outbox] = (), clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Create it. context: the name of the cluster's context. clock: returns monotonic seconds."""
         self.health = Health()
+        self._clock = clock
         self._context, self._outboxes = context, outboxes
         self._verdict: Verdict | None = None
         self._snapshot: Snapshot | None = None
         self._known = Known()
+        self._served = Health(), ""
+        self._serving = asyncio.Lock()
 
     async def judged(self, verdict: Verdict, snapshot: Snapshot, seconds: float) -> None:
         """Tell a verdict. seconds: that the diagnosis took."""
@@ -49,14 +55,14 @@ class Voice:
     def _judge(self, verdict: Verdict, snapshot: Snapshot) -> None:
         kept = MutedCauses(state_directory(os.environ) / "muted.json")
         rows = cause_rows(verdict, kept.read(snapshot.cluster.cluster_id or ""))
-        self._known, found = news(self._known, rows, verdict.at, blind=bool(verdict.blind))
+        self._known, found = news(self._known, rows, verdict.at, self._clock(), blind=bool(verdict.blind))
         self._tell(found)
 
-    def lost(self, why: str, at: datetime) -> None:
-        """Tell that no node answers. why: one line. at: UTC."""
+    def lost(self, why: str, at: datetime, step: str = LOOK) -> None:
+        """Tell that no node answers, or that the watch is refused. why: one line. at: UTC. step: what to do."""
         self._verdict = None
         self.health = self.health._replace(polls=self.health.polls + 1, failed=self.health.failed + 1)
-        self._known, found = news(self._known, (no_answer(why),), at, blind=True)
+        self._known, found = news(self._known, (no_answer(why, step),), at, self._clock(), blind=True)
         self._tell(found)
 
     def _tell(self, found: Sequence[News]) -> None:
@@ -68,10 +74,15 @@ class Voice:
 
     async def metrics(self) -> str:
         """Return the metrics, as of the last poll."""
-        counts = {each.name: each.counts._asdict() for each in self._outboxes}
-        health = self.health._replace(receivers=counts)
-        # Of a large cluster it takes a while.
-        return await asyncio.to_thread(metrics_text, self._verdict, self._snapshot, health)
+        # Of a large cluster the text takes a while: it is made once, however many ask.
+        async with self._serving:
+            counts = {each.name: each.counts._asdict() for each in self._outboxes}
+            health = self.health._replace(receivers=counts)
+            made_for, text = self._served
+            if not text or made_for != health:
+                text = await asyncio.to_thread(metrics_text, self._verdict, self._snapshot, health)
+                self._served = health, text
+            return text
 
 
 @asynccontextmanager

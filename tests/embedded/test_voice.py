@@ -16,15 +16,17 @@ from typing import Any
 
 import pytest
 
-from console.cli.triage import ENDED
+from console.cli.triage import ENDED, REFUSED
 from console.embedded.brokers import ThreadedCluster
-from console.embedded.spec import ClusterSpec
+from console.embedded.spec import ClusterSpec, SaslSpec
+from console.model.secret import Secret
 from tests.support import worlds
 from tests.support.children import Child
 from tests.support.http_server import Answer, Asked, answering
 from tests.support.patience import PATIENCE
 
 cluster = worlds.cluster(ClusterSpec(brokers=3), worlds.topic("orders", 3, 3))
+locked = worlds.cluster(ClusterSpec(sasl=SaslSpec(plain={"kac": Secret("right")})))
 RULES = worlds.ROOT / "docs" / "prometheus-rules.yml"
 PROMTOOL = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
 SETTLES = "import console.telling.news as news, datetime; news.HELD = datetime.timedelta(seconds=2);"
@@ -124,6 +126,43 @@ def test_it_waits_for_a_cluster_that_does_not_answer_yet(cluster: ThreadedCluste
         ("came", "no-answer", "critical"),
         ("gone", "no-answer", "critical"),
     ]
+
+
+LOGIN = """
+"security.protocol" = "SASL_PLAINTEXT"
+"sasl.mechanism" = "PLAIN"
+"sasl.jaas.config" = 'org.apache.kafka.common.security.plain.PlainLoginModule required username=kac password=%s;'
+"""
+
+
+@pytest.mark.parametrize(
+    ("login", "why"),
+    [(LOGIN % "wrong", "Invalid username or password"), (LOGIN % "right" + 'cluster_id = "another"', "another")],
+    ids=["password", "cluster"],
+)
+def test_a_watch_that_is_refused_tells_so_and_does_not_start_again(
+    locked: ThreadedCluster, tmp_path: Path, login: str, why: str
+) -> None:
+    got: list[dict[str, Any]] = []
+
+    def answer(request: Asked) -> Answer:
+        got.append(json.loads(request.body))
+        return Answer(200)
+
+    with answering(answer) as url:
+        (tmp_path / "config.toml").write_text(
+            f'notify.chat.url = "{url}"\n[contexts.prod]\n"bootstrap.servers" = "{locked.bootstrap}"\n{login}'
+        )
+        (tmp_path / "config.toml").chmod(0o600)
+        words = ("triage", "--context", "prod", "--watch", "--notify", "chat")
+        ran = worlds.process(*words, KAC_CONFIG=str(tmp_path / "config.toml"), XDG_STATE_HOME=str(tmp_path))
+    assert ran.code == REFUSED
+    (unit,) = (worlds.ROOT / "bundle").glob("*.service")
+    (stays,) = (each for each in unit.read_text().splitlines() if each.startswith("RestartPreventExitStatus="))
+    assert str(REFUSED) in stays.partition("=")[2].split()
+    assert [(each["event"], each["id"], each["context"]) for each in got] == [("came", "no-answer", "prod")]
+    assert why in str(got[0]["title"])
+    assert why in ran.complaints
 
 
 def test_what_can_not_be_is_refused_before_a_connection(tmp_path: Path) -> None:

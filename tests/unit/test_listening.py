@@ -5,27 +5,37 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
+import socket
 import subprocess
+import time
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from console.answers import metrics
 from console.answers.metrics import Health, metrics_text
-from console.model.cluster import GroupLag, PartitionLag
+from console.model.cluster import GroupLag, LogDir, PartitionLag, ReplicaSizes
+from console.model.failure import Failure
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot, trends_after
+from console.model.time_lag import Behind
 from console.telling import listening as serving
 from console.telling.listening import Address, address, listening
+from console.telling.voice import Voice
 from console.triage.cause import Claim, Evidence
 from console.triage.diagnosis import Named, Verdict
 from console.triage.symptoms import Subject
+from tests.support.patience import PATIENCE
 
 AT = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 SAMPLE = re.compile(r'(kac_\w+)(?:\{((?:\w+="(?:[^"\\\n]|\\["\\n])*",?)+)\})? (-?\d+(?:\.\d+)?)')
+DISKS = ("replica_bytes", "total_bytes", "usable_bytes", "failed")
 HERE = Address("127.0.0.1", 0)
 
 
@@ -79,8 +89,48 @@ def test_the_number_of_samples_is_bounded_and_the_highest_stay(monkeypatch: pyte
     monkeypatch.setattr(metrics, "MOST", 3)
     text = metrics_text(Verdict(AT, (), (), ()), snapshot(*(f"g{n}" for n in range(10))))
     kept = [each for each in text.splitlines() if each.startswith("kac_group_lag_records")]
-    assert [each.split()[-1] for each in kept] == ["16", "15", "14"]
+    assert {each.split()[-1] for each in kept} == {"16", "15", "14"}
     assert 'kac_truncated{metric="kac_group_lag_records"} 7' in text
+
+
+def test_metrics_of_a_family_keep_the_same_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "MOST", 3)
+    of = snapshot(*(f"g{n}" for n in range(10)))
+    # The ones with the fewest records are the furthest behind, and one of them at least so far.
+    trends = {
+        group: replace(trend, behind={("orders", 0): Behind(100.0 - n, n == 1)})
+        for n, (group, trend) in enumerate(of.lag_trends.items())
+    }
+    text = metrics_text(Verdict(AT, (), (), ()), replace(of, lag_trends=trends))
+    for name in ("kac_group_lag_records", "kac_group_lag_seconds", "kac_group_lag_seconds_exact"):
+        kept = {labels for metric, labels in samples(text) if metric == name}
+        assert kept == {f'group="g{n}",topic="orders"' for n in range(3)}
+        assert f'kac_truncated{{metric="{name}"}} 7' in text
+
+
+def test_the_fullest_disks_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "MOST", 2)
+    dirs = {n: (LogDir("/d", ReplicaSizes(), 100 << n, (100 - 10 * n) << n),) for n in range(5)}
+    dirs[9] = (LogDir("/d", ReplicaSizes(), failure=Failure("KAFKA_STORAGE_ERROR", "an error")),)
+    text = metrics_text(Verdict(AT, (), (), ()), Snapshot(log_dirs=dirs))
+    kept = {name: {labels for metric, labels in samples(text) if metric == f"kac_disk_{name}"} for name in DISKS}
+    fullest, failed = 'broker="4",dir="/d"', 'broker="9",dir="/d"'
+    assert kept == {
+        "replica_bytes": {fullest},
+        "total_bytes": {fullest},
+        "usable_bytes": {fullest},
+        "failed": {fullest, failed},
+    }
+
+
+def test_an_unknown_lag_is_not_zero() -> None:
+    def lines(*lags: int) -> list[str]:
+        found = {"g": GroupLag(tuple(PartitionLag("orders", n, 1, 8, lag) for n, lag in enumerate(lags)))}
+        text = metrics_text(Verdict(AT, (), (), ()), Snapshot(lags=found, lag_trends=trends_after({}, found, AT)))
+        return [each for each in text.splitlines() if each.startswith("kac_group_lag")]
+
+    assert lines(-1, -1) == []
+    assert lines(-1, 7) == ['kac_group_lag_records{group="g",topic="orders"} 7']
 
 
 def test_a_lost_cluster_has_no_old_values() -> None:
@@ -146,6 +196,58 @@ async def test_a_head_has_no_body() -> None:
     assert answer.startswith("HTTP/1.1 200 OK")
     assert answer.endswith("\r\n\r\n")
     assert f"Content-Length: {len(await text())}\r\n" in answer
+
+
+@pytest.mark.parametrize("host", ["127.1", "2130706433", "0x7f000001"])
+async def test_loopback_is_that_of_the_socket_however_it_is_spelt(host: str) -> None:
+    async with listening(address(f"{host}:0"), text) as at:
+        assert "403 Forbidden" in await asked(at.port, "GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+        assert "200 OK" in await asked(at.port, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert "200 OK" in await asked(at.port, f"GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n")
+
+
+async def test_clients_that_do_not_read_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "SECONDS", 0.3)
+
+    async def long() -> str:
+        return "x" * (8 << 20)
+
+    def descriptors() -> int:
+        return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+    def until(holds: Callable[[], bool]) -> None:
+        end = time.monotonic() + PATIENCE
+        while not holds():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+    clients = [socket.socket() for _ in range(serving.MOST_CONNECTIONS)]
+    loop = asyncio.get_running_loop()
+    async with listening(HERE, long) as at:
+        before = descriptors()
+        for each in clients:
+            each.setblocking(False)
+            await loop.sock_connect(each, ("127.0.0.1", at.port))
+            await loop.sock_sendall(each, b"GET /metrics HTTP/1.1\r\n\r\n")
+        await asyncio.to_thread(until, lambda: descriptors() >= before + len(clients))
+        await asyncio.to_thread(until, lambda: descriptors() <= before)
+    for each in clients:
+        each.close()
+
+
+async def test_the_metrics_are_made_once_for_each_poll(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = list[Health]()
+
+    def slow(_: object, __: object, health: Health) -> str:
+        made.append(health)
+        return metrics_text(None, None, health)
+
+    monkeypatch.setattr("console.telling.voice.metrics_text", slow)
+    voice = Voice("prod")
+    assert len(set(await asyncio.gather(*(voice.metrics() for _ in range(10))))) == 1
+    voice.lost("no broker answers", AT)
+    assert "kac_polls_failed_total 1" in await voice.metrics()
+    assert [each.polls for each in made] == [0, 1]
 
 
 async def test_what_never_ends_is_cut_off_and_others_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ def told(*polls: tuple[float, list[CauseRow]], blind: bool = False) -> list[tupl
     """What is told of these polls: the event, the id, and the seconds."""
     known, found = Known(), list[News]()
     for seconds, rows in polls:
-        known, more = news(known, rows, START + seconds * SECOND, blind=blind)
+        known, more = news(known, rows, START + seconds * SECOND, seconds, blind=blind)
         found += more
     return [(each.what.value, each.id, (each.at - START).total_seconds()) for each in found]
 
@@ -68,6 +68,48 @@ def test_a_cause_that_comes_gets_worse_and_goes_is_told_once_each() -> None:
 def test_one_that_flaps_within_its_time_is_told_once() -> None:
     polls = [(10.0 * t, [row()] if t % 2 else []) for t in range(30)]
     assert told(*polls) == [("came", "broker-down:broker:1", 10)]
+
+
+def test_a_step_of_the_wall_clock_is_no_time() -> None:
+    known, found = news(Known(), [row()], START, 0)
+    for now, hours in ((1, 0), (2, 5), (3, -5), (59, 0), (61, -7)):
+        known, more = news(known, [], START + timedelta(hours=hours), now)
+        found += more
+    assert [(each.what, each.at) for each in found] == [
+        (What.CAME, START),
+        (What.GONE, START - timedelta(hours=7)),
+    ]
+
+
+def test_names_with_spaces_and_colons_are_other_causes() -> None:
+    pair, one = Subject(group="billing", topic="orders"), Subject(group="billing topic orders")
+    colons = Subject(group="billing:topic:orders")
+    ids = [cause_id(row("consumer-slow", subject=each).claim) for each in (pair, one, colons)]
+    assert ids == [
+        "consumer-slow:group:billing:topic:orders",
+        "consumer-slow:group:billing%20topic%20orders",
+        "consumer-slow:group:billing%3Atopic%3Aorders",
+    ]
+
+
+NAMES = st.text(st.sampled_from("a :%\t2"), min_size=1, max_size=6)
+
+
+@given(NAMES, NAMES, NAMES)
+def test_subjects_that_differ_have_other_ids(one: str, topic: str, other: str) -> None:
+    subjects = {Subject(group=one, topic=topic), Subject(group=other), Subject(group=one), Subject(topic=topic)}
+    assert len({cause_id(row(subject=each).claim) for each in subjects}) == len(subjects)
+
+
+def test_of_rows_with_one_id_the_worst_is_told() -> None:
+    # What a name has beyond its 2,000th character is not in an id.
+    rows = [
+        row(severity=severity, subject=Subject(group="g" * 4000 + end))
+        for end, severity in (("a", Severity.CRITICAL), ("b", Severity.WARNING))
+    ]
+    known, found = news(Known(), rows, START, 0)
+    known, more = news(known, rows, START, 1)
+    assert [each.row.claim.severity for each in (*found, *more)] == [Severity.CRITICAL]
 
 
 def test_possible_ones_information_and_muted_ones_are_not_told() -> None:
@@ -114,13 +156,13 @@ def test_nothing_goes_while_what_a_verdict_needs_is_unread() -> None:
 
 
 def test_a_cluster_that_does_not_answer_is_a_cause() -> None:
-    lost, at = no_answer("no broker answers: refused"), START
-    known, found = news(Known(), [row()], at)
-    known, more = news(known, [lost], at + SECOND, blind=True)
-    known, later = news(known, [lost], at + 10 * HELD, blind=True)
+    lost, held = no_answer("no broker answers: refused"), HELD.total_seconds()
+    known, found = news(Known(), [row()], START, 0)
+    known, more = news(known, [lost], START, 1, blind=True)
+    known, later = news(known, [lost], START, 10 * held, blind=True)
     assert [each.what for each in (*found, *more, *later)] == [What.CAME, What.CAME]
-    known, back = news(known, [row()], at + 11 * HELD)
-    known, gone = news(known, [row()], at + 12 * HELD)
+    known, back = news(known, [row()], START, 11 * held)
+    known, gone = news(known, [row()], START, 12 * held)
     assert [(each.what, each.id) for each in (*back, *gone)] == [(What.GONE, "no-answer")]
 
 
@@ -134,7 +176,7 @@ def test_each_cause_comes_before_it_gets_worse_or_goes(polls: list[list[tuple[in
     for n, poll in enumerate(polls):
         sure = {True: Certainty.CERTAIN, False: Certainty.POSSIBLE}
         rows = [row(f"cause-{which}", severity, sure[is_sure]) for which, severity, is_sure in poll]
-        known, found = news(known, rows, START + n * 0.4 * HELD)
+        known, found = news(known, rows, START, n * 0.4 * HELD.total_seconds())
         for each in found:
             before = state.get(each.id)
             assert each.was == before
@@ -148,7 +190,7 @@ def test_each_cause_comes_before_it_gets_worse_or_goes(polls: list[list[tuple[in
     assert {name: each.worst for name, each in known.told.items()} == state
     gone = set()
     for days in (1, 2):
-        known, found = news(known, [], START + timedelta(days=days))
+        known, found = news(known, [], START, 86_400.0 * days)
         gone |= {each.id for each in found}
     assert gone == state.keys()
     assert not known.told

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import stat
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,12 +29,13 @@ from console.telling import outbox as outboxes
 from console.telling.message import event
 from console.telling.news import News, What
 from console.telling.outbox import Outbox
-from console.telling.receivers import NotDelivered, delivery
+from console.telling.receivers import NotDelivered, deliveries
 from console.telling.voice import Voice
 from console.triage.cause import Claim, Evidence, Next
 from console.triage.diagnosis import Named, Verdict
 from console.triage.settling import HELD
 from console.triage.symptoms import Subject
+from tests.support.children import Child
 from tests.support.http_server import Answer, Asked, answering
 from tests.support.patience import PATIENCE
 
@@ -64,7 +68,8 @@ def receiver(tmp_path: Path, text: str, **environ: str) -> Callable[[Any], None]
     file.write_text(text)
     file.chmod(0o600)
     contexts = load({"KAC_CONFIG": str(file), "PATH": os.environ["PATH"], **environ}, tmp_path)
-    return delivery(contexts.receiver("chat"))
+    (only,) = deliveries(contexts.receiver("chat"))
+    return only
 
 
 @contextmanager
@@ -190,6 +195,47 @@ def test_a_receiver_that_never_answers_fails_in_time(tmp_path: Path, monkeypatch
             deliver(EVENT)
 
 
+@pytest.mark.parametrize("status", [204, 503])
+@pytest.mark.parametrize("between", [b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"])
+def test_a_response_before_the_response_is_none(tmp_path: Path, status: int, between: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            taken, _ = server.accept()
+            with taken:
+                taken.recv(1 << 16)
+                taken.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" + between[:20])
+                taken.sendall(between[20:] + f"HTTP/1.1 {status} Told\r\nContent-Length: 0\r\n\r\n".encode())
+
+        answers = threading.Thread(target=answer, daemon=True)
+        answers.start()
+        deliver = receiver(tmp_path, f'notify.chat.url = "http://127.0.0.1:{server.getsockname()[1]}"')
+        if status == 204:
+            deliver(EVENT)
+        else:
+            with pytest.raises(NotDelivered, match="the receiver answers 503"):
+                deliver(EVENT)
+        answers.join()
+
+
+def test_a_name_that_is_looked_up_for_long_fails_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    go = threading.Event()
+    real = socket.getaddrinfo
+
+    def slow(*words: Any, **how: Any) -> Any:
+        go.wait(PATIENCE)
+        return real(*words, **how)
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    monkeypatch.setattr("console.telling.receivers.SECONDS", 0.2)
+    deliver = receiver(tmp_path, 'notify.chat.url = "http://receiver.invalid"')
+    began = time.monotonic()
+    with pytest.raises(NotDelivered, match=r"the receiver does not answer within 0\.2 s"):
+        deliver(EVENT)
+    assert time.monotonic() - began < PATIENCE / 2
+    go.set()
+
+
 # -- programs ----------------------------------------------------------------------------------------------------------
 
 
@@ -211,6 +257,26 @@ def test_a_program_that_fails_says_why_and_one_that_reads_nothing_is_fine(tmp_pa
     with pytest.raises(NotDelivered, match="page ended with 3: no route to the pager"):
         program(tmp_path, "yes x | head -c 3000000 >&2; echo; echo no route to the pager >&2; exit 3")(EVENT)
     program(tmp_path, "exec <&-; yes | head -c 3000000; (sleep 600 &) ; exit 0")(EVENT)
+
+
+def test_a_program_that_leaves_one_behind_leaves_no_thread_and_no_descriptor(tmp_path: Path) -> None:
+    def held() -> tuple[int, int]:
+        return threading.active_count(), sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+    deliver = program(tmp_path, f"cat > /dev/null; sleep 600 & echo $! >> {tmp_path}/left")
+    before = held()
+    try:
+        for _ in range(5):
+            deliver(EVENT)
+        until(lambda: held() <= before)
+        noisy = program(tmp_path, f"yes >&2 & echo $! >> {tmp_path}/left; exit 3")
+        with pytest.raises(NotDelivered, match="page ended with 3"):
+            noisy(EVENT)
+        until(lambda: held() <= before)
+    finally:
+        for line in (tmp_path / "left").read_text().split():
+            with suppress(ProcessLookupError):  # one whose pipe was closed has ended
+                os.kill(int(line), signal.SIGKILL)
 
 
 def test_a_program_that_hangs_is_killed_with_what_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,6 +319,86 @@ def test_apprise_delivers_by_its_urls_and_its_failure_has_no_secret(
     assert SECRET not in str(failed.value) + caplog.text
     with pytest.raises(NotDelivered, match="apprise knows no service with such a URL"):
         receiver(tmp_path, 'notify.chat.apprise = "no-such://x"')
+
+
+def test_each_url_of_apprise_is_a_way_of_its_own(tmp_path: Path) -> None:
+    pytest.importorskip("apprise")
+    asked: list[str] = []
+
+    def answer(request: Asked) -> Answer:
+        asked.append(request.path)
+        return Answer(200 if request.path.startswith("/good") else 500)
+
+    with answering(answer) as url:
+        where = url.replace("http", "json")
+        (tmp_path / "config.toml").write_text(f'notify.mail.apprise = ["{where}/good", "{where}/bad"]')
+        (tmp_path / "config.toml").chmod(0o600)
+        contexts = load({"KAC_CONFIG": str(tmp_path / "config.toml")}, tmp_path)
+        good, bad = deliveries(contexts.receiver("mail"))
+        with outbox(good) as (of_good, _), outbox(bad) as (of_bad, _):
+            of_good.put(EVENT)
+            of_bad.put(EVENT)
+            until(lambda: of_bad.counts.failed > 2 and of_good.counts.delivered)
+    assert asked.count("/good") == 1
+
+
+DRIPS = """
+import sys, time
+from console.contexts.receivers import FIELDS, Chats, Receiver
+from console.model.secret import Secret
+from console.telling.message import Event
+from console.telling.outbox import Outbox
+from console.telling.receivers import deliveries
+
+ways = deliveries(Receiver("mail", Chats(tuple(map(Secret, sys.argv[1:])))))
+boxes = [Outbox("mail", way, print) for way in ways]
+for box in boxes:
+    box.put(Event({}, {**dict.fromkeys(FIELDS, "x"), "event": "came"}))
+sys.stdin.readline()
+for box in boxes:
+    box.close(0.1)
+"""
+
+
+def test_kac_ends_while_receivers_drip(tmp_path: Path) -> None:
+    pytest.importorskip("apprise")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"json://127.0.0.1:{server.getsockname()[1]}"
+        words = [sys.executable, "-c", DRIPS, f"{url}/a", f"{url}/b"]
+        with Child(words, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+            taken = [server.accept()[0] for _ in range(2)]
+            over = threading.Event()
+
+            def drip() -> None:
+                for each in taken:
+                    each.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+                with suppress(OSError):  # the process has ended
+                    while not over.wait(0.2):
+                        for each in taken:
+                            each.sendall(b"x")
+
+            dripping = threading.Thread(target=drip, daemon=True)
+            dripping.start()
+            assert process.stdin is not None
+            process.stdin.write(b"\n")
+            process.stdin.close()
+            # It ends before its receivers do.
+            assert process.wait(PATIENCE) == 0
+            over.set()
+            dripping.join()
+            for each in taken:
+                each.close()
+
+
+def test_apprise_is_bounded_and_one_attempt_runs_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("apprise")
+    monkeypatch.setattr("console.telling.receivers.CHAT_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        deliver = receiver(tmp_path, f'notify.chat.apprise = "json://127.0.0.1:{server.getsockname()[1]}"')
+        with pytest.raises(NotDelivered, match=r"the receiver does not take it within 0\.2 s"):
+            deliver(EVENT)
+        with pytest.raises(NotDelivered, match="the attempt before has not ended"):
+            deliver(EVENT)
 
 
 # -- the way there -----------------------------------------------------------------------------------------------------
@@ -362,7 +508,8 @@ async def test_a_cause_is_told_once_each_to_a_receiver_that_fails_twice_in_betwe
         MutedCauses(tmp_path / "kac" / "muted.json").write(
             "id-1", {"broker-down:group:other": datetime.max.replace(tzinfo=UTC)}
         )
-        voice = Voice("prod", [box])
+        seconds = 0
+        voice = Voice("prod", [box], lambda: seconds)
         for seconds in range(0, 240, 5):
             severity = Severity.WARNING if seconds < 60 else Severity.CRITICAL
             causes = [Named(claim(severity=severity), {})] if seconds < 120 else []
