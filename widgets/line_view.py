@@ -172,7 +172,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._starts_over = False
         self._told_key: Hashable | None = None
         self._marks: frozenset[Hashable] = frozenset()
-        self._folded: tuple[tuple[int, int], ...] | None = None
+        self._folded: tuple[Size, tuple[tuple[int, int], ...]] | None = None
         self._painter = LinePainter(self, self._line_at, "line", covering="cursor")
 
     # -- for subclasses -------------------------------------------------------------------------------------------
@@ -302,9 +302,10 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def _on_screen(self) -> tuple[tuple[int, int], ...]:
         """The content of each screen line, as line and piece, if all lines fit and some are folded; otherwise empty:
         each line takes one screen line."""
-        if self._folded is None:
-            self._folded = self._fold()
-        return self._folded
+        # Lines are painted in a new size before `on_resize` hears of it.
+        if self._folded is None or self._folded[0] != self.size:
+            self._folded = self.size, self._fold()
+        return self._folded[1]
 
     def _fold(self) -> tuple[tuple[int, int], ...]:
         count = self.line_count()
