@@ -98,7 +98,7 @@ def _chats(way: Chats) -> list[Deliver]:
     # Its lines may have a URL with its secret.
     logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
     # With a limit of its own, which older ones don't have, apprise uses a pool of threads: the end of kac waits for it.
-    without = {"service_timeout": 0} if hasattr(apprise.AppriseAsset, "_service_timeout") else {}
+    without: dict[str, Any] = {"service_timeout": 0} if hasattr(apprise.AppriseAsset, "_service_timeout") else {}
     chats = apprise.Apprise(asset=apprise.AppriseAsset(**without))
     if not all(chats.add(url.reveal()) for url in way.urls):
         raise NotDelivered("apprise knows no service with such a URL", is_final=True)
