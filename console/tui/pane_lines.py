@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from textual.events import Key
+
 from console.present import in_words, triage
 from console.present.names import plural
 from console.present.text import clean, plain
@@ -65,7 +67,7 @@ class PaneLines:
             self._row = next(iter(self._numbers), None)
         if self._row is not None and lines.move_cursor(self._row):
             if number and isinstance(self._navigator.view, NowView):
-                self._navigator.view.choose()
+                self._navigator.view.on_key(Key("down", None))  # a number chooses the row as a move of the cursor does
             return True
         gone, self._row = self._row, None
         self._voice.say("that row is gone: again says the rows" if gone is not None else "there are no rows here")

@@ -114,10 +114,6 @@ class NowView(EvidenceView[present_triage.CauseRow]):
             return "topic", about.topic
         return ("broker", str(about.broker)) if about.broker is not None else None
 
-    def choose(self) -> None:
-        """Take the cursor's row as the operator's choice, which no other cause moves the cursor away from."""
-        self._worst, self._came_at = None, -inf
-
     def on_key(self, event: Key) -> None:
         """End the tour on any key, which also does its own work.
 
@@ -125,7 +121,7 @@ class NowView(EvidenceView[present_triage.CauseRow]):
         chooses a row, even if it is the only one.
         """
         if event.key in MOVES:
-            self.choose()
+            self._worst, self._came_at = None, -inf
         if event.character not in CHANGING:
             self._fell_from = ""
         tour = self.cluster.triage.tour
