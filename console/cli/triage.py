@@ -153,7 +153,7 @@ def run_triage(options: argparse.Namespace) -> int:
                 _speaking(session.context.name, receivers, options) as voice,
                 Poller(session, options.request_logs) as poller,
             ):
-                return await _ended(poller, options, voice)
+                return await _ended(watch_verdicts(poller, options, voice), options, voice)
 
     try:
         return with_session(options, "triage", work, recorder)
@@ -279,7 +279,7 @@ def _replayed(options: argparse.Namespace) -> int:
     return exit_code(found)
 
 
-async def _ended(poller: Poller, options: argparse.Namespace, voice: Voice | None) -> int:
+async def _ended(verdict: Awaitable[Verdict], options: argparse.Namespace, voice: Voice | None) -> int:
     """Return the exit code of `watch_verdicts`, after its end. Receivers are told of a watch that is refused.
 
     Raises:
@@ -290,7 +290,7 @@ async def _ended(poller: Poller, options: argparse.Namespace, voice: Voice | Non
     from console.session.snapshot_reader import Refused
 
     try:
-        return exit_code(await watch_verdicts(poller, options, voice))
+        return exit_code(await verdict)
     except (AuthenticationFailed, Refused) as error:
         if not options.watch:
             raise
