@@ -172,7 +172,7 @@ def test_another_parser_never_raises_what_nobody_catches() -> None:
 def test_a_deep_commit_names_its_file_and_what_is_deep_in_a_note_changes_nothing() -> None:
     with pytest.raises(ValueError, match="too deep"):
         Replayed("").commit(f'{{"x":{nested(5_000)}}}'.encode())
-    known = Replayed(("a",))
+    known = Replayed("", ("a",))
     known.commit(f'{{"commitInfo":{{"x":{nested(5_000)}}}}}\n{{"remove":{{"path":"p"}}}}'.encode())
     assert known.columns == ("a",)
 
