@@ -25,11 +25,14 @@ if TYPE_CHECKING:
     from console.operations.proposal import Proposal
     from console.session.session import Session
     from console.tui.past import Journal
+    from console.tui.screens import Confirm
     from console.tui.text_lines import MessageLine
     from console.tui.watch import ShownCluster
 
 log = logging.getLogger(__name__)
 
+BEGINS = "begins, and works on it while kac is open"
+"""The answer that begins an operation."""
 MARGIN = 4
 """Columns of a question beside its text."""
 LAST_ANSWER = 5.0
@@ -63,10 +66,11 @@ class Operating:
             throttle: rate of the copies, bytes/s; None for no throttle.
         """
         self._message.say("what it would do is worked out…", "muted")
+        self._start_question(partial(self._begin, goal, throttle))
+
+    def _start_question(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         # Not as a worker that delays keys typed ahead: they answer the question.
-        start(
-            self._app, partial(self._reported, partial(self._begin, goal, throttle)), group="operation", name="question"
-        )
+        start(self._app, partial(self._reported, work), group="operation", name="question")
 
     async def _begin(self, goal: Goal, throttle: int | None) -> None:
         from console.answers.moves import forecast_lines
@@ -92,13 +96,7 @@ class Operating:
         names = [("the name of the context", context.name)] if context.confirm else []
         lines: list[Line] = [[(clean(line, 400), "")] for line in forecast_lines(proposal, said, throttle)]
         title = f"Begin on {clean(context.name or 'this cluster', 80)}: {clean(str(goal), 200)}?"
-        if not await self._app.push_screen_wait(
-            Confirm(title, lines, "begins, and works on it while kac is open", names)
-        ):
-            self._message.say("nothing was sent", "muted")
-            return
-        number = await begin(session, goal, throttle)
-        self._work(number, f"operation {number} begins: {goal}; w shows it")
+        await self._begin_if_agreed(goal, Confirm(title, lines, BEGINS, names), partial(begin, session, goal, throttle))
 
     def ask_and_redrive(self, goal: Redrive, most: int | None) -> None:
         """Show the dead letters of a topic and what would be sent, ask, and begin the operation.
@@ -108,9 +106,7 @@ class Operating:
             most: letters a second; None for no limit.
         """
         self._message.say("the letters are read…", "muted")
-        start(
-            self._app, partial(self._reported, partial(self._redrive, goal, most)), group="operation", name="question"
-        )
+        self._start_question(partial(self._redrive, goal, most))
 
     async def _redrive(self, wanted: Redrive, most: int | None) -> None:
         from console.answers.redrive import letters_table, warning_lines
@@ -139,12 +135,16 @@ class Operating:
         names = [("the name of the context", context.name)] if context.confirm else []
         names += dict.fromkeys((f"the subject of {each.name}", each.subject) for each in said.risks if each.subject)
         title = f"Send {found.chosen:,} letters again on {clean(context.name or 'this cluster', 80)}?"
-        if not await self._app.push_screen_wait(
-            Confirm(title, lines, "begins, and works on it while kac is open", names)
-        ):
+        await self._begin_if_agreed(goal, Confirm(title, lines, BEGINS, names), partial(begin, session, goal, most))
+
+    async def _begin_if_agreed(
+        self, goal: Goal | Redrive, question: Confirm, begin: Callable[[], Coroutine[Any, Any, int]]
+    ) -> None:
+        """Ask, and begin and run the operation if the operator agrees. begin: returns the operation's number."""
+        if not await self._app.push_screen_wait(question):
             self._message.say("nothing was sent", "muted")
             return
-        number = await begin(session, goal, most)
+        number = await begin()
         self._work(number, f"operation {number} begins: {goal}; w shows it")
 
     async def _planned(self, snapshot: Snapshot, goal: Goal, throttle: int | None) -> tuple[Proposal, Forecast]:
@@ -168,7 +168,7 @@ class Operating:
         if self.at_work:
             self._message.say(f"{self.at_work} is worked on here; w shows it", "muted")
             return
-        start(self._app, partial(self._reported, self._go_on), group="operation", name="question")
+        self._start_question(self._go_on)
 
     async def _go_on(self) -> None:
         from console.session.operating import read_operations
