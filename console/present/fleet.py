@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -189,6 +189,11 @@ def _verdict_cell(row: FleetRow) -> Cell:
     return (f"{sign}{word}", _MEANINGS[word])
 
 
+def _healths(count: Callable[[Health], int | None]) -> Callable[[FleetRow], int | None]:
+    """Return a column's value: a count of the cluster, None without a look at it."""
+    return lambda row: None if row.health is None else count(row.health)
+
+
 def _counted(row: FleetRow, count: int, text: str = "") -> Cell:
     """Return a count that is bad unless it is 0; blank without a look, muted if the cluster no longer answers.
 
@@ -251,16 +256,16 @@ FLEET: columns.Columns[FleetRow] = columns.Columns(
     columns.Column(
         "brokers",
         columns.EVERYWHERE,
-        lambda row: None if row.health is None else row.health.brokers,
+        _healths(lambda health: health.brokers),
         "number",
         cell=_brokers,
         layout=ScreenColumn("brokers", "Brok", width=5, align="right", priority=80, sort_key="B"),
     ),
-    columns.Column("brokers_up", columns.OBJECT, lambda row: None if row.health is None else row.health.up, "number"),
+    columns.Column("brokers_up", columns.OBJECT, _healths(lambda health: health.up), "number"),
     columns.Column(
         "under_replicated",
         columns.EVERYWHERE,
-        lambda row: None if row.health is None else row.health.under_replicated,
+        _healths(lambda health: health.under_replicated),
         "number",
         title="URP",
         cell=lambda row: _counted(row, row.health.under_replicated if row.health is not None else 0),
@@ -269,7 +274,7 @@ FLEET: columns.Columns[FleetRow] = columns.Columns(
     columns.Column(
         "offline",
         columns.EVERYWHERE,
-        lambda row: None if row.health is None else row.health.offline,
+        _healths(lambda health: health.offline),
         "number",
         title="Offline",
         cell=lambda row: _counted(row, row.health.offline if row.health is not None else 0),
@@ -278,7 +283,7 @@ FLEET: columns.Columns[FleetRow] = columns.Columns(
     columns.Column(
         "lag",
         columns.EVERYWHERE,
-        lambda row: None if row.health is None else row.health.lag,
+        _healths(lambda health: health.lag),
         "number",
         unknown=True,
         cell=lambda row: _number(row, "·" if row.health is None or row.health.lag is None else f"{row.health.lag:,}"),

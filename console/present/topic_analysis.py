@@ -9,11 +9,11 @@ from console.model import topic_analysis as model
 from console.model.numbers import Data, known_number, time_of
 from console.model.topic_analysis import Analysed, TopicAnalysis
 from console.plan.amounts import measured_time, size
+from console.present.graphs import BLOCKS
 from console.present.names import plural
 from console.present.records import AUTO, in_a_line, masked_text, part_bytes, time_text
 from console.present.text import Cell, Line, clean, fit, in_columns
 
-BLOCKS = "▁▂▃▄▅▆▇█"
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 WIDEST_BAR = 40
 MOST_PARTITIONS = 30
