@@ -178,13 +178,22 @@ async def test_lost_answers_send_nothing_twice(
     assert await dead_letters.counted(link, ORDERS) == values(*range(20))
 
 
-async def test_the_canary_passes(cluster: ThreadedCluster, link: Link, session: Session) -> None:
+async def with_canary(
+    cluster: ThreadedCluster, link: Link, session: Session
+) -> tuple[int, Told, asyncio.Task[Operation]]:
+    """Begin a redrive to a topic that a group reads. Return its number, what it tells, and its work, whose first letter
+    is out."""
     await with_letters(link)
     stands(cluster, "billing", {(ORDERS, 0): 0, (ORDERS, 1): 0})
     told = Told()
     number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
     working = asyncio.create_task(operating.work_on(session, number, told, PACE))
     await told.until("the first letter is at")
+    return number, told, working
+
+
+async def test_the_canary_passes(cluster: ThreadedCluster, link: Link, session: Session) -> None:
+    _, told, working = await with_canary(cluster, link, session)
     assert sum((await dead_letters.counted(link, ORDERS)).values()) == 1
     (first,) = await dead_letters.read(link, ORDERS)
     stands(cluster, "billing", {(ORDERS, first.partition): first.offset + 1})
@@ -194,12 +203,7 @@ async def test_the_canary_passes(cluster: ThreadedCluster, link: Link, session: 
 
 
 async def test_the_canary_comes_back(cluster: ThreadedCluster, link: Link, session: Session) -> None:
-    await with_letters(link)
-    stands(cluster, "billing", {(ORDERS, 0): 0, (ORDERS, 1): 0})
-    told = Told()
-    number = await operating.begin(session, await with_ends(desk_of(session), Redrive(DEAD)), None)
-    working = asyncio.create_task(operating.work_on(session, number, told, PACE))
-    await told.until("the first letter is at")
+    number, _, working = await with_canary(cluster, link, session)
     (first,) = await dead_letters.read(link, ORDERS)
     again = dead_letters.spring(ORDERS, first.partition, first.offset, "java.lang.IllegalStateException")
     await dead_letters.write(link, DEAD, 0, [NewRecord(first.key, first.value, again)])

@@ -21,6 +21,13 @@ NO_PLACE = "-"
 ANOTHER_ID = UUID(int=7)
 TOPIC, BROKER, LOGGER, METRICS, GROUP_CONFIG = 2, 4, 8, 16, 32
 LITERAL, READ, ALLOW = 3, 3, 3
+COMMITTED = [
+    (
+        SECRET,
+        [{"partition_index": 0, "committed_offset": 1, "committed_leader_epoch": -1, "committed_metadata": None}],
+    )
+]
+"""An offset of the topic's partition, as both requests that commit have it."""
 NONE, NO_TOPIC, NO_GROUP, NO_CLUSTER, NO_TRANSACTION = 0, 29, 30, 31, 53
 NO_TOKENS = 61
 """The brokers have no key for tokens."""
@@ -305,19 +312,7 @@ _CASES: Sequence[Case] = (
             "generation_id_or_member_epoch": -1,
             "member_id": "",
             "group_instance_id": None,
-            "topics": [
-                (
-                    SECRET,
-                    [
-                        {
-                            "partition_index": 0,
-                            "committed_offset": 1,
-                            "committed_leader_epoch": -1,
-                            "committed_metadata": None,
-                        }
-                    ],
-                )
-            ],
+            "topics": COMMITTED,
         },
         [("topics.partitions", NO_GROUP, NO_PLACE)],
     ),
@@ -403,19 +398,7 @@ _CASES: Sequence[Case] = (
             "generation_id": -1,
             "member_id": "",
             "group_instance_id": None,
-            "topics": [
-                (
-                    SECRET,
-                    [
-                        {
-                            "partition_index": 0,
-                            "committed_offset": 1,
-                            "committed_leader_epoch": -1,
-                            "committed_metadata": None,
-                        }
-                    ],
-                )
-            ],
+            "topics": COMMITTED,
         },
         [("topics.partitions", NO_TRANSACTION, NO_PLACE)],
     ),
