@@ -1,4 +1,4 @@
-"""How legible the themes are: contrast of each text on each ground, and colours as colour-blind people see them.
+"""Measures the contrast of each text of a theme on each ground, and colours as colour-blind people see them.
 
 ``python -m benchmarks.contrast`` prints the worst of each theme; `tests/unit/test_contrast.py` holds the limits.
 Contrast is WCAG 2.1's (1.4.3), differences are CIEDE2000, and colour blindness is simulated as by Machado, Oliveira and

@@ -37,7 +37,7 @@ def _long(dice: random.Random) -> Logged:
 
 
 def _short(dice: random.Random) -> Logged:
-    """What has next to nothing in it."""
+    """Return a request that has next to nothing in it."""
     return metadata(error=3) if dice.random() < 0.01 else metadata()
 
 
@@ -57,7 +57,7 @@ def _json(clock: datetime, text: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a log is like. request: makes one, by dice. pairs: how many users with their clients; None: no client comes
+    """A form of log. request: makes one, by dice. pairs: how many users with their clients; None: no client comes
     twice. per_second: lines. layout: of a time and a request's JSON, the text before it, which has the time, and the
     rest of the line; form: what peers call it. fewer: how many times fewer lines are about as many bytes as usual
     ones."""

@@ -28,7 +28,7 @@ _COMPLETIONS = {
 }
 _ZSH = {"deb": "vendor-completions", "rpm": "site-functions"}
 _RELEASE = "1"
-"""Of the package itself, as RPM wants one."""
+"""The release of the package itself, as RPM wants one."""
 
 
 def packages(tree: Path, arch: str, version: str, out: Path, *, with_lake: bool) -> Iterator[Path]:

@@ -109,7 +109,7 @@ class Exactly(Struct):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What its requests have in common."""
+        """Return the fields that its requests have in common."""
         return {
             "transactional_id": self.id,
             "producer_id": self.producer.id,
