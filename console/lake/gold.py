@@ -686,8 +686,8 @@ def _of_parts(
     return of_whole.unionByName(of_some) if whole and parts else of_whole if whole else of_some
 
 
-_PACKED_AT_ONCE = 100_000
-"""Seconds that are packed together: the more, the fewer rows; they take 15 MB."""
+_PACKED_AT_ONCE = 50_000
+"""Seconds that are packed together: the more, the fewer rows, and the more memory of a worker."""
 
 
 def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -144,7 +144,10 @@ def usage(uses: Sequence[Used], limits: Sequence[quota_worlds.Limit]) -> list[di
             wanted = range(part * transforms_quota_usage.PART_MINUTES, (part + 1) * transforms_quota_usage.PART_MINUTES)
             half = seconds.num_rows // 2
             packs = [transforms_quota_usage.packed(each) for each in (seconds.slice(half), seconds.slice(0, half))]
-            made += transforms_quota_usage.used_minutes(cluster, packs, wanted, limits_of(cluster, limits))
+            ordered = pa.concat_tables(packs).sort_by("minute")
+            # A minute may come in several batches.
+            batches = (ordered.slice(begin, 7) for begin in range(0, ordered.num_rows, 7))
+            made += transforms_quota_usage.used_minutes(cluster, batches, wanted, limits_of(cluster, limits))
     minutes: list[dict[str, Any]] = pa.concat_tables(made).cast(arrow_schema(QUOTA_USAGE)).to_pylist()
     return minutes
 

@@ -34,7 +34,7 @@ HOUR = 3600
 _MINUTE = 60
 """In seconds, like `HOUR`."""
 PART_MINUTES = 10
-"""Minutes made at once: a worker holds their seconds, which are half a million in an hour of a busy broker."""
+"""Minutes made by one task."""
 PART_SECONDS = PART_MINUTES * _MINUTE
 _BEGINNING = -(1 << 62)
 
@@ -232,18 +232,35 @@ def _packs(table: pa.Table) -> Iterator[tuple[list[int], list[int], list[float],
         yield (*(each.flatten().to_pylist() for each in (at, moved, local)), [*rows])
 
 
+_Kind = tuple[int, str, str, str]
+_Waits = dict[tuple[_Kind, int], tuple[int, int, int]]
+"""The throttling in a second of a minute, by kind: the milliseconds together, the most of one request, and the least
+count of requests."""
+
+
 def used_minutes(cluster_id: str, packs: Iterable[pa.Table], wanted: range, limits: Limits) -> Iterator[pa.Table]:
     """Yield QUOTA_USAGE's rows of these minutes of a cluster.
 
     Args:
-        packs: `packed` seconds of the minutes and of the minute before, which the first rates include. A second and its
-            key may occur several times.
+        packs: `packed` seconds of the minutes and of the minute before, which the first rates include, in the order of
+            minutes. A second and its key may occur several times.
         wanted: minutes since 1970.
     """
     found: dict[_Scope, dict[int, _Minute]] = defaultdict(lambda: defaultdict(_Minute))
-    kinds: dict[tuple[int, str, str, str], tuple[list[int], list[list[_Use]], dict[int, tuple[int, int, int]]]] = {}
+    kinds: dict[_Kind, tuple[list[int], list[list[_Use]]]] = {}
+    waits: _Waits = {}
+    current = wanted.start - 1
     for at, moved, local, rows in (each for table in packs for each in _packs(table)):
         for broker_id, principal, client, api, minute, places, throttled, longest in rows:
+            if minute != current:
+                if current in wanted:
+                    yield from _tables(_rows(cluster_id, current, found))
+                # Thousands of clients would fill a worker's memory with the minutes of a whole part.
+                for minutes in found.values():
+                    for former in minutes.keys() - {minute - 1}:
+                        del minutes[former]
+                waits.clear()
+                current = minute
             kind = (broker_id, principal, client, api)
             known = kinds.get(kind)
             if known is None:
@@ -251,8 +268,8 @@ def used_minutes(cluster_id: str, packs: Iterable[pa.Table], wanted: range, limi
                 user = principal.partition(":")[2] if ":" in principal else principal
                 times, held = limits.of(user, client)
                 uses = [list(_uses(found, each, broker_id, user, client, api)) for each in held]
-                known = kinds[kind] = times, uses, {}
-            times, by_time, waits = known
+                known = kinds[kind] = times, uses
+            times, by_time = known
             for place, run in _runs(times, minute, at, places):
                 seconds = [at[each] for each in run]
                 first, last = min(seconds), max(seconds)
@@ -261,7 +278,7 @@ def used_minutes(cluster_id: str, packs: Iterable[pa.Table], wanted: range, limi
                     for each in run:
                         here = each - places.start
                         waited += throttled[here]
-                        waiting += _waiting(waits, minute * _MINUTE + at[each], throttled[here], longest[here])
+                        waiting += _waiting(waits, (kind, at[each]), throttled[here], longest[here])
                 for minutes, limit, of_bytes, is_throttled in by_time[place]:
                     used = minutes[minute]
                     amounts = used.amounts
@@ -278,8 +295,12 @@ def used_minutes(cluster_id: str, packs: Iterable[pa.Table], wanted: range, limi
                     if is_throttled:
                         used.throttle_ms += waited
                         used.throttled_requests += waiting
-    made = _rows(cluster_id, wanted, found)
-    while rows_at_once := [*islice(made, _ROWS_AT_ONCE)]:
+    if current in wanted:
+        yield from _tables(_rows(cluster_id, current, found))
+
+
+def _tables(rows: Iterator[Row]) -> Iterator[pa.Table]:
+    while rows_at_once := [*islice(rows, _ROWS_AT_ONCE)]:
         yield table_of(QUOTA_USAGE, rows_at_once)
 
 
@@ -296,17 +317,15 @@ def _runs(times: list[int], minute: int, at: list[int], places: range) -> Iterab
     return runs.items()
 
 
-def _waiting(waits: dict[int, tuple[int, int, int]], second: int, throttled: int, longest: int) -> int:
-    """Return by how many the requests that were throttled in a second are now more, at least. waits: by second, what is
-    known of a kind: the milliseconds together, the most of one request, and the count of requests.
-    """
+def _waiting(waits: _Waits, of: tuple[_Kind, int], throttled: int, longest: int) -> int:
+    """Return by how many the requests of a kind that were throttled in a second are now more, at least."""
     if not throttled:
         return 0
-    together, most, counted = waits.get(second, (0, 0, 0))
+    together, most, counted = waits.get(of, (0, 0, 0))
     together, most = together + throttled, max(most, longest)
     # No request waited longer than the longest, so at least this many waited.
     many = -(-together // most) if most else 0
-    waits[second] = together, most, many
+    waits[of] = together, most, many
     return many - counted
 
 
@@ -321,17 +340,17 @@ _NO_RATES = (0.0,) * _MINUTE
 _P95 = 0.95 * (_MINUTE - 1)
 
 
-def _rows(cluster_id: str, wanted: range, found: Mapping[_Scope, Mapping[int, _Minute]]) -> Iterator[Row]:
+def _rows(cluster_id: str, minute: int, found: Mapping[_Scope, Mapping[int, _Minute]]) -> Iterator[Row]:
     for (broker_id, key, user, client), minutes in found.items():
-        for minute, used in minutes.items():
-            if minute in wanted:
-                average, p95, peak = _rates(minutes.get(minute - 1, _NOTHING), used)
-                limit, level = (None, None) if used.limit is None else (used.limit.value, used.limit.level)
-                yield (
-                    *(cluster_id, broker_id, minute * _MINUTE * SECOND, user, client, key, limit, level),
-                    *(average, p95, peak, peak / limit if limit else None),
-                    *(used.throttle_ms, used.throttled_requests, None if limit is None else limit - peak),
-                )
+        used = minutes.get(minute)
+        if used is not None:
+            average, p95, peak = _rates(minutes.get(minute - 1, _NOTHING), used)
+            limit, level = (None, None) if used.limit is None else (used.limit.value, used.limit.level)
+            yield (
+                *(cluster_id, broker_id, minute * _MINUTE * SECOND, user, client, key, limit, level),
+                *(average, p95, peak, peak / limit if limit else None),
+                *(used.throttle_ms, used.throttled_requests, None if limit is None else limit - peak),
+            )
 
 
 def _rates(before: _Minute, used: _Minute) -> tuple[float, float, float]:
