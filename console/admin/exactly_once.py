@@ -20,7 +20,7 @@ from console.admin import errors
 from console.admin.cluster import ASK_VERSIONS, broker_version
 from console.admin.groups import COORDINATOR_MOVES, OF_GROUPS, CoordinatorsOf, find_coordinators
 from console.admin.link import Link, broker, delays
-from console.admin.partitions import by_topic, leaders_of, topics_with_fields
+from console.admin.partitions import leaders_of, topics_with_fields
 from console.admin.producer import Place, Producer, Sending
 from console.admin.producing import AGAIN, IN_DOUBT, NO_CODE, Transaction, at_leader
 from console.admin.topics import describe_topics
@@ -28,6 +28,7 @@ from console.admin.transactions import OF_TRANSACTIONS
 from console.model.changes import NewRecords
 from console.model.cluster import CommittedOffset, Topic
 from console.model.failure import Failure
+from console.model.grouping import grouped
 from console.model.identity import uuid_of
 from console.model.new_records import BYTES_OF_BATCH, NewRecord, batched
 from console.model.secret import Contents
@@ -275,7 +276,7 @@ async def commit(
 
 
 async def _add_partitions(link: Link, mine: Exactly, places: Iterable[Place]) -> None:
-    topics = [{"name": name, "partitions": tuple(numbers)} for name, numbers in by_topic(places).items()]
+    topics = [{"name": name, "partitions": tuple(numbers)} for name, numbers in grouped(places).items()]
     asked = {f"v3_and_below_{name}": value for name, value in mine.fields.items()} | {"v3_and_below_topics": topics}
 
     def codes(response: Any) -> list[int]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from console.model.foreign_json import json_as
+from console.model.grouping import grouped
 from console.model.numbers import json_text
 from console.model.subjects import BACKWARD, FORWARD, FULL, NONE, TRANSITIVE
 
@@ -406,9 +407,7 @@ def _meaning(mine: _Seen | None, other: _Seen | None) -> str:
 
 
 def _by_path(found: Iterable[Problem]) -> dict[str, str]:
-    lines: dict[str, list[str]] = {}
-    for each in found:
-        lines.setdefault(each.path, []).append(each.why)
+    lines = grouped((each.path, each.why) for each in found)
     return {path: "; ".join(each) for path, each in lines.items()}
 
 

@@ -742,9 +742,9 @@ def with_end_offsets(
 
 def settled_topics(snapshot: Snapshot) -> Iterator[tuple[str, model_cluster.Topic]]:
     """Yield the topics by name, with the replicas that they have once the running moves are done."""
-    moves: dict[str, list[model_cluster.Reassignment]] = {}
-    for move in snapshot.reassignments:
-        moves.setdefault(move.topic, []).append(move)
+    from console.model.grouping import grouped
+
+    moves = grouped((move.topic, move) for move in snapshot.reassignments)
     for name, topic in snapshot.topics.items():
         yield name, model_cluster.settled(topic, moves.get(name, ()))
 

@@ -13,6 +13,7 @@ from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import Outcome
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym, is_override
 from console.model.entity_types import LEVEL_SOURCES
+from console.model.grouping import grouped
 from console.model.inheritance import Inheritance, Inherited, given_as
 from console.model.numbers import Data, long_number
 from console.model.snapshot import Snapshot
@@ -478,9 +479,7 @@ def described_by(resource: ConfigResource, snapshot: Snapshot) -> int | None:
 
 def per_broker(key: str, by_broker: Mapping[int, Inherited]) -> list[Line]:
     """Return a line with each inherited value and the brokers that have it."""
-    groups: dict[Inherited, list[int]] = {}
-    for broker, inherited in sorted(by_broker.items()):
-        groups.setdefault(inherited, []).append(broker)
+    groups = grouped((inherited, broker) for broker, inherited in sorted(by_broker.items()))
     line: Line = [("Brokers differ: ", "changed")]
     for place, (inherited, brokers) in enumerate(groups.items()):
         who = ", ".join(map(str, brokers))

@@ -7,6 +7,7 @@ from heapq import nlargest
 from typing import NamedTuple, TypeVar
 
 from console.model import cluster
+from console.model.grouping import grouped
 from console.model.lag_trend import LagTrend, PartitionTrend, direction, time_left
 from console.model.numbers import Data, known_number
 from console.model.time_lag import NOT_BEHIND, UNSEEN, Behind
@@ -303,11 +304,7 @@ def partition_rows(
 def _by_place(
     held: Iterable[tuple[cluster.GroupMember, cluster.Places]],
 ) -> dict[tuple[str, int], list[cluster.GroupMember]]:
-    by_place: dict[tuple[str, int], list[cluster.GroupMember]] = {}
-    for member, places in held:
-        for place in places:
-            by_place.setdefault(place, []).append(member)
-    return by_place
+    return grouped((place, member) for member, places in held for place in places)
 
 
 LAGS: columns.Columns[PartitionRow] = columns.Columns(

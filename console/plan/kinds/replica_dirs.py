@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from console.model.changes import AlterReplicaDirs
 from console.model.cluster import LogDir, ReplicaDir, ReplicaSize, ReplicaSizes, partition_in
+from console.model.grouping import grouped
 from console.model.inheritance import Inheritance
 from console.model.nodes import holds_nothing
 from console.model.parts import Part
@@ -72,10 +73,7 @@ def _no_room(edit: MoveReplicaDir, judged: Judged) -> Iterator[str]:
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     """Return one request for each broker."""
-    by_broker: dict[int, list[plan_staged.Staged]] = {}
-    for each in staged:
-        if isinstance(each.edit, MoveReplicaDir):
-            by_broker.setdefault(each.edit.broker, []).append(each)
+    by_broker = grouped((each.edit.broker, each) for each in staged if isinstance(each.edit, MoveReplicaDir))
     return [Step(_request(broker, mine), tuple(mine)) for broker, mine in by_broker.items()]
 
 
