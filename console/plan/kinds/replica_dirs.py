@@ -143,6 +143,7 @@ class _MoveReplicaDirKind(EditKind):
     verb = "move"
     state = ReplicaDir
     batch = DIRECTORIES
+    is_loss = False
     risks = (RiskRule(LOG_DIR_SPACE, _no_room),)
 
     def judge(self, edit: MoveReplicaDir, draft: plan_staged.Draft) -> plan_staged.Verdict:
@@ -222,9 +223,6 @@ class _MoveReplicaDirKind(EditKind):
         back = MoveReplicaDir(edit.topic, edit.partition, edit.broker, was.path)
         loss = f"it was being copied into {was.future}, which is not taken up again" if was.future else ""
         return Reversal((back,), replace(was, path=edit.path, future=""), loss)
-
-    def takes_away(self, _edit: MoveReplicaDir) -> bool:
-        return False
 
 
 KINDS = (_MoveReplicaDirKind(),)

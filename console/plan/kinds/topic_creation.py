@@ -226,6 +226,7 @@ class _CreateTopicKind(TopicKind):
     edit = CreateTopic
     verb = "create"
     batch = CREATIONS
+    is_loss = False
     risks = (
         RiskRule(ISR_ABOVE_REPLICATION, isr_of_new),
         RiskRule(UNCLEAN_ELECTION, unclean_of_new),
@@ -282,9 +283,6 @@ class _CreateTopicKind(TopicKind):
     def reversal(self, edit: CreateTopic, _was: plan_staged.Was, _overrides: Mapping[str, str]) -> Reversal:
         loss = "what was written to the topic since is deleted with it"
         return Reversal((DeleteTopic(edit.topic.name),), plan_staged.UNREAD, loss)
-
-    def takes_away(self, _edit: CreateTopic) -> bool:
-        return False
 
 
 KINDS = (_CreateTopicKind(),)
