@@ -257,13 +257,8 @@ def _parse_restart(reader: language_reader.Reader) -> RestartConnector:
     what = reader.need_keyword("failed", "tasks", "task")
     if what != "task":
         return RestartConnector(name, what)
-    word = reader.take(
-        language_reader.Expected(language_reader.What.ARGUMENT, "the number of a task"), language_reader.Role.VALUE
-    )
-    number = arguments.whole_number(word.text, 0, arguments.INT_MAX)
-    if number is None:
-        reader.fail(f"expected the number of a task, not {reader.shown(word)}", word)
-    return RestartConnector(name, "task", number)
+    expected = language_reader.Expected(language_reader.What.ARGUMENT, "the number of a task")
+    return RestartConnector(name, "task", arguments.need_number(reader, expected, arguments.INT_MAX))
 
 
 def _restart_text(statement: RestartConnector) -> str:
