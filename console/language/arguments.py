@@ -64,6 +64,7 @@ def entity(reader: language_reader.Reader) -> statements.Entity | None:
 def _subject(reader: language_reader.Reader, keyword: str) -> statements.Subject:
     second = reader.take_keyword(*_SECOND_WORDS[keyword]) if keyword in _SECOND_WORDS else None
     type_ = entity_types.BY_WORD[keyword if second is None else f"{keyword} {second}"]
+    # A type without a number has quotas alone.
     if type_.number is not None:
         return ConfigResource(ResourceType(type_.number), _resource_name(reader, type_))
     match keyword:
@@ -207,6 +208,7 @@ def pair_count(reader: language_reader.Reader, key: Word, value: Word, highest: 
     """Return the value of a ``KEY=N``, which is at least 1."""
     number = whole_number(value.text, 1, highest)
     if number is None:
+        # An empty value has no width to be marked.
         where = value if value.end > value.start else key
         reader.fail(f"{key.text}= takes a whole number from 1 to {highest:,}", where)
     return number

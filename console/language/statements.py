@@ -45,6 +45,7 @@ class Node(Struct, frozen=True, eq=False):
     """A node of the syntax tree. Equality compares the meaning and ignores location and spelling."""
 
     def _meaning(self) -> tuple[object, ...]:
+        # `unset topic a k` and `unset topic "a"  k` are one statement: laws compare what a text parses to.
         return tuple([getattr(self, name) for name in self.__struct_fields__ if name not in _WRITTEN])
 
     def __eq__(self, other: object) -> bool:

@@ -140,6 +140,7 @@ class _Reading:
             return self._by_name(found, space)
         if isinstance(found, list):
             branches = tuple(self._type(each, space, depth + 1) for each in found)
+            # The specification forbids it, and a writer could not say which of the two unions a branch is in.
             if any(each.kind == "union" for each in branches):
                 raise NotAvro("a union has a union directly in it")
             return AvroType("union", parts=branches)
@@ -158,6 +159,7 @@ class _Reading:
         return AvroType("named", name)
 
     def _described(self, found: Mapping[str, object], space: str, depth: int) -> AvroType:
+        # A type in braces may wrap another one: {"type": {"type": "long"}} is legal.
         kind = found.get("type")
         logical = found.get("logicalType")
         logical = logical if isinstance(logical, str) else ""

@@ -142,6 +142,7 @@ class GroupRow(NamedTuple):
 def _topics_read(row: GroupRow) -> list[Data] | None:
     """Return the topics that a group reads: those with committed offsets or assigned partitions; None if both are
     unknown."""
+    # With one of both the answer is a part, and a filter may still match by it.
     if row.lag is None and row.group.members is None:
         return None
     committed = {each.topic for each in row.lag.partitions} if row.lag is not None else set()
@@ -261,6 +262,7 @@ class PartitionRow(NamedTuple):
     @property
     def target(self) -> str | None:
         """The clients of the target assignment if they differ from the owners; ``no member`` if it has none."""
+        # During a rebalance the two differ; an equal target would only repeat the owners.
         if self.wanted is None or {m.member_id for m in self.wanted} == {m.member_id for m in self.owners}:
             return None
         return clients(self.wanted) or "no member"
@@ -287,6 +289,7 @@ def partition_rows(
     # Once for all rows: a group may read 10,000 partitions.
     members = (group and group.members) or ()
     owners = _by_place((member, member.assignment) for member in members)
+    # A classic group has no target: then no partition may look as if it lost its member.
     targets = [(member, member.target) for member in members if member.target is not None]
     wanted = _by_place(targets)
 
