@@ -105,8 +105,7 @@ class _Passing(errors.AdminError):
     """No broker gave a producer's id yet; it may do so soon."""
 
 
-_MAY_PASS = (
-    _Passing,
+MAY_PASS = (
     errors.Unreachable,
     errors.Disconnected,
     errors.RequestTimedOut,
@@ -119,7 +118,7 @@ _MAY_PASS = (
 
 def _no_answer(error: errors.AdminError) -> Answer:
     """Return the answer in place of an error before a batch was sent."""
-    return Answer(NO_CODE, failure=error.failure, is_final=not isinstance(error, _MAY_PASS))
+    return Answer(NO_CODE, failure=error.failure, is_final=not isinstance(error, (_Passing, *MAY_PASS)))
 
 
 class _Produce(Sender[ProduceRecords, NewRecords]):
