@@ -9,7 +9,7 @@ from console.language import reader as language_reader
 from console.language import statements
 from console.language.other_words import globs_of, looks_like_regex
 from console.language.quoting import DEFAULT_NAME, ENTITY_WORDS, quote_beside_equals
-from console.language.tokenizer import Span, Word
+from console.language.tokenizer import Word
 from console.model import entity_types
 from console.model.codes import ResourceType
 from console.model.config import ConfigResource
@@ -294,14 +294,14 @@ def offered_durations(_snapshot: Snapshot) -> list[language_reader.Candidate]:
     return [language_reader.Candidate(text) for text in ("15min", "30min", "1h", "4h", "12h", "1d")]
 
 
-def duration(reader: language_reader.Reader) -> tuple[int, Span]:
-    """Read a duration. Returns milliseconds, and the span of its word."""
+def duration(reader: language_reader.Reader) -> int:
+    """Read a duration, in milliseconds."""
     word = reader.take(
         language_reader.Expected(language_reader.What.ARGUMENT, "a DURATION such as 30min", offers=offered_durations),
         language_reader.Role.VALUE,
     )
     try:
-        return parse_duration(word.text), reader.span(word)
+        return parse_duration(word.text)
     except ValueError as error:
         reader.fail(str(error), word)
 

@@ -37,7 +37,7 @@ class Where(Flag):
 EVERYWHERE = Where.BAR | Where.RUN | Where.SHELL
 INTERACTIVE = Where.BAR | Where.SHELL
 
-_WRITTEN = frozenset({"span", "value_span", "for_span", "operations_span", "host_span", "quoted"})
+_WRITTEN = frozenset({"span", "value_span", "operations_span", "host_span", "quoted"})
 """Fields about spelling and location, which equality ignores."""
 
 

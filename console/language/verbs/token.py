@@ -41,7 +41,7 @@ def _parse(reader: Reader) -> TokenCreate | TokenChange:
     if reader.ended:
         return TokenChange(action, id_)
     reader.need_keyword("for" if action == "renew" else "in")
-    return TokenChange(action, id_, duration(reader)[0])
+    return TokenChange(action, id_, duration(reader))
 
 
 def _ids(snapshot: Snapshot) -> list[Candidate]:
