@@ -99,6 +99,7 @@ class Completer:
         begun = rest.lstrip(digits + ".")
         seen = self._fields()
         topics = [each for each in seen.topics() if any(fnmatchcase(each, one) for one in expected.detail.split(","))]
+        # Behind a dot stands a field of JSON, never a variable.
         names = [Candidate(name, about) for name, about in ABOUT.items() if "." not in begun]
         names += [Candidate(name, "seen in records") for name in seen.of(topics)]
         start = typed.end - len(begun)

@@ -80,6 +80,7 @@ def config_rows(
         for entry in entries or ()
         if (own := is_override(entry, resource)) or not overrides_only or entry.name in lines
     ]
+    # The plan alone has keys that were not read, and those that no broker has yet.
     there = {row.key for row in rows}
     rows += [ConfigRow(key, None, line, _outcome(plan, line), False) for key, line in lines.items() if key not in there]
     return sorted(rows, key=lambda row: (not (row.override or row.line), row.key))
@@ -94,6 +95,7 @@ def flags(row: ConfigRow) -> list[Cell]:
     failed = row.outcome is not None and not row.outcome.ok
     entry = row.entry
     whose: Cell = ""
+    # Every level of a logger would be an override: the letter would tell nothing.
     if entry is not None and entry.source not in LEVEL_SOURCES:
         whose = ("O", "override") if row.override else ("D", "default")
     return [
@@ -321,6 +323,7 @@ def plain_text(html: str) -> tuple[str, ...]:
     """
     from html import unescape
 
+    # Cut first: the expressions must not run over what a foreign server sends, however long.
     text = html[:LIMIT].replace("\n", " ").replace("\t", " ")
     text = _PLACEHOLDER.sub("\0", text)
     text = _ITEM.sub("\n• ", _BREAKS.sub("\n", text))

@@ -103,6 +103,7 @@ def move_rows(
     Returns:
         The operations, then the stuck moves, then the others.
     """
+    # A fenced broker fetches nothing, so that its copy ends only when it is back.
     alive = {broker.id for broker in snapshot.cluster.brokers if not broker.fenced}
     owners = {place: each for each in operations for place in each.running(snapshot)}
     rows = []
