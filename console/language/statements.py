@@ -17,7 +17,7 @@ from console.model.codes import BROKER
 from console.model.config import ConfigResource
 from console.model.quota import CLIENT_ID, QuotaEntity
 from console.model.secret import Secret
-from console.plan.edits import ConfigEdit
+from console.plan.edits import ConfigEdit, Edit
 from console.present.names import resource_word
 from console.present.text import clean
 from console.sensitive import is_reference, seems_sensitive
@@ -250,6 +250,12 @@ class EditStatement(Statement, frozen=True):
     def writes_records(self) -> bool:
         """Whether it writes records, whose contents no plan file may have."""
         return False
+
+
+class OneEdit(EditStatement, frozen=True):
+    """A statement whose words are an edit, whatever the cluster has."""
+
+    edit: Edit
 
 
 class QueryStatement(Statement, frozen=True):
