@@ -22,7 +22,7 @@ from console.admin.groups import COORDINATOR_MOVES, OF_GROUPS, CoordinatorsOf, f
 from console.admin.link import Link, broker, delays
 from console.admin.partitions import leaders_of, topics_with_fields
 from console.admin.producer import Place, Producer, Sending
-from console.admin.producing import AGAIN, IN_DOUBT, MAY_PASS, NO_CODE, Transaction, at_leader
+from console.admin.producing import AGAIN, IN_DOUBT, NO_CODE, Transaction, at_leader
 from console.admin.topics import describe_topics
 from console.admin.transactions import OF_TRANSACTIONS
 from console.model.changes import NewRecords
@@ -142,7 +142,7 @@ async def _is_second(link: Link) -> bool:
     """Return whether the cluster has transactions of the second kind."""
     try:
         response = await link.call("api_versions", ASK_VERSIONS, timeout=CALL_SECONDS)
-    except MAY_PASS as error:
+    except errors.MAY_PASS as error:
         raise Interrupted(error.failure) from error
     return broker_version(response).finalized_features.get("transaction.version", 0) >= _SECOND
 
@@ -214,7 +214,7 @@ async def stable_positions(link: Link, group: str, topic: str) -> dict[int, Comm
 async def _topic(link: Link, name: str) -> Topic:
     try:
         listing = await describe_topics(link, [name])
-    except MAY_PASS as error:
+    except errors.MAY_PASS as error:
         raise Interrupted(error.failure) from error
     if name not in listing.topics:
         raise errors.BrokerError(listing.failures[name])
@@ -298,7 +298,7 @@ async def _write(link: Link, mine: Exactly, batches: Mapping[Place, Contents]) -
         try:
             topics = (await describe_topics(link, list(dict.fromkeys(topic for topic, _ in left)))).topics
             leaders, leaderless = await leaders_of(link, left, topics)
-        except MAY_PASS as error:
+        except errors.MAY_PASS as error:
             leaders, leaderless = {}, dict.fromkeys(left, error.failure)
         else:
             _check_places(left, topics)
@@ -425,7 +425,7 @@ async def _at(
             if not repeats:
                 raise Interrupted(error.failure) from error
             why = error
-        except MAY_PASS as error:
+        except errors.MAY_PASS as error:
             why = error
         if loop.time() + (wait := next(waits)) > deadline:
             raise Interrupted(why.failure)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from console.admin.errors import AdminError
 from console.answers.record_forms import HEADER, KEY, STREAMS, VALUE
-from console.cli.opening import DONE, FAILED, USAGE, complain, leave, with_session
+from console.cli.opening import DONE, FAILED, USAGE, with_session
 from console.cli.status_line import StatusLine, signals_end, status_line
 from console.language.quoting import quote, quote_pattern
 from console.model.numbers import is_natural, natural_number, option, plural
@@ -24,7 +24,7 @@ from console.model.per_second import PerSecond
 from console.model.records import Portion, Progress, Record, Search, Undecodable
 from console.present.records import progress_text, stopped_text
 from console.session.snapshot_reader import Refused
-from console.terminal import stdout
+from console.terminal import complain, leave, stdout
 
 if TYPE_CHECKING:
     from console.cli.record_export import About, Export

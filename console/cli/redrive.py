@@ -6,10 +6,11 @@ import argparse
 from typing import TYPE_CHECKING
 
 from console.cli.moves import ask_operation, confirmed, left
-from console.cli.opening import DONE, FAILED, USAGE, complain, leave, with_session
+from console.cli.opening import DONE, FAILED, USAGE, with_session
 from console.cli.status_line import status_line
 from console.language.quoting import quote
 from console.model.numbers import natural_number, option
+from console.terminal import complain, leave
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
