@@ -25,13 +25,12 @@ def main() -> int:
         import logging
 
         from console.log_file import INTERNAL, open_log
-        from console.terminal import complain
+        from console.terminal import leave
 
         if not logging.getLogger().handlers:
             open_log(os.environ)
         logging.getLogger("console").exception("kac itself failed")
-        complain(INTERNAL)
-        return FAILED
+        return leave(FAILED, INTERNAL)
 
 
 def _as_typed(word: str) -> str:

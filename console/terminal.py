@@ -223,6 +223,12 @@ def complain(text: str) -> None:
     write_folded(stderr(), f"kac: {clean(text, LONGEST_COMPLAINT)}")
 
 
+def leave(code: int, text: str) -> int:
+    """Write a line for the operator to standard error, and return the exit code of the command that ends by it."""
+    complain(text)
+    return code
+
+
 def waiting(text: str) -> None:
     """Write the reason for a wait to standard error, if that is a terminal."""
     if sys.stderr is not None and sys.stderr.isatty():

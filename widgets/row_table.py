@@ -122,14 +122,6 @@ class RowView:
         return self._inverse.get(place)
 
 
-def in_order(order: Sequence[int], hits: Sequence[int]) -> list[int]:
-    """Return `hits` in the order of `order`, a permutation of all indexes."""
-    chosen = bytearray(len(order))
-    for index in hits:
-        chosen[index] = 1
-    return list(compress(order, map(chosen.__getitem__, order)))
-
-
 class RowTable(ColumnView):
     """A table of rows by key: `set_rows` sets another source; cursor, marks and scroll position stay on their keys."""
 

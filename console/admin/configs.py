@@ -28,6 +28,7 @@ from console.model.changes import AlterConfigs, ConfigOp, Outcome, Status
 from console.model.config import ConfigListing, ConfigResource, ConfigSet
 from console.model.entity_types import BY_NUMBER
 from console.model.failure import Failure
+from console.model.grouping import grouped
 from console.model.numbers import long_number
 from console.model.secret import Secret
 from console.wire.fields import Asked, Fields, for_version
@@ -243,9 +244,7 @@ def chunks(resources: Sequence[ConfigResource]) -> list[list[ConfigResource]]:
     """Return the resources of each request, all of one type: a broker refuses the whole request for a type that it does
     not know.
     """
-    by_type: dict[int, list[ConfigResource]] = {}
-    for resource in resources:
-        by_type.setdefault(resource.type, []).append(resource)
+    by_type = grouped((resource.type, resource) for resource in resources)
     return [mine[start : start + CHUNK] for mine in by_type.values() for start in range(0, len(mine), CHUNK)]
 
 

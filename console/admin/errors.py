@@ -381,3 +381,14 @@ def failure(code: int, message: str | None = None) -> Failure:
     if not remedy and name.startswith("UNKNOWN("):
         remedy = "This console does not know the error: the brokers are newer. See their documentation."
     return Failure(name, without_objects(in_bounds(message or "")), remedy)
+
+
+MAY_PASS = (
+    Unreachable,
+    Disconnected,
+    RequestTimedOut,
+    OutcomeUnknown,
+    UnknownBroker,
+    WrongNode,
+)
+"""Errors after which the same request may succeed."""

@@ -20,7 +20,7 @@ from console.admin import errors
 from console.admin.cluster import ASK_VERSIONS, broker_version
 from console.admin.groups import COORDINATOR_MOVES, OF_GROUPS, CoordinatorsOf, find_coordinators
 from console.admin.link import Link, broker, delays
-from console.admin.partitions import by_topic, leaders_of, topics_with_fields
+from console.admin.partitions import leaders_of, topics_with_fields
 from console.admin.producer import Place, Producer, Sending
 from console.admin.producing import AGAIN, IN_DOUBT, NO_CODE, Transaction, at_leader
 from console.admin.topics import describe_topics
@@ -28,6 +28,7 @@ from console.admin.transactions import OF_TRANSACTIONS
 from console.model.changes import NewRecords
 from console.model.cluster import CommittedOffset, Topic
 from console.model.failure import Failure
+from console.model.grouping import grouped
 from console.model.identity import uuid_of
 from console.model.new_records import BYTES_OF_BATCH, NewRecord, batched
 from console.model.secret import Contents
@@ -50,15 +51,6 @@ _NOTHING_OPEN = frozenset({ErrorCode.invalid_txn_state, ErrorCode.invalid_produc
 _PASSING = COORDINATOR_MOVES | {ErrorCode.concurrent_transactions, ErrorCode.unstable_offset_commit}
 _PASSING_NAMES = frozenset(map(errors.error_name, _PASSING))
 _WRITES_AGAIN = AGAIN | IN_DOUBT | _PASSING | {NO_CODE}
-_MAY_PASS = (
-    errors.Unreachable,
-    errors.Disconnected,
-    errors.RequestTimedOut,
-    errors.OutcomeUnknown,
-    errors.UnknownBroker,
-    errors.WrongNode,
-)
-"""Errors after which the request may succeed."""
 _RIGHTS: Mapping[int, str] = {
     ErrorCode.transactional_id_authorization_failed: "it needs WRITE on transactional id {id}",
     ErrorCode.group_authorization_failed: "it needs READ on group {group}",
@@ -150,7 +142,7 @@ async def _is_second(link: Link) -> bool:
     """Return whether the cluster has transactions of the second kind."""
     try:
         response = await link.call("api_versions", ASK_VERSIONS, timeout=CALL_SECONDS)
-    except _MAY_PASS as error:
+    except errors.MAY_PASS as error:
         raise Interrupted(error.failure) from error
     return broker_version(response).finalized_features.get("transaction.version", 0) >= _SECOND
 
@@ -222,7 +214,7 @@ async def stable_positions(link: Link, group: str, topic: str) -> dict[int, Comm
 async def _topic(link: Link, name: str) -> Topic:
     try:
         listing = await describe_topics(link, [name])
-    except _MAY_PASS as error:
+    except errors.MAY_PASS as error:
         raise Interrupted(error.failure) from error
     if name not in listing.topics:
         raise errors.BrokerError(listing.failures[name])
@@ -275,7 +267,7 @@ async def commit(
 
 
 async def _add_partitions(link: Link, mine: Exactly, places: Iterable[Place]) -> None:
-    topics = [{"name": name, "partitions": tuple(numbers)} for name, numbers in by_topic(places).items()]
+    topics = [{"name": name, "partitions": tuple(numbers)} for name, numbers in grouped(places).items()]
     asked = {f"v3_and_below_{name}": value for name, value in mine.fields.items()} | {"v3_and_below_topics": topics}
 
     def codes(response: Any) -> list[int]:
@@ -306,7 +298,7 @@ async def _write(link: Link, mine: Exactly, batches: Mapping[Place, Contents]) -
         try:
             topics = (await describe_topics(link, list(dict.fromkeys(topic for topic, _ in left)))).topics
             leaders, leaderless = await leaders_of(link, left, topics)
-        except _MAY_PASS as error:
+        except errors.MAY_PASS as error:
             leaders, leaderless = {}, dict.fromkeys(left, error.failure)
         else:
             _check_places(left, topics)
@@ -433,7 +425,7 @@ async def _at(
             if not repeats:
                 raise Interrupted(error.failure) from error
             why = error
-        except _MAY_PASS as error:
+        except errors.MAY_PASS as error:
             why = error
         if loop.time() + (wait := next(waits)) > deadline:
             raise Interrupted(why.failure)

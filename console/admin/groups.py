@@ -28,6 +28,7 @@ from console.admin.topics import describe_topics, topics_by_id
 from console.model import changes, cluster
 from console.model.coordinators import OFFSETS
 from console.model.failure import Failure
+from console.model.grouping import grouped
 from console.model.identity import uuid_of
 from console.model.numbers import first_few
 from console.model.snapshot import TopicPartition
@@ -1015,9 +1016,7 @@ class _GroupDeletion(Sender[changes.DeleteGroups, changes.GroupTarget]):
         }
 
     async def deliver(self, targets: Sequence[changes.GroupTarget]) -> dict[changes.GroupTarget, changes.Outcome]:
-        by_broker: dict[int, list[changes.GroupTarget]] = {}
-        for target in targets:
-            by_broker.setdefault(self._coordinators[target.name], []).append(target)
+        by_broker = grouped((self._coordinators[target.name], target) for target in targets)
         parts = await asyncio.gather(*map(super().deliver, by_broker.values()))
         return {target: outcome for part in parts for target, outcome in part.items()}
 
@@ -1239,7 +1238,4 @@ def parts(items: Sequence[Item], most: int) -> Iterator[Sequence[Item]]:
 
 def by_coordinator(coordinators: Mapping[str, int]) -> dict[int, list[str]]:
     """Return broker id -> the groups that it coordinates."""
-    found: dict[int, list[str]] = {}
-    for name, broker_id in coordinators.items():
-        found.setdefault(broker_id, []).append(name)
-    return found
+    return grouped((broker_id, name) for name, broker_id in coordinators.items())

@@ -22,6 +22,7 @@ from console.admin.halving import Halving, parted
 from console.admin.topics import describe_topics
 from console.model import changes, cluster
 from console.model.failure import Failure
+from console.model.grouping import grouped
 from console.model.observed_logs import LogOffsets, Newest
 from console.wire.fields import Fields, for_version
 
@@ -196,14 +197,6 @@ def moved(
     return applied_if(target == set(wanted))
 
 
-def by_topic(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
-    """Return topic -> its partition numbers."""
-    found: dict[str, list[int]] = {}
-    for topic, number in places:
-        found.setdefault(topic, []).append(number)
-    return found
-
-
 def topics_with(places: Iterable[tuple[str, int]], name: str = "name", numbers: str = "partitions") -> list[Fields]:
     """Return a structure of a request for each topic, with the numbers of its partitions.
 
@@ -211,7 +204,7 @@ def topics_with(places: Iterable[tuple[str, int]], name: str = "name", numbers: 
         name: the field of the topic's name.
         numbers: the field of the partitions' numbers.
     """
-    return [{name: topic, numbers: tuple(found)} for topic, found in by_topic(places).items()]
+    return [{name: topic, numbers: tuple(found)} for topic, found in grouped(places).items()]
 
 
 def topics_with_fields(places: Mapping[tuple[str, int], Fields], name: str = "name") -> list[Fields]:
@@ -223,7 +216,7 @@ def topics_with_fields(places: Mapping[tuple[str, int], Fields], name: str = "na
     """
     return [
         {name: topic, "partitions": [{"partition_index": each, **places[topic, each]} for each in numbers]}
-        for topic, numbers in by_topic(places).items()
+        for topic, numbers in grouped(places).items()
     ]
 
 
@@ -603,9 +596,7 @@ def _list_offsets(kio: ModuleType, wanted: Mapping[Place, int], asker: int, stab
             for number, timestamp in asked
         )
 
-    topics: dict[str, list[tuple[int, int]]] = {}
-    for (topic, number), timestamp in wanted.items():
-        topics.setdefault(topic, []).append((number, timestamp))
+    topics = grouped((topic, (number, timestamp)) for (topic, number), timestamp in wanted.items())
     return for_version(
         kio.ListOffsetsRequest,
         replica_id=asker,

@@ -105,21 +105,9 @@ class _Passing(errors.AdminError):
     """No broker gave a producer's id yet; it may do so soon."""
 
 
-_MAY_PASS = (
-    _Passing,
-    errors.Unreachable,
-    errors.Disconnected,
-    errors.RequestTimedOut,
-    errors.OutcomeUnknown,
-    errors.UnknownBroker,
-    errors.WrongNode,
-)
-"""Errors after which the request may succeed."""
-
-
 def _no_answer(error: errors.AdminError) -> Answer:
     """Return the answer in place of an error before a batch was sent."""
-    return Answer(NO_CODE, failure=error.failure, is_final=not isinstance(error, _MAY_PASS))
+    return Answer(NO_CODE, failure=error.failure, is_final=not isinstance(error, (_Passing, *errors.MAY_PASS)))
 
 
 class _Produce(Sender[ProduceRecords, NewRecords]):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from console.admin.record_file import MOST_KEPT, RecordFile, weight
 from console.model import records as model
+from console.model.grouping import grouped
 from console.model.record_decoding import RecordDecoder
 from console.model.record_filter import RecordFilter
 from console.model.schemas import Allowance
@@ -576,9 +577,7 @@ def merged(scans: Sequence[Scan], count: int, *, newest: bool) -> tuple[tuple[mo
     if len(scans) == 1:
         found = list(scans[0].result())  # by offset: producers' clocks may go back
     kept, cut = (found[-count:], found[:-count]) if newest else (found[:count], found[count:])
-    of: dict[model.Place, list[model.Record]] = {}
-    for record in cut:
-        of.setdefault((record.topic, record.partition), []).append(record)
+    of = grouped(((record.topic, record.partition), record) for record in cut)
     further = {scan.place: scan.further(of.get(scan.place, ())) for scan in scans}
     places = {place: at for place, at in further.items() if at is not None}
     if not places:

@@ -19,6 +19,7 @@ from console.admin.link import ANY, Link, broker
 from console.model.changes import AlterReplicaDirs, ReplicaTarget, Status
 from console.model.cluster import LogDir, ReplicaLogs
 from console.model.failure import Failure
+from console.model.grouping import grouped
 from console.wire.fields import Fields
 
 MOST = 1_000
@@ -38,13 +39,10 @@ async def replica_logs(
     """
     wanted = dict(list(replicas.items())[:MOST])
     alive = (await link.refresh()).brokers.keys()
-    holding: dict[int, list[partitions.Place]] = {}
-    for place, brokers in wanted.items():
-        for each in alive & set(brokers):
-            holding.setdefault(each, []).append(place)
+    holding = grouped((each, place) for place, brokers in wanted.items() for each in alive & set(brokers))
     ends, listing, eligible = await asyncio.gather(
         asyncio.gather(*(_ends(link, broker_id, places) for broker_id, places in holding.items())),
-        describe_log_dirs(link, holding, partitions.by_topic(wanted)),
+        describe_log_dirs(link, holding, grouped(wanted)),
         _eligible(link, wanted),
     )
     end_of: dict[partitions.Place, dict[int, int]] = {place: {} for place in wanted}
@@ -150,9 +148,7 @@ class _ToDirectories(Sender[AlterReplicaDirs, ReplicaTarget]):
         await self.link.require(self.api, 1, "2.0", self.route)
 
     def fields(self, targets: Sequence[ReplicaTarget]) -> Fields:
-        wanted: dict[str, list[partitions.Place]] = {}
-        for target in targets:
-            wanted.setdefault(self.request.paths[target], []).append((target.topic, target.number))
+        wanted = grouped((self.request.paths[target], (target.topic, target.number)) for target in targets)
         return {"dirs": [{"path": path, "topics": partitions.topics_with(some)} for path, some in wanted.items()]}
 
     def answers(self, response: Any, _targets: Sequence[ReplicaTarget]) -> dict[ReplicaTarget, Answer]:
@@ -166,7 +162,7 @@ class _ToDirectories(Sender[AlterReplicaDirs, ReplicaTarget]):
         }
 
     async def describe_again(self, targets: Sequence[ReplicaTarget]) -> dict[ReplicaTarget, Status]:
-        topics = partitions.by_topic((target.topic, target.number) for target in targets)
+        topics = grouped((target.topic, target.number) for target in targets)
         listing = await describe_log_dirs(self.link, [self.request.broker], topics)
         dirs = listing.dirs.get(self.request.broker)
         return {target: _placed(target, self.request.paths[target], dirs) for target in targets}

@@ -27,6 +27,7 @@ from console.model.codes import AclResourceType, PatternType
 from console.model.config import broker_resource
 from console.model.coordinators import TRANSACTIONS
 from console.model.failure import Failure
+from console.model.grouping import grouped
 from console.wire.fields import Fields
 
 MAX_PATTERNS = 1_000
@@ -472,9 +473,7 @@ async def describe_transactions(link: Link, ids: Iterable[str]) -> transactions.
     failures: dict[str, Failure] = {}
     for chunk in parts(tuple(dict.fromkeys(ids)), IDS_AT_ONCE):
         coordinators, without = await find_coordinators(link, chunk, OF_TRANSACTIONS)
-        by_broker: dict[int, list[str]] = {}
-        for id_, broker_id in coordinators.items():
-            by_broker.setdefault(broker_id, []).append(id_)
+        by_broker = grouped((broker_id, id_) for id_, broker_id in coordinators.items())
         answers = await asyncio.gather(*(_described_at(link, broker_id, mine) for broker_id, mine in by_broker.items()))
         failures.update(without)
         for part in answers:

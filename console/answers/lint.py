@@ -14,6 +14,7 @@ from console.lint.acceptance import Acceptance
 from console.lint.report import Finding, Report
 from console.lint.rule import Found
 from console.lint.rules import BY_NAME, SUBJECTS
+from console.model.grouping import grouped
 from console.model.numbers import Data
 from console.present import names
 from console.present.text import clean
@@ -167,9 +168,7 @@ def junit_text(report: Report, missing: Sequence[str], where: Where, cluster: st
     from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
     blind = {name: each.why for each in report.blind for name in each.rules}
-    found: dict[str, list[Finding]] = {}
-    for each in report.findings:
-        found.setdefault(each.rule.name, []).append(each)
+    found = grouped((each.rule.name, each) for each in report.findings)
     suites = Element("testsuites")
     counts = {"tests": len(report.rules), "failures": len(report.open), "errors": 0, "skipped": len(blind)}
     suite = SubElement(suites, "testsuite", _texts(name=f"kac lint {cluster}", **counts, time=0))

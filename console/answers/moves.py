@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from console.answers.results import Row, Table, table_of
 from console.language.interpret import command_of
+from console.model.grouping import grouped
 from console.model.numbers import json_text
 from console.model.snapshot import ReadFailure
 from console.operations.forecast import BrokerForecast, Forecast
@@ -60,9 +61,7 @@ def _held_row(held: tuple[str, int, str]) -> Row:
 
 def held_lines(proposal: Proposal) -> Iterator[str]:
     """Yield the partitions that can't move, each reason once: ``219 partitions can't move: …``, with some names."""
-    by_reason: dict[str, list[str]] = {}
-    for topic, number, why in proposal.held:
-        by_reason.setdefault(why, []).append(f"{topic}/{number}")
+    by_reason = grouped((why, f"{topic}/{number}") for topic, number, why in proposal.held)
     for why, places in by_reason.items():
         if len(places) == 1:
             yield f"{places[0]} can't move: {why}"

@@ -12,6 +12,7 @@ from console.answers.results import Table, table_of
 from console.language.quoting import shell_text
 from console.model.changes import GroupTarget, Outcome, Status, Target
 from console.model.failure import Failure, sentences
+from console.model.grouping import grouped
 from console.model.numbers import Data
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
@@ -70,9 +71,7 @@ def failure_lines(plan: Plan) -> list[str]:
     """Return the reasons why brokers refused edits on a check or an apply, a line for each reason."""
     outcomes = (outcome for each in plan.staged if (outcome := plan.outcome(each.edit)) is not None)
     failed = {(failure_text(each.failure), names.target(each.target)): None for each in outcomes if each.failure}
-    places: dict[str, list[str]] = {}
-    for why, target in failed:
-        places.setdefault(why, []).append(target)
+    places = grouped((why, target) for why, target in failed)
     return [f"! failed: {names.some(some)}: {why}" for why, some in places.items()]
 
 
@@ -269,10 +268,7 @@ def dropped_lines(dropped: Iterable[Dropped]) -> list[str]:
 
 def _by_reason(refused: Iterable[tuple[str, Edit]]) -> dict[str, list[str]]:
     """Return reason -> the targets of the edits with that reason."""
-    places: dict[str, list[str]] = {}
-    for reason, edit in refused:
-        places.setdefault(reason, []).append(f"{names.target(edit.target)} {edit.key}".rstrip())
-    return places
+    return grouped((reason, f"{names.target(edit.target)} {edit.key}".rstrip()) for reason, edit in refused)
 
 
 def loss_lines(staged: Iterable[Staged]) -> list[str]:

@@ -9,6 +9,7 @@ import msgspec
 
 from console.language.interpret import command_of
 from console.model.failure import sentences
+from console.model.grouping import grouped
 from console.model.numbers import Data
 from console.present.names import plural
 from console.present.text import clean
@@ -50,9 +51,7 @@ def text_lines(verdict: Verdict, watched: float) -> Iterator[str]:
         yield f"UNEXPLAINED  {each.symptom}: {each.count:,} ({_subjects(each.examples)})"
     for ruled in verdict.ruled_out:
         yield f"ruled out    {ruled.cause}: {ruled.why}"
-    by_place: dict[str, list[str]] = {}
-    for hidden in verdict.unknowable:
-        by_place.setdefault(hidden.where, []).append(clean(hidden.what, 300))
+    by_place = grouped((hidden.where, clean(hidden.what, 300)) for hidden in verdict.unknowable)
     for where, what in by_place.items():
         yield f"unknown      {sentences('; '.join(what), clean(where, 200))}"
 

@@ -7,7 +7,7 @@ import asyncio
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from console.cli.opening import DONE, FAILED, USAGE, complain, with_session
+from console.cli.opening import DONE, FAILED, USAGE, leave, with_session
 from console.cli.status_line import signals_end, status_line
 from console.language.quoting import quote
 from console.present.records import progress_text
@@ -96,8 +96,7 @@ async def _run(reader: RecordReader, context: Context, statement: Analyze, outpu
     masked = is_masked(context, statement)
     Printer(output, stdout())(analysis_result(statement, shown, masked=masked, fields=context.mask))
     if stopping.is_set():
-        complain("ended by Ctrl-C")
-        return INTERRUPTED
+        return leave(INTERRUPTED, "ended by Ctrl-C")
     return FAILED if found.facts.problems else DONE
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from console.cli.opening import DONE, FAILED, USAGE, add_duration, complain
+from console.cli.opening import DONE, FAILED, USAGE, add_duration, leave
 from console.model.numbers import json_text
 from console.terminal import put
 
@@ -47,8 +47,7 @@ def run_bug_report(options: argparse.Namespace) -> int:
 
     file = options.file or Path(time.strftime("kac-bug-report-%Y%m%dT%H%M%S.zip"))
     if file.exists():
-        complain(f"{file} is there already: give another name")
-        return USAGE
+        return leave(USAGE, f"{file} is there already: give another name")
     found = checks(options)
     if found is None:
         return USAGE
@@ -62,8 +61,7 @@ def run_bug_report(options: argparse.Namespace) -> int:
     try:
         _write(file, files)
     except OSError as error:
-        complain(f"{file} can't be written: {error.strerror or error}")
-        return FAILED
+        return leave(FAILED, f"{file} can't be written: {error.strerror or error}")
     put(f"{file}: {', '.join(files)}\n\n{_contents(why)}")
     return DONE
 

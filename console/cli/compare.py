@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from console.cli import opening
 from console.model.entity_types import in_files
 from console.model.parts import Part
-from console.terminal import complain
+from console.terminal import complain, leave
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,8 +52,7 @@ def run_compare(options: argparse.Namespace) -> int:
     if options.brokers:
         return _brokers(options)
     if options.left is None or options.right is None:
-        complain("compare takes two things, or --brokers: see kac compare --help")
-        return opening.USAGE
+        return leave(opening.USAGE, "compare takes two things, or --brokers: see kac compare --help")
     resources = [found for text in (options.left, options.right) if (found := _resource(text)) is not None]
     if len(resources) == 2:
         return _entities(resources, options)
@@ -107,8 +106,9 @@ def _side(text: str, options: argparse.Namespace) -> _Side | int:
 
         found = read([text])
         if found is not None and found.reassign is not None:
-            complain(f"{text}: kac plan -f says what a reassignment moves; it is no state to compare")
-            return opening.USAGE
+            return leave(
+                opening.USAGE, f"{text}: kac plan -f says what a reassignment moves; it is no state to compare"
+            )
         return opening.USAGE if found is None else _Side(found.wanted)
     named = argparse.Namespace(**{**vars(options), "context": text})
     context = opening.context_of(named)
@@ -133,8 +133,7 @@ def _side(text: str, options: argparse.Namespace) -> _Side | int:
     try:
         owned = event_loop.run(read_all())
     except (AdminError, Refused) as error:
-        complain(f"{text}: {error.failure.told}".rstrip(". ") + ".")
-        return opening.FAILED
+        return leave(opening.FAILED, f"{text}: {error.failure.told}".rstrip(". ") + ".")
     finally:
         client.close()
     failures = [each for each in session.snapshot.failures if each.part in PARTS]
@@ -161,10 +160,10 @@ def _entities(resources: list[ConfigResource], options: argparse.Namespace) -> i
     for resource, entries in zip(resources, sets, strict=True):
         if entries is None:
             failures = [str(each.failure) for each in known.failures if each.part == Part.CONFIGS]
-            complain(
-                f"{options.left if resource is resources[0] else options.right}: {'; '.join(failures) or 'not there'}"
+            return leave(
+                opening.FAILED,
+                f"{options.left if resource is resources[0] else options.right}: {'; '.join(failures) or 'not there'}",
             )
-            return opening.FAILED
     table: Table = entity_table(sets[0], sets[1], options.left, options.right)  # type: ignore[arg-type]
     Printer(options.output)(table)
     shown = {row.data["key"] for row in table.rows} & THROTTLES

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from console.cli.opening import DONE, FAILED, USAGE, listing
-from console.terminal import ask, ask_secret, complain, put, say, stdout, width_of
+from console.terminal import ask, ask_secret, complain, leave, put, say, stdout, width_of
 
 SASL = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 EXAMPLES = """\
@@ -55,8 +55,7 @@ def _add(options: argparse.Namespace) -> int:
     from console.language.quoting import shell_line
 
     if options.name is None:
-        complain("how is it called? kac contexts add NAME -b HOST:PORT")
-        return USAGE
+        return leave(USAGE, "how is it called? kac contexts add NAME -b HOST:PORT")
     try:
         entries = _entries(options)
         if entries is None:
@@ -64,11 +63,11 @@ def _add(options: argparse.Namespace) -> int:
         surroundings = Surroundings(os.environ, Path.home(), Path.cwd())
         add_context(options.name, entries, surroundings)
     except ContextError as error:
-        complain(str(error))
-        return USAGE
+        return leave(USAGE, str(error))
     except OSError as error:
-        complain(f"{error.filename or own_path(surroundings)}: it can't be written: {error.strerror or error}")
-        return FAILED
+        return leave(
+            FAILED, f"{error.filename or own_path(surroundings)}: it can't be written: {error.strerror or error}"
+        )
     say(f"{surroundings.shown(own_path(surroundings))} has it now: {shell_line('kac', '-c', options.name)}")
     return DONE
 

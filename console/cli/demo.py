@@ -15,7 +15,7 @@ from console.cli.opening import FAILED, USAGE, add_plain, add_theme, open_log_fi
 from console.cli.screen import is_plain, no_screen, show
 from console.embedded import cluster_command
 from console.embedded.cluster_command import ClusterProcessFailed, Reached, argv_of
-from console.terminal import complain
+from console.terminal import leave
 
 if TYPE_CHECKING:
     from console.admin.settings import ConnectSettings, HttpSettings
@@ -59,12 +59,10 @@ def run_demo(options: argparse.Namespace) -> int:
     try:
         clusters, faults = cluster_command.cluster_specs(options), cluster_command.parsed_faults(options)
     except ValueError as error:
-        complain(str(error))
-        return USAGE
+        return leave(USAGE, str(error))
     why = no_screen(os.environ)
     if why and not is_plain(options):
-        complain(f"{why}; `kac cluster` runs such a cluster for it")
-        return USAGE
+        return leave(USAGE, f"{why}; `kac cluster` runs such a cluster for it")
     open_log_file()
     tour = state_directory(os.environ) / "tour-seen"
     with ExitStack() as running:
@@ -74,11 +72,9 @@ def run_demo(options: argparse.Namespace) -> int:
         try:
             addresses = running.enter_context(_running(options, clusters, faults))
         except (ClusterProcessFailed, StateFileError) as error:
-            complain(str(error))
-            return FAILED
+            return leave(FAILED, str(error))
         except OSError as error:
-            complain(f"can't listen: {error.strerror or error}; leave --port out to take any that is free")
-            return FAILED
+            return leave(FAILED, f"can't listen: {error.strerror or error}; leave --port out to take any that is free")
         contexts = [
             context_of(name, reached.bootstrap, len(clusters), reached.connect_urls, reached.schemas_url)
             for name, reached in addresses.items()

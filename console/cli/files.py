@@ -15,7 +15,7 @@ from console.cli import opening
 from console.model.numbers import option
 from console.model.parts import Part
 from console.safe_files import PRIVATE, read_text, write_whole
-from console.terminal import complain, put, stdout
+from console.terminal import complain, leave, put, stdout
 
 if TYPE_CHECKING:
     from console.files.plan_file import PlanFile
@@ -195,8 +195,7 @@ def tell_difference(
     if found is None or prune is None:
         return opening.USAGE
     if wrong := no_plan(options, found):
-        complain(wrong)
-        return opening.USAGE
+        return leave(opening.USAGE, wrong)
     options = meant(options, found)
     if found.reassign is not None:
         return _reassign(options, front_end, found, begins=False, moves=CHANGES if options.exit_code else opening.DONE)
@@ -292,15 +291,13 @@ def run_apply(options: argparse.Namespace) -> int:
     try:
         kept = _plan_file(options.file)
     except ValueError as problem:
-        complain(str(problem))
-        return opening.USAGE
+        return leave(opening.USAGE, str(problem))
     prune = prunes(options)
     found = read(options.file, getattr(options, "context", None)) if kept is None and prune is not None else None
     if prune is None or (kept is None and found is None):
         return opening.USAGE
     if wrong := no_plan(options, found or Read()):
-        complain(wrong)
-        return opening.USAGE
+        return leave(opening.USAGE, wrong)
     if found is not None:
         options = meant(options, found)
         if found.reassign is not None:
@@ -332,8 +329,7 @@ def run_apply(options: argparse.Namespace) -> int:
             session.replan(left)
             blocked = bool(code)
         if blocked and not options.valid_only:
-            complain("nothing was sent; --valid-only sends the rest")
-            return code
+            return leave(code, "nothing was sent; --valid-only sends the rest")
         return await _apply(session, options, NO_OTHERS if code else NO_CHANGES) or code
 
     return opening.with_session(options, "apply", work)

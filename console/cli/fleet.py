@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from console.cli.opening import DONE, FAILED, USAGE, open_log_file
-from console.terminal import complain, waiting
+from console.terminal import leave, waiting
 
 EXAMPLES = """\
 examples:
@@ -40,11 +40,9 @@ def run_fleet(options: argparse.Namespace) -> int:
     configured = Configured(os.environ, Path.home()).all()
     chosen = [each for each in configured if not options.names or each.name in options.names]
     if missing := [name for name in options.names if name not in {each.name for each in configured}]:
-        complain(f"there is no context {missing[0]!r}; `kac contexts` lists what there is")
-        return USAGE
+        return leave(USAGE, f"there is no context {missing[0]!r}; `kac contexts` lists what there is")
     if not chosen:
-        complain("no contexts are configured: kac contexts add NAME -b HOST:PORT")
-        return USAGE
+        return leave(USAGE, "no contexts are configured: kac contexts add NAME -b HOST:PORT")
     open_log_file()
     waiting(f"looking at {len(chosen)} clusters…" if len(chosen) > 1 else "looking at the cluster…")
 

@@ -15,7 +15,7 @@ from console.cli.opening import DONE, FAILED, USAGE, context_of, with_session
 from console.model.changes import Status
 from console.model.numbers import is_natural, natural_number, option
 from console.safe_files import SHARED
-from console.terminal import complain, put, say, stdout
+from console.terminal import complain, leave, put, say, stdout
 
 if TYPE_CHECKING:
     from console.answers.results import Table
@@ -103,11 +103,9 @@ def read_lake(options: argparse.Namespace, work: Callable[[Opened], int]) -> int
             cluster = _cluster(options, context, tables)
             return cluster if isinstance(cluster, int) else work(Opened(tables, cluster, datetime.now(UTC)))
     except LakeError as error:
-        complain(str(error))
-        return FAILED
+        return leave(FAILED, str(error))
     except ValueError as error:
-        complain(str(error))
-        return USAGE
+        return leave(USAGE, str(error))
 
 
 def lake_of(options: argparse.Namespace, context: Context | None) -> str:
@@ -149,8 +147,9 @@ def _cluster(options: argparse.Namespace, context: Context | None, tables: Table
     if options.cluster is not None:
         if options.cluster == ALL or options.cluster in known:
             return None if options.cluster == ALL else str(options.cluster)
-        complain(f"the lake at {tables.where} has no cluster {options.cluster!r}: {', '.join(known) or 'it is empty'}")
-        return USAGE
+        return leave(
+            USAGE, f"the lake at {tables.where} has no cluster {options.cluster!r}: {', '.join(known) or 'it is empty'}"
+        )
     if context is None:
         return None
     found = context.cluster_id
@@ -239,20 +238,16 @@ def run_history(options: argparse.Namespace) -> int:
     """
     of_lake = [name for name in _OF_A_LAKE if getattr(options, name, None) is not None]
     if options.settle and options.settle[1] not in _OUTCOMES:
-        complain(f"--settle takes the number of a change, and {' or '.join(_OUTCOMES)}: --settle 42 applied")
-        return USAGE
+        return leave(USAGE, f"--settle takes the number of a change, and {' or '.join(_OUTCOMES)}: --settle 42 applied")
     if options.settle and not _is_number(options.settle[0]):
-        complain("--settle takes the number of a change first; kac history --journal shows them")
-        return USAGE
+        return leave(USAGE, "--settle takes the number of a change first; kac history --journal shows them")
     if options.why is not None and not options.settle:
-        complain("--why says how you know what --settle says: give both")
-        return USAGE
+        return leave(USAGE, "--why says how you know what --settle says: give both")
     if options.journal or options.mend or options.settle:
         if options.journal:
             of_lake = [name for name in of_lake if name not in ("since", "until")]
         if of_lake:
-            complain(f"--{of_lake[0]} is of a lake: leave it out, or --journal, --settle and --mend")
-            return USAGE
+            return leave(USAGE, f"--{of_lake[0]} is of a lake: leave it out, or --journal, --settle and --mend")
         return _journal(options)
     if not of_lake:
         context = named_context(options)
@@ -316,23 +311,19 @@ def _journal(options: argparse.Namespace) -> int:
     try:
         between = window(options, datetime.now(UTC))
     except ValueError as error:
-        complain(str(error))
-        return USAGE
+        return leave(USAGE, str(error))
 
     async def work(session: Session) -> int:
         if options.mend:
             mended = await mend(await session.journal(), session.context.principal)
-            complain("the truncated record is closed" if mended else "no line is cut")
-            return DONE
+            return leave(DONE, "the truncated record is closed" if mended else "no line is cut")
         if options.settle:
             number, outcome = options.settle
             why = options.why if options.why is not None else await _ask_why()
             if not why:
-                complain("nothing was settled: say how you know it, with --why TEXT")
-                return USAGE
+                return leave(USAGE, "nothing was settled: say how you know it, with --why TEXT")
             settled = await decide(session, int(number), _OUTCOMES[outcome], why)
-            complain(f"change {number}: {plural(settled, 'edit')} settled as {outcome.replace('-', ' ')}")
-            return DONE
+            return leave(DONE, f"change {number}: {plural(settled, 'edit')} settled as {outcome.replace('-', ' ')}")
         for line in (await former_changes(session)).lines:
             complain(line)
         everything = options.output != "text"
@@ -430,8 +421,7 @@ def run_report(options: argparse.Namespace) -> int:
         The exit code: 0 written, 1 the lake could not be read or the file not written, 2 not understood.
     """
     if not getattr(options, "html", None):
-        complain("lake report writes a page: name its file with --html FILE (- is standard output)")
-        return USAGE
+        return leave(USAGE, "lake report writes a page: name its file with --html FILE (- is standard output)")
     asked = {name: getattr(options, name, None) for name in ("cluster", "since", "until")}
     return read_lake(argparse.Namespace(**{**vars(options), **asked}), lambda opened: _write(opened, options, asked))
 
@@ -444,12 +434,12 @@ def _write(opened: Opened, options: argparse.Namespace, asked: dict[str, str | N
     clusters = [opened.cluster] if opened.cluster is not None else opened.tables.clusters(*SHOWN)
     made = page(opened.tables, clusters, since, until, opened.now)
     if made is None:
-        complain(f"the lake at {opened.tables.where} has nothing to report; `kac lake update` makes its tables")
-        return FAILED
+        return leave(
+            FAILED, f"the lake at {opened.tables.where} has nothing to report; `kac lake update` makes its tables"
+        )
     if options.html == STDOUT:
         put(made)
         return DONE
     if not written(Path(options.html), made, SHARED):
         return FAILED
-    complain(f"{options.html}: what happened in {', '.join(clusters)}")
-    return DONE
+    return leave(DONE, f"{options.html}: what happened in {', '.join(clusters)}")

@@ -11,7 +11,7 @@ from importlib.metadata import Distribution, PackagePath, distribution, distribu
 from pathlib import Path
 
 from console.extras import NAME, licences_of_bundle
-from console.terminal import complain, put
+from console.terminal import complain, leave, put
 
 _LICENCE_NAMES = ("LICENSE", "LICENCE", "COPYING", "NOTICE")
 _UNTOUCHED, _CHANGED = 0, 1
@@ -67,14 +67,14 @@ def run_self(options: argparse.Namespace) -> int:  # noqa: ARG001 - as every com
     """Print each file that is missing or changed, and return the exit code."""
     installed = distribution(NAME)
     if not installed.files:
-        complain("the list of installed files is not here; a deb verifies with dpkg -V kac, an rpm with rpm -V kac")
-        return _CHANGED
+        return leave(
+            _CHANGED, "the list of installed files is not here; a deb verifies with dpkg -V kac, an rpm with rpm -V kac"
+        )
     different = [problem for file in installed.files if (problem := _problem(installed, file))]
     for problem in different:
         complain(problem)
     if different:
-        complain(f"{len(different)} of {len(installed.files)} files differ. Install {NAME} again.")
-        return _CHANGED
+        return leave(_CHANGED, f"{len(different)} of {len(installed.files)} files differ. Install {NAME} again.")
     put(f"kac {installed.version}: {len(installed.files)} files are as they were installed\n")
     return _UNTOUCHED
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from console.cli.opening import DONE, FAILED, USAGE, context_of, open_log_file
 from console.extras import how_to_add
 from console.model.numbers import decimal_number, option
-from console.terminal import complain
+from console.terminal import complain, leave
 
 if TYPE_CHECKING:
     from console.collecting.collect import Report
@@ -111,8 +111,7 @@ def run_lake(options: argparse.Namespace) -> int:
     """
     if unwanted := [name for name in _given(options) if name not in JOBS[options.job].options]:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in unwanted)
-        complain(f"lake {options.job} takes no {names}; see kac lake --help")
-        return USAGE
+        return leave(USAGE, f"lake {options.job} takes no {names}; see kac lake --help")
     from console.collecting.java import NoSpark
     from console.lake.files import LakeError
 
@@ -123,13 +122,11 @@ def run_lake(options: argparse.Namespace) -> int:
             write_metrics(options, open_lake(options))
         return code
     except (LakeError, NoSpark) as error:
-        complain(str(error))
-        return FAILED
+        return leave(FAILED, str(error))
     except ModuleNotFoundError as missing:
         if missing.name is None or missing.name.partition(".")[0] in ("console", "widgets", "themes"):
             raise
-        complain(f"{missing.name} is not installed: {how_to_add('lake')}, then run this again")
-        return FAILED
+        return leave(FAILED, f"{missing.name} is not installed: {how_to_add('lake')}, then run this again")
 
 
 def _given(options: argparse.Namespace) -> list[str]:
@@ -200,8 +197,7 @@ def run_collect(options: argparse.Namespace) -> int:
     try:
         every = seconds_between(getattr(options, "every", None))
     except ValueError as error:
-        complain(str(error))
-        return USAGE
+        return leave(USAGE, str(error))
     contexts = contexts_of(options)
     if not contexts:
         return USAGE
@@ -322,8 +318,7 @@ def run_package(options: argparse.Namespace) -> int:
     try:
         file, script = write_package(wanted)
     except OSError as error:
-        complain(f"can't write {wanted}: {error.strerror or error}")
-        return FAILED
+        return leave(FAILED, f"can't write {wanted}: {error.strerror or error}")
     lines = submit_lines(file, script, jars)
     text = "\n".join(
         (f"{file} and {script.name} beside it; on a cluster, with its URL in place:", *map("  {}".format, lines))

@@ -21,7 +21,7 @@ from console.cli.opening import DONE, FAILED, USAGE, open_log_file
 from console.contexts import ContextError
 from console.contexts.context import LAKE_VARIABLE, lake_place
 from console.model.numbers import json_text, time_of_day
-from console.terminal import complain, put
+from console.terminal import complain, leave, put
 
 if TYPE_CHECKING:
     from console.cli.lake_progress import Shown
@@ -119,13 +119,11 @@ def run_on(options: argparse.Namespace) -> int:
     try:
         every = cli_lake.seconds_between(getattr(options, "every", None))
     except ValueError as error:
-        complain(str(error))
-        return USAGE
+        return leave(USAGE, str(error))
     if isinstance(plan, int):
         return plan
     if every is None and hasattr(options, "all"):
-        complain("--all polls clusters: say how often, as --every 5min")
-        return USAGE
+        return leave(USAGE, "--all polls clusters: say how often, as --every 5min")
     open_log_file()
     stop = threading.Event()
 
@@ -210,11 +208,9 @@ def _plan(options: argparse.Namespace) -> Plan | int:
             complain(str(problem))
         return USAGE
     except (ValueError, OSError) as wrong:
-        complain(str(wrong))
-        return USAGE
+        return leave(USAGE, str(wrong))
     if days is not None and days < 1:
-        complain(f"--keep {options.keep}: a day or more")
-        return USAGE
+        return leave(USAGE, f"--keep {options.keep}: a day or more")
     if absent := list(missing(inputs)):
         for line in absent:
             complain(line)
@@ -230,8 +226,7 @@ def _plan(options: argparse.Namespace) -> Plan | int:
         try:
             topics, login = topics_of(inputs.request_topics, os.environ)
         except ContextError as wrong:
-            complain(str(wrong))
-            return USAGE
+            return leave(USAGE, str(wrong))
         plan = replace(plan, topics=topics, login=login)
     return plan
 
@@ -330,8 +325,7 @@ def run_lake_demo(options: argparse.Namespace) -> int:
             made = make(where, datetime.now(UTC), lambda said, done, of: progress.count("demo", done, of, said))
             plan = Plan(made.lake, inputs_of(made.lake.where))
         except OSError as error:
-            complain(f"the demo can't be written to {where}: {error.strerror or error}")
-            return FAILED
+            return leave(FAILED, f"the demo can't be written to {where}: {error.strerror or error}")
         report = _guarded("demo", lambda: update_once(plan, on_spark(options), progress))
     if report is None:
         return FAILED

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from console.cli.files import CHANGES, left_out, meant, read
 from console.cli.opening import DONE, USAGE, with_session
-from console.terminal import complain, put
+from console.terminal import complain, leave, put
 
 if TYPE_CHECKING:
     from console.answers.lint import Where
@@ -55,8 +55,7 @@ def run_lint(options: argparse.Namespace) -> int:
         rule, or invalid files, 3 with --exit-code: something is found that is not accepted.
     """
     if options.offline and (not options.file or any(hasattr(options, each) for each in _NAMES_A_CLUSTER)):
-        complain("--offline judges files without a cluster: name files with -f, and no cluster")
-        return USAGE
+        return leave(USAGE, "--offline judges files without a cluster: name files with -f, and no cluster")
     rules = _chosen(options)
     context = getattr(options, "context", None)
     files = None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from console.cli.opening import DONE, FAILED, USAGE, throttle_rate, with_session
 from console.model.numbers import natural_number, option
 from console.model.parts import Part
-from console.terminal import complain, put
+from console.terminal import complain, leave, put
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -89,8 +89,7 @@ def run_moves(options: argparse.Namespace) -> int:
     """
     wrong = misused(options)
     if wrong:
-        complain(wrong)
-        return USAGE
+        return leave(USAGE, wrong)
     if options.cancel is not None or options.operation is not None or options.go_on:
         return with_session(options, "moves", lambda session: ask_operation(session, options))
     if not options.goal:
@@ -133,8 +132,7 @@ def _with_goal(options: argparse.Namespace) -> int:
     try:
         goal = goal_of(options.goal)
     except ValueError as error:
-        complain(f"{error}")
-        return USAGE
+        return leave(USAGE, f"{error}")
     return run_goal(options, "moves", goal, "the same with --run; or as commands: with --script | kac run -f -")
 
 
@@ -168,8 +166,7 @@ def run_goal(options: argparse.Namespace, front_end: str, goal: Goal, begin: str
                 return await _run(session, planned, yes=options.yes)
             return _show_or_write(planned, options, begin, moves)
         except UnknownPlace as error:
-            complain(f"{error}. kac brokers --list and kac topics --list show what there is.")
-            return FAILED
+            return leave(FAILED, f"{error}. kac brokers --list and kac topics --list show what there is.")
 
     return with_session(options, front_end, work)
 
@@ -244,8 +241,7 @@ async def _run(session: Session, planned: _Planned, *, yes: bool) -> int:
     said = planned.forecast
     asked = f"Move {moved_text(said)}, {byte_count(said.bytes)}, on {session.context.name}?"
     if why := await confirmed(session.context, asked, yes=yes):
-        complain(f"nothing was sent: {why}")
-        return FAILED
+        return leave(FAILED, f"nothing was sent: {why}")
     goal = planned.goal
     number = await begin(session, goal, planned.throttle)
     complain(f"operation {number}: {goal}. Ctrl-C leaves it; kac moves --continue goes on, --cancel {number} ends it")
@@ -309,8 +305,7 @@ async def ask_operation(session: Session, options: argparse.Namespace) -> int:
         return DONE if number is None else left(await work_on(session, number, complain))
     asked = f"Cancel operation {options.cancel}, on {session.context.name}?"
     if options.cancel is not None and (why := await confirmed(session.context, asked, yes=True)):
-        complain(f"nothing was sent: {why}")
-        return FAILED
+        return leave(FAILED, f"nothing was sent: {why}")
     pause, resume = getattr(options, "pause", None), getattr(options, "resume", None)
     number = next(each for each in (options.cancel, options.operation, pause, resume) if each is not None)
     cancel, give_up = options.cancel is not None, options.give_up
@@ -319,11 +314,9 @@ async def ask_operation(session: Session, options: argparse.Namespace) -> int:
     holder = (await read_operations(session)).holder
     if holder is not None:
         by = holder.by
-        complain(f"process {by.pid} on {by.host} works on operation {number}, and does it with its next look")
-        return DONE
+        return leave(DONE, f"process {by.pid} on {by.host} works on operation {number}, and does it with its next look")
     if not cancel:
-        complain(f"no process works on operation {number}; kac moves --continue does")
-        return DONE
+        return leave(DONE, f"no process works on operation {number}; kac moves --continue does")
     code = left(await work_on(session, operation.number, complain))
     if code == DONE and operation.has_moves:
         complain(f"what it had moved before stays; the way back is: kac moves back {number} --run")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from console.admin.errors import AdminError, WayFailed
 from console.model.numbers import option
 from console.present.text import clean
-from console.terminal import THEMES, complain, folded, waiting
+from console.terminal import THEMES, complain, folded, leave, waiting
 
 if TYPE_CHECKING:
     from console.admin.client import AdminClient
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["DONE", "FAILED", "USAGE", "client_of", "command_client", "complain", "context_of", "open_log_file"]
+__all__ = ["DONE", "FAILED", "USAGE", "client_of", "command_client", "complain", "context_of", "leave", "open_log_file"]
 
 DONE, FAILED, USAGE, UNAPPLIED = 0, 1, 2, 3
 """Exit codes that all commands share. UNAPPLIED: nothing was sent, because warnings are not accepted."""
@@ -179,8 +179,7 @@ def with_session(
     try:
         return event_loop.run(working())
     except (AdminError, Refused) as error:
-        complain(error.failure.told.rstrip(". ") + ".")
-        return FAILED
+        return leave(FAILED, error.failure.told.rstrip(". ") + ".")
     finally:
         client.close()
 

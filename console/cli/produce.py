@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from console.cli.opening import USAGE, complain, with_session
+from console.cli.opening import USAGE, leave, with_session
 from console.model.new_records import MOST_BYTES, NewRecord, NotARecord, records_of_lines
 from console.model.numbers import natural_number, option
 from console.model.secret import Contents
@@ -61,8 +61,7 @@ def run_produce(options: argparse.Namespace) -> int:
     try:
         found = [each for name in options.files or [STDIN] for each in _read(name, by_schema)]
     except (OSError, NotARecord) as error:
-        complain(str(error))
-        return USAGE
+        return leave(USAGE, str(error))
     if options.by_key:
         found = [replace(each, partition=None) for each in found]
     wanted = Produce(

@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.cli.opening import DONE, FAILED, USAGE, add_duration, complain, seconds, with_session
+from console.cli.opening import DONE, FAILED, USAGE, add_duration, complain, leave, seconds, with_session
 from console.cli.status_line import signals_end, status_line
 from console.model.numbers import option, plural
 from console.terminal import put
@@ -60,16 +60,14 @@ def run_record(options: argparse.Namespace, *, quiet: bool = False) -> int:
 
     why = _refusal(options.file, append=options.append)
     if why:
-        complain(why)
-        return USAGE
+        return leave(USAGE, why)
     recorder = Recorder(MOST_WAITING)
 
     async def written(record: Awaitable[int]) -> int:
         try:
             return await record
         except (OSError, RecordError) as error:
-            complain(f"{options.file} can't be written: {getattr(error, 'strerror', None) or error}")
-            return FAILED
+            return leave(FAILED, f"{options.file} can't be written: {getattr(error, 'strerror', None) or error}")
 
     return with_session(
         options, "record", lambda session: written(_record(session, options, recorder, quiet=quiet)), recorder

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from console.admin.errors import AdminError
 from console.answers.record_forms import HEADER, KEY, STREAMS, VALUE
-from console.cli.opening import DONE, FAILED, USAGE, complain, with_session
+from console.cli.opening import DONE, FAILED, USAGE, with_session
 from console.cli.status_line import StatusLine, signals_end, status_line
 from console.language.quoting import quote, quote_pattern
 from console.model.numbers import is_natural, natural_number, option, plural
@@ -24,7 +24,7 @@ from console.model.per_second import PerSecond
 from console.model.records import Portion, Progress, Record, Search, Undecodable
 from console.present.records import progress_text, stopped_text
 from console.session.snapshot_reader import Refused
-from console.terminal import stdout
+from console.terminal import complain, leave, stdout
 
 if TYPE_CHECKING:
     from console.cli.record_export import About, Export
@@ -119,8 +119,7 @@ def run_records(options: argparse.Namespace) -> int:
     from console.session.script_runner import say_error
 
     if problem := _contradiction(options):
-        complain(problem)
-        return USAGE
+        return leave(USAGE, problem)
     text = statement_text(options)
     try:
         (statement,) = parse(text)
@@ -129,8 +128,7 @@ def run_records(options: argparse.Namespace) -> int:
         say_error(error, text)
         return USAGE
     except ValueError as error:
-        complain(f"--rate: {error}")
-        return USAGE
+        return leave(USAGE, f"--rate: {error}")
     work = _Work(options, statement, rate)  # type: ignore[arg-type]  # the text begins with `records`
 
     return with_session(
@@ -233,8 +231,7 @@ class _Work:
         masked = is_masked(context, self._statement)
         masks = tuple(path.text for path in context.mask)
         if masked and self._options.output == "raw":
-            complain("contents are hidden in this context: --reveal shows them")
-            return FAILED
+            return leave(FAILED, "contents are hidden in this context: --reveal shows them")
         stopping = asyncio.Event()
         with signals_end(stopping), status_line() as line:
             if self._options.output in STREAMS or self._statement.follow:
@@ -245,8 +242,7 @@ class _Work:
                     return await self._stream(reader, about, stopping, line)
                 except WriteError as error:
                     line.clear()
-                    complain(str(error))
-                    return FAILED
+                    return leave(FAILED, str(error))
             return await self._collect(reader, context.mask, stopping, line, masked=masked)
 
     async def _stream(self, reader: RecordReader, about: About, stopping: asyncio.Event, line: StatusLine) -> int:
@@ -353,18 +349,17 @@ class _Work:
                     found.add(portion)
                 except OSError as error:
                     line.clear()
-                    complain(
-                        f"the file of found records can't be written: {error.strerror or error}; use --output jsonl"
+                    return leave(
+                        FAILED,
+                        f"the file of found records can't be written: {error.strerror or error}; use --output jsonl",
                     )
-                    return FAILED
                 self._show(portion.progress, line)
         line.clear()
         read = found.read()
         result = records_result(self._statement, read, masked=masked, fields=fields)
         write([result], self._options.output, stdout())
         if stopping.is_set():
-            complain(f"{progress_text(read.progress)}; ended by Ctrl-C")
-            return INTERRUPTED
+            return leave(INTERRUPTED, f"{progress_text(read.progress)}; ended by Ctrl-C")
         return FAILED if result.problems else DONE
 
     def _say(self, portion: Portion, line: StatusLine) -> None:

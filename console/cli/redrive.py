@@ -6,10 +6,11 @@ import argparse
 from typing import TYPE_CHECKING
 
 from console.cli.moves import ask_operation, confirmed, left
-from console.cli.opening import DONE, FAILED, USAGE, complain, with_session
+from console.cli.opening import DONE, FAILED, USAGE, with_session
 from console.cli.status_line import status_line
 from console.language.quoting import quote
 from console.model.numbers import natural_number, option
+from console.terminal import complain, leave
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -64,8 +65,7 @@ def run_redrive(options: argparse.Namespace) -> int:
 
     asked = options.go_on or any(each is not None for each in (options.cancel, options.pause, options.resume))
     if asked == (options.topic is not None):
-        complain("name a TOPIC, or one of --continue, --cancel, --pause and --go-on")
-        return USAGE
+        return leave(USAGE, "name a TOPIC, or one of --continue, --cancel, --pause and --go-on")
     if asked:
         options.operation, options.throttle, options.give_up = None, None, False
         return with_session(options, "redrive", lambda session: ask_operation(session, options))
@@ -127,19 +127,16 @@ async def _run(
     if not options.begins:
         return DONE
     if wrong:
-        complain("nothing was sent: choose other letters with --where, or name their topic with --to")
-        return FAILED
+        return leave(FAILED, "nothing was sent: choose other letters with --where, or name their topic with --to")
     if not found.chosen:
-        complain("nothing was sent: no letter is chosen")
-        return DONE
+        return leave(DONE, "nothing was sent: no letter is chosen")
     if hindering := ApplyOptions(risks=frozenset(accepted(options.accept))).hindering(said.risks):
         names = ",".join(dict.fromkeys(each.accepted_as for each in said.risks))
         complain(f"nothing was sent: {plural(len(hindering), 'warning')} not accepted; if meant, --accept {names}")
         return NOT_SENT
     question = f"Send {plural(found.chosen, 'letter')} of {goal.topic} again, on {desk.context.name}?"
     if why := await confirmed(desk.context, question, yes=options.yes):
-        complain(f"nothing was sent: {why}")
-        return FAILED
+        return leave(FAILED, f"nothing was sent: {why}")
     number = await begin(goal, statement.most)
     complain(f"operation {number}: {goal}. Ctrl-C leaves it; kac redrive --continue goes on, --cancel {number} ends it")
     with status_line() as line:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from console.cli import opening
 from console.model.numbers import plural
 from console.present.text import clean
-from console.terminal import complain
+from console.terminal import complain, leave
 
 if TYPE_CHECKING:
     from console.flight.flight_reader import FlightReader
@@ -69,15 +69,13 @@ def replay_verdict(
     try:
         until = record_time(at, reader.times[0], reader.times[-1]) if at is not None else reader.times[-1]
     except ValueError as error:
-        complain(str(error))
-        return opening.USAGE
+        return leave(opening.USAGE, str(error))
     from console.admin.recorded import InstantLoop
 
     with asyncio.Runner(loop_factory=InstantLoop) as runner:
         verdict = runner.run(_verdict(reader, str(file), until, expected, tell, every=every))
     if verdict is None:
-        complain("no broker answered in this record until then")
-        return opening.FAILED
+        return leave(opening.FAILED, "no broker answered in this record until then")
     return verdict
 
 
@@ -125,8 +123,7 @@ def run_replay(options: argparse.Namespace) -> int:
     from console.cli.screen import is_plain, no_screen
 
     if (why := no_screen(os.environ)) and not is_plain(options):
-        complain(f"{why}; `kac triage --replay` works here")
-        return opening.USAGE
+        return leave(opening.USAGE, f"{why}; `kac triage --replay` works here")
     opening.open_log_file()
     reader = opened(options.file)
     if reader is None:
@@ -139,8 +136,7 @@ def run_replay(options: argparse.Namespace) -> int:
     try:
         at_ms = record_time(options.at, reader.times[0], reader.times[-1]) if options.at is not None else None
     except ValueError as error:
-        complain(str(error))
-        return opening.USAGE
+        return leave(opening.USAGE, str(error))
     settings = opening.screen_settings(load(os.environ, Path.home()), options)
     app = ReplayConsole(Replay.of(reader, str(options.file)), settings, command_history(os.environ), at_ms)
     if getattr(options, "plain", False) or settings.accessible:

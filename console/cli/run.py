@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.cli.opening import USAGE, client_of, command_client, context_of, open_log_file
-from console.terminal import complain, put
+from console.terminal import leave, put
 
 if TYPE_CHECKING:
     from console.admin.client import AdminClient
@@ -34,8 +34,7 @@ def run_run(options: argparse.Namespace) -> int:
 
     text = read_script(options.execute, options.file)
     if text is None:
-        complain(f"can't read {options.file}")
-        return USAGE
+        return leave(USAGE, f"can't read {options.file}")
     return run_script(text, lambda: context_of(options), command_client, output=options.output)
 
 
@@ -59,8 +58,7 @@ def run_shell(options: argparse.Namespace) -> int:
 
         script = read_script(None, "-")
         if script is None:
-            complain("can't read standard input: it is too large, or no text in UTF-8")
-            return USAGE
+            return leave(USAGE, "can't read standard input: it is too large, or no text in UTF-8")
         return run_script(script, lambda: context_of(options), command_client, output="text")
     context = context_of(options)
     if context is None:

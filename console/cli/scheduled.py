@@ -26,7 +26,7 @@ from console.plan.stale_throttles import LOG_DIRS_RATE, RATES, StaleThrottle, st
 from console.present import names
 from console.present.values import config_value
 from console.session.reading import read_needs
-from console.terminal import complain, put
+from console.terminal import complain, leave, put
 
 if TYPE_CHECKING:
     from console.journal.history import Change
@@ -77,8 +77,7 @@ def run_due(options: argparse.Namespace) -> int:
         if options.apply:
             now = datetime.now(UTC)
             if all(due.until > now for due in (await read_open(journal)).expiring()):
-                complain("nothing is due")
-                return DONE
+                return leave(DONE, "nothing is due")
             taken = await take_back(session, tell, Terminal(), accepted(options.accept))
             return FAILED if taken.failed else UNAPPLIED if taken.warned else DONE
         past = await read_open(journal)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.cli.opening import USAGE, context_of, open_log_file, recorded_client, screen_settings
-from console.terminal import complain
+from console.terminal import complain, leave
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -113,16 +113,14 @@ def run(options: argparse.Namespace) -> int:
     """
     why = no_screen(os.environ)
     if why and not is_plain(options):
-        complain(why)
-        return USAGE
+        return leave(USAGE, why)
     context = context_of(options)
     if context is None:
         return USAGE
     from console.contexts.configured import Configured
 
     if (wanted := getattr(options, "watch_set", "")) and (why := _unusable_set(context, wanted)):
-        complain(why)
-        return USAGE
+        return leave(USAGE, why)
     open_log_file()
     return show(options, context, Configured(os.environ, Path.home(), unlock=False))
 
@@ -200,7 +198,6 @@ def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: 
             # For another context the app ends, and opens again on a session of it.
             session = sessions.session(unlocked(chosen, ask=True))
     except ContextError as error:
-        complain(str(error))
-        return USAGE
+        return leave(USAGE, str(error))
     finally:
         sessions.close()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from console.cli.opening import FAILED, USAGE, add_duration, seconds, with_session
 from console.model.numbers import json_text, natural_number, time_of_day
-from console.terminal import complain, put, say, waiting
+from console.terminal import complain, leave, put, say, waiting
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -118,16 +118,13 @@ def run_triage(options: argparse.Namespace) -> int:
         unread, 2 no context or not understood; `REFUSED`, `ENDED`.
     """
     if options.replay is not None and options.request_logs:
-        complain("--request-log is of now: a flight record of the past can't be judged with it")
-        return USAGE
+        return leave(USAGE, "--request-log is of now: a flight record of the past can't be judged with it")
     if (options.notify or options.listen) and (options.replay is not None or not options.watch):
-        complain("--notify and --listen need --watch, and a cluster instead of a record")
-        return USAGE
+        return leave(USAGE, "--notify and --listen need --watch, and a cluster instead of a record")
     if options.replay is not None:
         return _replayed(options)
     if options.at is not None:
-        complain("--at is a time of a record: name it with --replay FILE")
-        return USAGE
+        return leave(USAGE, "--at is a time of a record: name it with --replay FILE")
 
     receivers = _receivers(options.notify)
     if receivers is None:
@@ -158,8 +155,7 @@ def run_triage(options: argparse.Namespace) -> int:
     try:
         return with_session(options, "triage", work, recorder)
     except CannotListen as error:
-        complain(str(error))
-        return FAILED
+        return leave(FAILED, str(error))
     except asyncio.CancelledError:
         return ENDED
 

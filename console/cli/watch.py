@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from console.cli.opening import USAGE, command_client, context_of, open_log_file
-from console.terminal import complain
+from console.terminal import leave
 
 EXAMPLES = """\
 examples:
@@ -40,8 +40,7 @@ def run_watch(options: argparse.Namespace) -> int:
     text = words[0] if len(words) == 1 else " ".join(map(as_typed, words))
     text = context.watch.get(text, text)
     if len(text.split()) == 1:
-        complain(no_set(text, tuple(context.watch), context.name))
-        return USAGE
+        return leave(USAGE, no_set(text, tuple(context.watch), context.name))
     open_log_file()
     return run_script(f"watch {text}", lambda: context, command_client, output=options.output)
 

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 from console.embedded import spec as specs
 from console.embedded.profiles import PROFILES
 from console.model.numbers import decimal_number, natural_number, option
-from console.terminal import complain, indented, put
+from console.terminal import indented, leave, put
 
 if TYPE_CHECKING:
     import subprocess
@@ -240,8 +240,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _complain(text: str, code: int) -> int:
-    complain(text)
-    return code
+    return leave(code, text)
 
 
 START_TIMEOUT, STOP_TIMEOUT = 30.0, 10.0

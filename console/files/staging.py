@@ -19,6 +19,7 @@ from console.language.quoting import shell_word
 from console.model.changes import NewTopic, Target
 from console.model.cluster import Topic
 from console.model.config import ConfigEntry, ConfigPlace, ConfigResource, topic_resource
+from console.model.grouping import grouped
 from console.model.numbers import commas, plural
 from console.model.parts import Part
 from console.model.quota import USER, QuotaEntity
@@ -98,7 +99,7 @@ def file_edits(
     some = tuple(prune)
     now = files_wanted.wanted_of(snapshot, moves) if some else files_wanted.Wanted()
     for one in some:
-        for of, gone in _by_section(_unlisted(one, wanted, now)).items():
+        for of, gone in grouped((each.section, each) for each in _unlisted(one, wanted, now)).items():
             if why := _why_spared(one.kind, of, wanted):
                 spared.append(f"{plural(len(gone), 'entity', 'entities')} of {of} not pruned: {why}")
                 continue
@@ -250,13 +251,6 @@ def _sections(wanted: files_wanted.Wanted) -> Mapping[str, Collection[object]]:
     entities: list[ConfigResource | QuotaEntity] = [*wanted.configs, *wanted.quotas]
     for each in entities:
         found.setdefault(_section(each), []).append(each)
-    return found
-
-
-def _by_section(unlisted: Iterable[_Unlisted]) -> Mapping[str, list[_Unlisted]]:
-    found: dict[str, list[_Unlisted]] = {}
-    for each in unlisted:
-        found.setdefault(each.section, []).append(each)
     return found
 
 

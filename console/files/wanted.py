@@ -19,6 +19,7 @@ from console.model.acl import Acl
 from console.model.changes import Target
 from console.model.entity_types import FileForm
 from console.model.feature_levels import ELR_VERSION, MIN_ISR
+from console.model.grouping import grouped
 from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot, settled_topics
@@ -175,9 +176,7 @@ def _connectors(snapshot: Snapshot) -> Iterator[tuple[config.ConfigResource, Wan
 
 def owned_lines(owned: Mapping[config.ConfigPlace, str]) -> list[str]:
     """Return the configs of running moves, a line for each entity."""
-    by_entity: dict[tuple[config.ConfigResource, str], list[str]] = {}
-    for (resource, key), why in owned.items():
-        by_entity.setdefault((resource, why), []).append(key)
+    by_entity = grouped(((resource, why), key) for (resource, key), why in owned.items())
     lines = [f"{names.target(resource)}: {', '.join(keys)}: {why}" for (resource, why), keys in by_entity.items()]
     return [*lines[:MOST_LINES], *([f"and {len(lines) - MOST_LINES:,} more"] if len(lines) > MOST_LINES else [])]
 

@@ -19,6 +19,7 @@ from console.flight import connect_answer
 from console.flight.pseudonyms import Pseudonyms
 from console.flight.recorder import Sink
 from console.model.foreign_json import json_as
+from console.model.grouping import grouped
 from console.wire.assignments import assignment_bytes, consumer_assignment
 from console.wire.bounds_check import MalformedFrame
 from console.wire.frames import Unencodable, decode_body, decode_request, encode_body, encode_payload
@@ -193,9 +194,7 @@ def _config(entity: Any, names: Pseudonyms) -> Any:
 
 def _member(entity: Any, names: Pseudonyms) -> Any:
     """Return the changed fields of a member of a classic group. Its assignment keeps pseudonyms of topics."""
-    partitions: dict[str, list[int]] = {}
-    for topic, number in consumer_assignment(entity.member_assignment):
-        partitions.setdefault(names.name(topic), []).append(number)
+    partitions = grouped((names.name(topic), number) for topic, number in consumer_assignment(entity.member_assignment))
     return {"member_assignment": assignment_bytes(partitions) if partitions else b""}
 
 

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -33,7 +33,6 @@ LARGEST_LEASE = 4096
 """Most bytes of the lease's file."""
 BELIEVED = timedelta(minutes=10)
 """Longest time by which another host's clock may be ahead of this one's."""
-T = TypeVar("T")
 
 
 class Begun(Struct, frozen=True):

@@ -46,7 +46,6 @@ BUCKETS = 16
 """Buckets for the entities of a whole cluster."""
 IN_A_BUCKET = 200
 """Least count of named entities for each bucket."""
-_ENTITIES = pa.schema([(name, pa.string()) for name in schema.ENTITY])
 
 
 # -- new keys --------------------------------------------------------------------------------------------------------

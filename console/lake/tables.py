@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamReader
 
 
-PARTITION = "in_"
-"""Prefix of partition columns. The columns that they derive from are also in the files."""
 _NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 _ALL_AT_ONCE = 1_000_000
 """Limit for the files in a batch of a stream, so high that all new files are one batch."""

@@ -39,6 +39,7 @@ def acl_target(reader: Reader, *, existing: bool) -> tuple[AclResourceType, str 
     Returns:
         The type, the name, which is None for the cluster, and the pattern type.
     """
+    # A broker of a newer release may have such ACLs, and they must be revocable; nothing new is made of them.
     newer = newer_code(reader, AclResourceType) if existing else None
     kind = _acl_type(reader) if newer is None else newer.name.lower()
     if kind == "cluster":
@@ -67,6 +68,7 @@ def newer_code(reader: Reader, of: type[_Code]) -> _Code | None:
         found = of.parse(word.text)
     except ValueError:
         return None
+    # Read here and not by `take`: no completion may propose a code without a name.
     reader.mark(word, Role.KEYWORD)
     reader.index += 1
     return found
@@ -120,6 +122,7 @@ def operations(reader: Reader, *, existing: bool) -> tuple[tuple[AclOperation, .
             operation = AclOperation.parse(name)
         except ValueError:
             operation = AclOperation(1)
+        # ANY is for filters, and no ACL has it.
         if operation.name not in OPERATIONS and (operation.known or not existing):
             _unknown_operation(reader, word, name)
         if operation not in found:

@@ -9,7 +9,7 @@ from console.language import reader as language_reader
 from console.language import statements
 from console.language.other_words import globs_of, looks_like_regex
 from console.language.quoting import DEFAULT_NAME, ENTITY_WORDS, quote_beside_equals
-from console.language.tokenizer import Span, Word
+from console.language.tokenizer import Word
 from console.model import entity_types
 from console.model.codes import ResourceType
 from console.model.config import ConfigResource
@@ -64,6 +64,7 @@ def entity(reader: language_reader.Reader) -> statements.Entity | None:
 def _subject(reader: language_reader.Reader, keyword: str) -> statements.Subject:
     second = reader.take_keyword(*_SECOND_WORDS[keyword]) if keyword in _SECOND_WORDS else None
     type_ = entity_types.BY_WORD[keyword if second is None else f"{keyword} {second}"]
+    # A type without a number has quotas alone.
     if type_.number is not None:
         return ConfigResource(ResourceType(type_.number), _resource_name(reader, type_))
     match keyword:
@@ -207,6 +208,7 @@ def pair_count(reader: language_reader.Reader, key: Word, value: Word, highest: 
     """Return the value of a ``KEY=N``, which is at least 1."""
     number = whole_number(value.text, 1, highest)
     if number is None:
+        # An empty value has no width to be marked.
         where = value if value.end > value.start else key
         reader.fail(f"{key.text}= takes a whole number from 1 to {highest:,}", where)
     return number
@@ -292,14 +294,14 @@ def offered_durations(_snapshot: Snapshot) -> list[language_reader.Candidate]:
     return [language_reader.Candidate(text) for text in ("15min", "30min", "1h", "4h", "12h", "1d")]
 
 
-def duration(reader: language_reader.Reader) -> tuple[int, Span]:
-    """Read a duration. Returns milliseconds, and the span of its word."""
+def duration(reader: language_reader.Reader) -> int:
+    """Read a duration, in milliseconds."""
     word = reader.take(
         language_reader.Expected(language_reader.What.ARGUMENT, "a DURATION such as 30min", offers=offered_durations),
         language_reader.Role.VALUE,
     )
     try:
-        return parse_duration(word.text), reader.span(word)
+        return parse_duration(word.text)
     except ValueError as error:
         reader.fail(str(error), word)
 

@@ -88,6 +88,7 @@ class Completer:
             if place == index and len(found) < LIMIT:
                 in_condition = expected.what is What.CONDITION
                 made = self._in_condition(expected, typed) if in_condition else _complete(expected, source, word, typed)
+                # Two expectations may offer the same text at a place: the first, likelier one stays.
                 for completion in made:
                     found.setdefault(completion[:3], completion)
         return list(found.values())[:LIMIT]
@@ -98,6 +99,7 @@ class Completer:
         begun = rest.lstrip(digits + ".")
         seen = self._fields()
         topics = [each for each in seen.topics() if any(fnmatchcase(each, one) for one in expected.detail.split(","))]
+        # Behind a dot stands a field of JSON, never a variable.
         names = [Candidate(name, about) for name, about in ABOUT.items() if "." not in begun]
         names += [Candidate(name, "seen in records") for name in seen.of(topics)]
         start = typed.end - len(begun)
@@ -122,6 +124,7 @@ def _at_cursor(statement: StatementReading, cursor: int) -> tuple[int, Word]:
 
 def _typed(text: str, word: Word, cursor: int) -> Word:
     """Return the part of the word before the cursor, scanned separately, because quotes may be open in it."""
+    # The rest of the word may close a quote that is open at the cursor.
     words = scan(text[word.start : cursor]).statements[0].words if cursor > word.start else ()
     return _moved(words[0], word.start) if words else Word((), cursor, cursor)
 
@@ -146,6 +149,7 @@ def _complete(expected: Expected, source: Candidates, word: Word, typed: Word) -
     whole = word.split("=") if expected.what in _PAIRS else None
     end = whole[0].end if whole is not None else word.end
     start = typed.start
+    # The colon of vi may stand before a command of the bar, and stays.
     if expected.what is What.VERB and typed.first_bare == ":":
         start, typed = start + 1, typed.without_first()
     candidates = source.words(expected, typed.text)

@@ -121,6 +121,7 @@ def _statement(reader: Reader) -> Statement | None:
     reader.verb = verb.name
     statement = verb.parse(reader)
     reader.finish()
+    # The span of a statement is that of its words, without blanks and a comment.
     start, end = first.start, reader.raw.words[-1].end
     return replace(statement, span=reader.places.span(start, end))
 
@@ -149,6 +150,7 @@ def _unknown_verb(reader: Reader, word: Word, name: str) -> NoReturn:
     if known is not None and known.group == CHANGE:
         begin = "kac moves GOAL --run begins one from a command line; --script prints the moves as commands"
         reader.fail(f"'{name}' begins an operation, which only the console's command bar does", word, begin)
+    # `lst topics` is a slip; without this it would be looked up as another tool's command.
     typo = name not in words_of(()) and any(is_one_slip(name, each) for each in reader.verbs)
     if not typo and (line := our_line([name, *words[1:]])) is not None and (known is None or len(words) > 1):
         reader.fail(f"unknown command {reader.shown(word)}", word, _written(line))

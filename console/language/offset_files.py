@@ -45,6 +45,7 @@ def read_text(path: str, span: Span | None = None, what: str = "the offsets") ->
     try:
         with Path(path).expanduser().open("rb") as file:
             content = file.read(LIMIT + 1)
+        # A spreadsheet writes a byte order mark, which would be a part of the first topic.
         text = content.decode("utf-8-sig")
     except (OSError, ValueError, RuntimeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else "it is no text in UTF-8"
@@ -69,6 +70,7 @@ def offset_rows(text: str, group: str, span: Span | None = None) -> tuple[Offset
             if owner is not None and owner != group:
                 others.add(owner)
                 continue
+            # Neither of two offsets may win in silence: one of them would lose or repeat records.
             if (row.topic, row.partition) in found:
                 raise CommandError(_at(reader.line_num, f"{row.topic}/{row.partition} stands there twice"), "", span)
             found[row.topic, row.partition] = row

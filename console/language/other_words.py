@@ -167,6 +167,7 @@ def our_line(words: Sequence[str]) -> str | None:
     if not plain:
         return None
     first, others = plain[0][1], plain[1:]
+    # Kafka's scripts have their actions as options: --describe.
     verb = next((VERBS[word.lstrip("-")] for word in known if word.lstrip("-") in VERBS), None)
     nouns = [place for place, (_, word) in enumerate(plain[:2]) if word in NOUNS]
     if not nouns:
@@ -189,6 +190,7 @@ def our_line(words: Sequence[str]) -> str | None:
     if len(names) > 1 and names[0].lower() in NOUNS:
         names = names[1:]
     meant = verb or ("describe" if names else "list")
+    # `get topic orders` lists in kubectl's words, and means the one topic.
     if meant == "list" and names and "list" not in known and "ls" not in known:
         meant = "describe"
     line = LINES.get((noun, meant)) or LINES.get((noun, "list")) or LINES.get((noun, "describe"))
@@ -241,6 +243,7 @@ def globs_of(regex: str) -> tuple[str, ...]:
     Kafka's tools take a comma for ``|`` (TopicFilter).
     """
     found = [_ONE_NAME.fullmatch(each) for each in re.split(r"[|,]", regex)]
+    # One part that has no glob makes all globs too few: they would find less than the expression.
     known = [each[1] for each in found if each is not None]
     if len(known) < len(found):
         return ()

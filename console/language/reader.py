@@ -231,6 +231,7 @@ class Reader:
         if pair is None:
             self.index -= 1
             following = self.raw.words[self.index + 1 : self.index + 2]
+            # The most frequent mistake with pairs: retention.ms = 7d.
             spaced = following and following[0].first_bare == "="
             hint = "no spaces around '='" if spaced else ""
             if not word.bare and "=" in word.text:
@@ -263,6 +264,7 @@ class Reader:
             hint: the correct form, by default the nearest of the valid words.
         """
         wrong = word or self.word
+        # At a given word only the message counts: what was valid there was read already.
         here = [expected for index, expected in self.expected if index == self.index] if word is None else []
         labels = tuple(dict.fromkeys(expected.label for expected in here))
         options = [option for expected in here for option in expected.words]

@@ -109,10 +109,12 @@ def configs_of(resource: ConfigResource) -> Needs:
     need = Needs(resources=frozenset({resource}))
     if resource.type == codes.TOPIC:
         return need | Needs(topics=frozenset({resource.name}))
+    # The registry returns all subjects with their configs, and no single one.
     if resource.type == codes.SCHEMA:
         return whole_parts(Part.SCHEMAS)
     if resource.type == codes.CONNECT_LOGGER:
         return need | whole_parts(Part.CONNECT)
+    # The default lists only what is set: its legal keys are those of any broker.
     if resource.type.entity.at_broker:
         return need | Needs(parts=frozenset({Part.CLUSTER}), a_broker=resource.is_cluster_default)
     return need

@@ -102,6 +102,7 @@ class Staging(Struct, frozen=True):
         entry = known_entry(self.snapshot, target, key.name)
         if entry is not None:
             return entry
+        # A connector's plugin and a logger have names that no request lists.
         legal = {} if target.type.entity.own_keys else known_keys(self.snapshot, target)
         if not legal or (target.type == BROKER and (key.quoted or key.name in UNDESCRIBED)):
             return None
@@ -134,6 +135,7 @@ class Staging(Struct, frozen=True):
         key = assign.key.name
         refers = target.type == CONNECTOR and isinstance(assign.value, str) and is_reference(assign.value)
         if not refers and is_sensitive(target, key, entry):
+            # Undescribed, a key is known as secret by its name alone: better refused than written into a history.
             unread = config_problems(self.snapshot, target) if entry is None and not seems_sensitive(key) else ()
             if unread:
                 message = f"whether {clean(key, 80)} is a secret is not known: {failure_text(unread[0].failure)}"

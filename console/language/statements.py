@@ -17,7 +17,7 @@ from console.model.codes import BROKER
 from console.model.config import ConfigResource
 from console.model.quota import CLIENT_ID, QuotaEntity
 from console.model.secret import Secret
-from console.plan.edits import ConfigEdit
+from console.plan.edits import ConfigEdit, Edit
 from console.present.names import resource_word
 from console.present.text import clean
 from console.sensitive import is_reference, seems_sensitive
@@ -37,7 +37,7 @@ class Where(Flag):
 EVERYWHERE = Where.BAR | Where.RUN | Where.SHELL
 INTERACTIVE = Where.BAR | Where.SHELL
 
-_WRITTEN = frozenset({"span", "value_span", "for_span", "operations_span", "host_span", "quoted"})
+_WRITTEN = frozenset({"span", "value_span", "operations_span", "host_span", "quoted"})
 """Fields about spelling and location, which equality ignores."""
 
 
@@ -45,6 +45,7 @@ class Node(Struct, frozen=True, eq=False):
     """A node of the syntax tree. Equality compares the meaning and ignores location and spelling."""
 
     def _meaning(self) -> tuple[object, ...]:
+        # `unset topic a k` and `unset topic "a"  k` are one statement: laws compare what a text parses to.
         return tuple([getattr(self, name) for name in self.__struct_fields__ if name not in _WRITTEN])
 
     def __eq__(self, other: object) -> bool:
@@ -249,6 +250,12 @@ class EditStatement(Statement, frozen=True):
     def writes_records(self) -> bool:
         """Whether it writes records, whose contents no plan file may have."""
         return False
+
+
+class OneEdit(EditStatement, frozen=True):
+    """A statement whose words are an edit, whatever the cluster has."""
+
+    edit: Edit
 
 
 class QueryStatement(Statement, frozen=True):

@@ -72,6 +72,7 @@ class Word(Struct, frozen=True):
             at = -1 if piece.quote else piece.text.find(separator)
             if at < 0:
                 continue
+            # The offsets stay those of the script, so that a colour or an error hits the half of the word.
             cut = piece.start + at
             head, tail = Piece(piece.text[:at], piece.start, cut), Piece(piece.text[at + 1 :], cut + 1, piece.end)
             before = self.pieces[:number] + ((head,) if head.text else ())
@@ -148,6 +149,7 @@ class _Scanner:
             char = self.text[self.at : self.at + 1]
             if char in ("", ";", "\n"):
                 return RawStatement(tuple(words), start, self.at)
+            # Within a statement # is a character: topics and passwords may begin with one.
             if char == "#" and not words:
                 line_end = self.text.find("\n", self.at)
                 end = line_end if line_end >= 0 else len(self.text)
@@ -175,6 +177,7 @@ class _Scanner:
 
     def raw(self) -> Piece:
         start = self.at
+        # Single quotes have no escapes, as in a shell.
         closing = self.text.find("'", start + 1)
         if closing < 0:
             return self.unclosed(start, self.text[start + 1 :])

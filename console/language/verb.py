@@ -27,7 +27,9 @@ def _stages_nothing(statement: language_statements.Statement, _staging: Staging)
 
 
 class StatementKind(Struct, Generic[S], frozen=True, kw_only=True):
-    """The properties of a class of statements. The functions are pure.
+    """The properties of a class of statements, or of an edit that is a statement. The functions are pure.
+
+    edit: for a `OneEdit`, the class of its edit.
 
     text: returns the statement as text that parses to it.
     needs: returns the parts of a snapshot that it needs, from the statement and the selected entity.
@@ -38,12 +40,27 @@ class StatementKind(Struct, Generic[S], frozen=True, kw_only=True):
     """
 
     statement: type[S]
+    edit: type[Edit] | None = None
     text: Callable[[S], str]
     needs: Callable[[S, language_statements.Subject | None], Needs] = lambda *_: NOTHING
     lines: Callable[[S, Snapshot], Iterable[str]] | None = None
     edits: Callable[[S, Staging], Iterable[Edit]] = _stages_nothing
     of_edits: OfEdits = {}
     secrets: Callable[[S], tuple[language_statements.SecretSlot, ...]] = lambda _: ()
+
+
+def one_edit(
+    edit: type[Edit], text: Callable[[Any], str], needs: Callable[[Any], Needs]
+) -> StatementKind[language_statements.OneEdit]:
+    """Return the kind of statements that are edits of one class, with their text and the parts that they need."""
+    return StatementKind(
+        statement=language_statements.OneEdit,
+        edit=edit,
+        text=lambda statement: text(statement.edit),
+        needs=lambda statement, _selected: needs(statement.edit),
+        edits=lambda statement, _staging: [statement.edit],
+        of_edits={edit: language_statements.OneEdit},
+    )
 
 
 class HelpEntry(Struct, frozen=True):

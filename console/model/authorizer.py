@@ -19,6 +19,7 @@ from console.model.acl import LITERAL as LITERAL
 from console.model.acl import PREFIXED as PREFIXED
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.model.grouping import grouped
 
 DENY, ALLOW = Permission.parse("DENY"), Permission.parse("ALLOW")
 ALL = AclOperation.parse("ALL")
@@ -328,11 +329,7 @@ class AclIndex:
 
     @cached_property
     def _by_principal(self) -> Mapping[str, Sequence[Pattern]]:
-        found: dict[str, list[Pattern]] = {}
-        for pattern, there in self._acls.items():
-            for principal in there:
-                found.setdefault(principal, []).append(pattern)
-        return found
+        return grouped((principal, pattern) for pattern, there in self._acls.items() for principal in there)
 
     def patterns_on(self, type_: AclResourceType, name: str) -> Iterator[Pattern]:
         """Yield the patterns that apply to a resource, among those that an ACL has."""

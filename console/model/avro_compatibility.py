@@ -14,6 +14,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from console.model.foreign_json import json_as
+from console.model.grouping import grouped
 from console.model.numbers import json_text
 from console.model.subjects import BACKWARD, FORWARD, FULL, NONE, TRANSITIVE
 
@@ -139,6 +140,7 @@ class _Reading:
             return self._by_name(found, space)
         if isinstance(found, list):
             branches = tuple(self._type(each, space, depth + 1) for each in found)
+            # The specification forbids it, and a writer could not say which of the two unions a branch is in.
             if any(each.kind == "union" for each in branches):
                 raise NotAvro("a union has a union directly in it")
             return AvroType("union", parts=branches)
@@ -157,6 +159,7 @@ class _Reading:
         return AvroType("named", name)
 
     def _described(self, found: Mapping[str, object], space: str, depth: int) -> AvroType:
+        # A type in braces may wrap another one: {"type": {"type": "long"}} is legal.
         kind = found.get("type")
         logical = found.get("logicalType")
         logical = logical if isinstance(logical, str) else ""
@@ -406,9 +409,7 @@ def _meaning(mine: _Seen | None, other: _Seen | None) -> str:
 
 
 def _by_path(found: Iterable[Problem]) -> dict[str, str]:
-    lines: dict[str, list[str]] = {}
-    for each in found:
-        lines.setdefault(each.path, []).append(each.why)
+    lines = grouped((each.path, each.why) for each in found)
     return {path: "; ".join(each) for path, each in lines.items()}
 
 

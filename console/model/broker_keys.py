@@ -161,10 +161,9 @@ def chain(layers: Layers, key: str) -> tuple[Synonym, ...]:
         By source (`PRECEDENCE`), then by name, beginning with the first under the key's own name, as ConfigHelper does;
         empty if no source sets that name.
     """
-    found: dict[ConfigSource, list[Synonym]] = {}
-    for name in broker_synonyms(key):
-        for synonym in layers(name):
-            found.setdefault(synonym.source, []).append(synonym)
+    from console.model.grouping import grouped
+
+    found = grouped((synonym.source, synonym) for name in broker_synonyms(key) for synonym in layers(name))
     # A stronger source beats a stronger name: log.retention.hours set on the broker wins over log.retention.ms in the
     # server's file (DynamicBrokerConfig.overrideProps).
     ordered = [synonym for source in PRECEDENCE for synonym in found.get(source, ())]

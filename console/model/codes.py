@@ -48,6 +48,7 @@ class Code(int):
         for number, known in cls.NAMES.items():
             if known == wanted:
                 return cls(number)
+        # A file of kac may hold a code that a newer broker described; the name of a known code is never written so.
         if (unknown := _UNKNOWN.fullmatch(wanted)) and not (found := cls(unknown[1])).known:
             return found
         raise ValueError(f"{name!r} is not one of {', '.join(cls.NAMES.values())}")

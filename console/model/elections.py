@@ -6,7 +6,7 @@ It follows the controller (PartitionChangeBuilder.electPreferredLeader, electAny
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,6 +38,20 @@ def needs_preferred(partition: Partition) -> bool:
 def leaders_by_broker(topics: Iterable[Topic]) -> Counter[int]:
     """Return the number of partitions that each broker leads."""
     return Counter(each.leader for topic in topics for each in topic.partitions if each.leader >= 0)
+
+
+def by_leader(topics: Mapping[str, Topic], places: Iterable[tuple[str, int]]) -> dict[int, list[tuple[str, int]]]:
+    """Return broker -> the partitions that it leads, of these places; without partitions that have no leader."""
+    leaders: dict[int, list[tuple[str, int]]] = {}
+    known: dict[str, dict[int, int]] = {}
+    for name, number in places:
+        # Once for each topic: a search of its partitions for each place would be quadratic.
+        if name not in known:
+            topic = topics.get(name)
+            known[name] = {} if topic is None else {each.number: each.leader for each in topic.partitions}
+        if (leader := known[name].get(number, -1)) >= 0:
+            leaders.setdefault(leader, []).append((name, number))
+    return leaders
 
 
 class UncleanElection(Struct, frozen=True):

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from console.model.foreign_json import json_of
+from console.model.grouping import grouped
 from console.model.numbers import json_text
 from console.model.partitioners import java_partition
 from console.model.records import NO_TIMESTAMP, Header, Record
@@ -241,10 +242,7 @@ def is_stray(record: NewRecord, count: int) -> bool:
 
 def by_partition(records: Iterable[NewRecord], count: int) -> dict[int, list[NewRecord]]:
     """Return partition -> its records, in their order."""
-    found: dict[int, list[NewRecord]] = {}
-    for record in records:
-        found.setdefault(partition_of(record, count), []).append(record)
-    return found
+    return grouped((partition_of(record, count), record) for record in records)
 
 
 def batched(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from console.model.cluster import Broker
+from console.model.grouping import grouped
 from console.model.snapshot import Snapshot
 
 ITS_OWN = "What is a controller's own, its configs and loggers, is read and set with --bootstrap-controller HOST:PORT."
@@ -65,10 +66,7 @@ def address_of(broker: Broker) -> str:
 
 def shared_addresses(brokers: Iterable[Broker]) -> Mapping[str, tuple[int, ...]]:
     """Return the addresses that several live brokers advertise, each with the ids of these brokers."""
-    found: dict[str, list[int]] = {}
-    for broker in brokers:
-        if not broker.fenced:
-            found.setdefault(address_of(broker), []).append(broker.id)
+    found = grouped((address_of(broker), broker.id) for broker in brokers if not broker.fenced)
     return {address: tuple(sorted(ids)) for address, ids in found.items() if len(ids) > 1}
 
 

@@ -97,11 +97,13 @@ def java_double(value: float) -> str:
         return "NaN"
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
+    # Before the digits are split: the zero of Java has a sign, and no digit to begin with.
     if value == 0:
         return repr(value)
     mantissa, _, exponent = repr(abs(value)).partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")
+    # Leading zeros of 0.00123 are not digits of the mantissa, so they move the point.
     point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
     digits = digits.rstrip("0") or "0"
     if not 1e-3 <= abs(value) < 1e7:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from console.model.grouping import grouped
 from console.model.snapshot import Snapshot
 from console.model.subjects import Subject, is_by_record, topics_of
 
@@ -24,10 +25,7 @@ class IdUse(NamedTuple):
 
 def id_uses(snapshot: Snapshot, subject: Subject) -> list[IdUse]:
     """Return the topics whose newest records name a subject's schemas by their ids, as far as records were read."""
-    numbers: dict[int, list[int]] = {}
-    for version in subject.versions:
-        if version.id:
-            numbers.setdefault(version.id, []).append(version.number)
+    numbers = grouped((version.id, version.number) for version in subject.versions if version.id)
     found = []
     for topic in sorted(snapshot.schema_samples):
         sample = snapshot.schema_samples[topic]

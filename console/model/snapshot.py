@@ -139,6 +139,7 @@ def share(old: Mapping[K, V], new: Mapping[K, V]) -> Mapping[K, V]:
     Return `new` itself if `old` is empty, so that 20,000 quotas are not kept in two dicts."""
     if old is new or not old:
         return new or old
+    # Equal values keep their old objects, so that panes that compare by identity do not draw them again.
     changed = differing(old, new)
     equal = {key: before for key, before, after in changed if before is not None and before == after}
     return old if len(equal) == len(changed) else {**new, **equal}
@@ -147,6 +148,7 @@ def share(old: Mapping[K, V], new: Mapping[K, V]) -> Mapping[K, V]:
 def merged(known: Mapping[K, V], found: Mapping[K, V], gone: Iterable[K] = ()) -> Mapping[K, V]:
     """Return `known` updated with `found` and without `gone`; `known` itself if nothing changed. The cost depends on
     the size of the change only."""
+    # Deletions win: a listing may still have a topic that another response calls unknown.
     less = frozenset(gone)
     news = {
         key: value
@@ -179,6 +181,7 @@ def held_sizes(snapshot: Snapshot, places: Collection[TopicPartition]) -> Mappin
     found: dict[TopicPartition, dict[int, int]] = {}
     for broker, dirs in snapshot.log_dirs.items():
         for log_dir in dirs:
+            # The sizes by topic are few; the replicas of a directory are many.
             if topics.isdisjoint(log_dir.sizes):
                 continue
             for topic, partition, size in log_dir.replicas.on_disk():
@@ -206,6 +209,7 @@ def dir_copies(log_dirs: Mapping[int, Sequence[model_cluster.LogDir]]) -> Mappin
     """Return the running copies between log directories of a broker."""
     found: dict[ReplicaPlace, DirCopy] = {}
     for broker, dirs in sorted(log_dirs.items()):
+        # Most brokers copy nothing, and one may hold 100,000 replicas.
         if not any(each.replicas.moving for each in dirs):
             continue
         there = [(each, one) for each in dirs for one in each.replicas]
@@ -742,9 +746,9 @@ def with_end_offsets(
 
 def settled_topics(snapshot: Snapshot) -> Iterator[tuple[str, model_cluster.Topic]]:
     """Yield the topics by name, with the replicas that they have once the running moves are done."""
-    moves: dict[str, list[model_cluster.Reassignment]] = {}
-    for move in snapshot.reassignments:
-        moves.setdefault(move.topic, []).append(move)
+    from console.model.grouping import grouped
+
+    moves = grouped((move.topic, move) for move in snapshot.reassignments)
     for name, topic in snapshot.topics.items():
         yield name, model_cluster.settled(topic, moves.get(name, ()))
 

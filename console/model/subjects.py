@@ -159,6 +159,7 @@ def topics_of(subject: Subject, topics: Iterable[str]) -> list[TopicUse]:
     for ending in _PARTS:
         if name.endswith(ending) and name.removesuffix(ending) in topics:
             return [TopicUse(name.removesuffix(ending), ending[1:], "TopicNameStrategy", is_sure=True)]
+    # A name may have several dashes: only the names of its records show where the topic's name ends.
     records = {each.record for each in subject.versions if each.record}
     found = []
     for record in records:

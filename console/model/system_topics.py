@@ -180,6 +180,7 @@ def system_topic(
     """
     if (own := _KAFKAS_OWN.get(name)) is not None:
         return own
+    # One pattern for all names first: a cluster may have 100,000 topics, and the screen asks for each.
     for each in _NAMED if _ANY_NAMED.fullmatch(name) is not None else ():
         if each.pattern.fullmatch(name) is not None and _has_shape(each, partitions, policy):
             return each.what
@@ -189,6 +190,7 @@ def system_topic(
 
 
 def _has_shape(named: _Named, partitions: int | None, policy: str | None) -> bool:
+    # A team may call its own topic connect-configs; a worker refuses a topic of that name that is not compacted.
     compacted = not named.shaped or policy is None or COMPACT in policy
     return compacted and (not named.single or partitions in (None, 1))
 

@@ -294,6 +294,7 @@ class Counting:
             text = _text_of(key)
             self._distinct.update(text)
             self._frequent.update(text, count)
+            # One record makes no key heavy, and the homes of millions of such keys would stay here.
             if count > 1:
                 self._homes.setdefault(text, number)
         if len(self._homes) > 8 << FREQUENT_BITS:
@@ -307,6 +308,7 @@ class Counting:
             codec = self._codecs.setdefault(batch.codec, [0, 0, 0.0, 0])
             codec[0] += count
             codec[1] += batch.base_offset != partition.batch
+            # A scan may begin or end inside of a batch: only a part of its bytes belongs to the counted records.
             codec[2] += batch.size * min(1.0, count / max(1, batch.claimed))
             codec[3] += int(sizes[at : at + count].sum())
             partition.batch = batch.base_offset
@@ -317,6 +319,7 @@ class Counting:
         for record in records:
             if record.headers:
                 self._with_headers += 1
+                # A record may repeat a header; it counts once.
                 for name in {name[:LONGEST_HEADER] for name, _ in record.headers}:
                     if name in self._headers or len(self._headers) < MOST_HEADERS:
                         self._headers[name] += 1
@@ -324,6 +327,7 @@ class Counting:
     def _add_schemas(self, records: Iterable[Record]) -> None:
         for (part, key), count in Counter(place for each in records for place in references(each)).items():
             known = self._schemas.get((part, key))
+            # A producer that registers a schema for each record would fill the memory.
             if known is None and len(self._schemas) >= MOST_SCHEMAS:
                 key = _OTHERS
                 known = self._schemas.get((part, key))
@@ -525,6 +529,7 @@ class _Times:
             new = _Bucket(count, int(times[begin]), int(times[begin + count - 1]))
             known = self._buckets.get(number)
             self._buckets[number] = new if known is None else known.joined(new)
+        # Twice the width halves the buckets, whatever the span of time turns out to be.
         while len(self._buckets) > MOST_BUCKETS:
             self._width *= 2
             wider: dict[int, _Bucket] = {}

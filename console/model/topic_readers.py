@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.model.differing import differing
+from console.model.grouping import grouped
 from console.model.parts import Part
 from console.model.time_lag import NOT_BEHIND, UNSEEN, Behind, longest
 
@@ -102,8 +103,8 @@ class TopicLags(NamedTuple):
 
 def _by_topic(trend: LagTrend) -> Mapping[str, Behind]:
     """Return each topic of a group, with how long its next record there has waited."""
-    found: dict[str, list[Behind]] = {}
-    for each in trend.last.lag.partitions:
-        place = each.topic, each.partition
-        found.setdefault(each.topic, []).append(trend.behind.get(place, NOT_BEHIND if each.lag == 0 else UNSEEN))
+    found = grouped(
+        (each.topic, trend.behind.get((each.topic, each.partition), NOT_BEHIND if each.lag == 0 else UNSEEN))
+        for each in trend.last.lag.partitions
+    )
     return {topic: longest(each) for topic, each in found.items()}

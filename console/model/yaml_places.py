@@ -246,6 +246,7 @@ def _documents(events: Iterator[yaml.Event], source: str) -> Iterator[Document]:
             stack.pop()
         if not isinstance(event, yaml.NodeEvent):
             continue
+        # Values are put into their collection when they begin, so that no level of nesting needs a call.
         inner, line = stack[-1], _line_of(event)
         if isinstance(inner.data, dict) and inner.key is None:
             inner.key = _key(event, inner, lines, source, line)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
+from console.model.grouping import grouped
 from console.model.snapshot import Snapshot
 from console.plan.edit_kind import Batch
 from console.plan.edits import ConfigEdit, Edit, SetFeature
@@ -16,7 +17,6 @@ from console.plan.kinds.features import feature_of
 from console.plan.kinds.registry import BATCHES, kind_of
 from console.plan.plan import Plan
 from console.plan.requests import Facts, Step
-from console.plan.staged import Staged
 
 # The fewest requests for a plan, in a safe order: additions come before removals (`kinds.registry.BATCHES`). Each batch
 # is one request, split only at a controller's limit; for configs see config_requests.py.
@@ -34,9 +34,7 @@ def compile_plan(plan: Plan, facts: Facts) -> tuple[Step, ...]:
     """
     creations = {each.edit.new_topic: kind_of(each.edit).batch for each in plan.staged if each.edit.new_topic}
     levels = {each.edit.name for each in plan.staged if isinstance(each.edit, SetFeature)}
-    staged: dict[Batch, list[Staged]] = {}
-    for each in plan.staged:
-        staged.setdefault(_batch(each.edit, creations, levels), []).append(each)
+    staged = grouped((_batch(each.edit, creations, levels), each) for each in plan.staged)
     steps: list[Step] = []
     places: dict[Batch, tuple[int, ...]] = {}
     for batch in BATCHES:

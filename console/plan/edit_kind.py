@@ -65,6 +65,8 @@ class EditKind:
     """For a kind without a `reversal`: the reason why it can't be reverted, for an operator."""
     left: Was = None
     """For such a kind: the state of its target after an edit."""
+    is_loss = True
+    """Whether it is a loss if an edit can't be reverted."""
 
     def kept(self, was: Any) -> Any:
         """Return the form of a state for files."""
@@ -115,7 +117,7 @@ class EditKind:
         """Return whether the state is the wanted one; None if it can't be seen: a secret, or an edit that is done once
         and leaves no state. The outcome of a lost response is then unknown.
         """
-        raise NotImplementedError
+        return None
 
     def settled(self, edit: Any, was: Any, now: Any, changed: bool) -> Status | None:
         """Return the outcome of an edit whose response was lost; None leaves the decision to `wanted`."""
@@ -174,7 +176,7 @@ class EditKind:
 
     def takes_away(self, edit: Any) -> bool:
         """Return whether a missing reversal is a loss, of which the operator is warned."""
-        return True
+        return self.is_loss
 
     def relapses(self, edit: Any, snapshot: Snapshot) -> float:
         """Return the seconds within which the cluster itself may revert it after it was applied; 0: never."""

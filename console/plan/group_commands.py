@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from console.model.cluster import GroupOffset
+from console.model.grouping import grouped
 from console.plan.edits import CommitOffset, DeleteOffset
 from console.plan.group_forecast import is_of_share_group
 from console.plan.kafka_tools import STDIN, Command, option
@@ -33,9 +34,7 @@ def reset_commands(group: str, staged: Sequence[Staged]) -> Iterator[Command]:
     begin = _tool(False, "--reset-offsets", group)
     edits = [each.edit for each in staged if isinstance(each.edit, CommitOffset)]
     note = "kafka-consumer-groups keeps no metadata of an offset" if any(edit.metadata for edit in edits) else ""
-    places: dict[tuple[str, int], list[int]] = {}
-    for edit in edits:
-        places.setdefault((edit.topic, edit.offset), []).append(edit.partition)
+    places = grouped(((edit.topic, edit.offset), edit.partition) for edit in edits)
     if len(places) > SINGLY:
         lines = "".join(f"{edit.topic},{edit.partition},{edit.offset}\n" for edit in edits)
         yield Command((*begin, "--from-file", STDIN, "--execute"), lines, note)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -133,9 +134,9 @@ def together(request: Callable[[list[Staged]], ChangeRequest], what: str = "reco
     return lambda staged, _facts: steps_of(singly(staged), RECORD_LIMIT, request, what)
 
 
-def apart(request: Callable[[Staged], ChangeRequest]) -> Steps:
-    """Return the steps of edits that each need a request of their own."""
-    return lambda staged, _facts: [Step(request(each), (each,)) for each in staged]
+def apart(request: Callable[[Any], ChangeRequest]) -> Steps:
+    """Return the steps of edits that each need a request of their own. request: an edit -> its request."""
+    return lambda staged, _facts: [Step(request(each.edit), (each,)) for each in staged]
 
 
 def steps_of(

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from console.model import config
 from console.model.cluster import Reassignment
 from console.model.codes import BROKER, TOPIC
+from console.model.grouping import grouped
 from console.model.numbers import first_few, long_number
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
@@ -72,7 +73,7 @@ def owned_by_moves(snapshot: Snapshot) -> Mapping[config.ConfigPlace, str]:
         snapshot: as for `stale_throttles`. If the reassignments were not read, every throttle may be in use.
     """
     owned = {each.place: each.used for each in _throttles(snapshot) if each.used}
-    adding = _by_topic(move for move in snapshot.reassignments if move.adding)
+    adding = grouped((move.topic, move) for move in snapshot.reassignments if move.adding)
     return owned | {(config.topic_resource(topic), ADDED): _of(map(_name, moves)) for topic, moves in adding.items()}
 
 
@@ -122,18 +123,12 @@ def _unknown(snapshot: Snapshot) -> str:
     return "may belong to a running move: the reassignments could not be read" if unread else ""
 
 
-def _by_topic(moves: Iterable[Reassignment]) -> dict[str, list[Reassignment]]:
-    found: dict[str, list[Reassignment]] = {}
-    for move in moves:
-        found.setdefault(move.topic, []).append(move)
-    return found
-
-
 def _brokers(snapshot: Snapshot) -> Iterator[_Throttle]:
-    moving: dict[int, list[str]] = {}
-    for move in snapshot.reassignments:
-        for broker in dict.fromkeys((*move.replicas, *move.adding, *move.removing)):
-            moving.setdefault(broker, []).append(_name(move))
+    moving = grouped(
+        (broker, _name(move))
+        for move in snapshot.reassignments
+        for broker in dict.fromkeys((*move.replicas, *move.adding, *move.removing))
+    )
     copying, unknown = _copying(snapshot), _unknown(snapshot)
     for resource, configs in sorted(each for each in snapshot.configs.items() if each[0].type == BROKER):
         for key in (*RATES, LOG_DIRS_RATE):
@@ -170,7 +165,7 @@ def _is_copying(resource: config.ConfigResource, copying: frozenset[int], snapsh
 
 
 def _topics(snapshot: Snapshot) -> Iterator[_Throttle]:
-    moving, unknown = _by_topic(snapshot.reassignments), _unknown(snapshot)
+    moving, unknown = grouped((move.topic, move) for move in snapshot.reassignments), _unknown(snapshot)
     set_here: dict[int, bool] = {}  # most of 100,000 topics have the same set, which is one object
     limited: list[tuple[config.ConfigResource, config.ConfigSet]] = []
     for each in snapshot.configs.items():

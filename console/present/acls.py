@@ -46,6 +46,7 @@ def acl_rows(acls: Iterable[Acl], plan: Plan, by: By) -> list[AclRow]:
         by: the order of the rows; the first of each group is marked.
     """
     staged = _staged(plan) if plan.staged else {}
+    # A set drops what is staged and exists already; without edits 100,000 ACLs need no copy.
     there = {*acls, *staged} if staged else acls
     ordered = sorted(there, key=_BY_PRINCIPAL if by == "principal" else _BY_RESOURCE)
     groups = [*map(_GROUP[by], ordered)]
@@ -161,6 +162,7 @@ def _columns(by: By) -> columns.Columns[AclRow]:
         cell=lambda row: (resource_text(row.acl), grouped("resource", row)),
         layout=columns.on_screen(flex=1, min_width=14, max_width=60, priority=95),
     )
+    # The grouping comes first, so that equal words stand below each other.
     first = (principal, resource) if by == "principal" else (resource, principal)
     return columns.Columns(_STAGED, *first, *_REST, orders={"data": _DATA_ORDER})
 

@@ -71,11 +71,7 @@ def broker_loads(snapshot: Snapshot) -> dict[int, BrokerLoad]:
     """Count leaders, replicas, out-of-sync replicas and preferred leaders by broker, over all topics."""
     from console.model.elections import needs_preferred, preferred, why_not_preferred
 
-    leaders: Counter[int] = Counter()
-    replicas: Counter[int] = Counter()
-    lost: Counter[int] = Counter()
-    first: Counter[int] = Counter()
-    to_elect: Counter[int] = Counter()
+    leaders, replicas, lost, first, to_elect = (Counter[int]() for _ in range(5))
     for topic, count in alike(snapshot.topics.values()):
         for partition in topic.partitions:
             leaders[partition.leader] += count
@@ -121,6 +117,7 @@ def broker_rows(
         # A response about the cluster leaves out a broker that is down, but the topics have its replicas.
         known[down] = Broker(down, "", -1)
     active = controller(snapshot) if is_led else None
+    # It is a row of its own: its overrides are what all brokers below it inherit.
     default = snapshot.configs.get(CLUSTER_DEFAULT)
     rows = [BrokerRow(None, overrides=None if default is None else len(default), edited=CLUSTER_DEFAULT in edited)]
     for broker in sorted(known.values(), key=lambda b: b.id):
@@ -162,6 +159,7 @@ def disk(dirs: tuple[LogDir, ...] | None) -> Cell:
     """Return the bytes of the replicas, and the used share of the volumes if the broker reports it."""
     if dirs is None:
         return ""
+    # A failed directory reports no bytes, so that any sum would look like free space.
     failed = [d for d in dirs if d.failure is not None]
     if failed:
         return (f"{len(failed)} of {len(dirs)} dirs failed", "failed")
@@ -342,6 +340,7 @@ def silent_line(snapshot: Snapshot, silent: Collection[int]) -> Line:
         return []
     cluster = snapshot.cluster
     nodes = cluster.brokers or cluster.controllers
+    # A broker that only replicas name has no address.
     where = {node.id: f" at {clean(node.host, 80)}:{node.port}" for node in nodes}
     # A line has room for three.
     names = ", ".join(f"{broker}{where.get(broker, '')}" for broker in sorted(silent)[:3])

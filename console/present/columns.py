@@ -116,6 +116,7 @@ class Column(NamedTuple, Generic[R]):
             return self.text(row)
         if self.cell is not None:
             return plain(self.cell(row))
+        # A missing value is blank: a zero or a dash would be an answer.
         value = self.value(row)
         return "" if value is None or value is ABSENT else str(value)
 
@@ -168,6 +169,7 @@ class Columns(Generic[R]):
     def of(self, view: View) -> tuple[Column[R], ...]:
         """Return the columns of a view, in its order."""
         columns = [column for column in self.all if view in column.views]
+        # Columns that a view's order leaves out keep their order behind it.
         places = {name: place for place, name in enumerate(self._orders.get(view, ()))}
         return tuple(sorted(columns, key=lambda column: places.get(column.name, len(places))))
 

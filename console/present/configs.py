@@ -13,6 +13,7 @@ from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import Outcome
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym, is_override
 from console.model.entity_types import LEVEL_SOURCES
+from console.model.grouping import grouped
 from console.model.inheritance import Inheritance, Inherited, given_as
 from console.model.numbers import Data, long_number
 from console.model.snapshot import Snapshot
@@ -79,6 +80,7 @@ def config_rows(
         for entry in entries or ()
         if (own := is_override(entry, resource)) or not overrides_only or entry.name in lines
     ]
+    # The plan alone has keys that were not read, and those that no broker has yet.
     there = {row.key for row in rows}
     rows += [ConfigRow(key, None, line, _outcome(plan, line), False) for key, line in lines.items() if key not in there]
     return sorted(rows, key=lambda row: (not (row.override or row.line), row.key))
@@ -93,6 +95,7 @@ def flags(row: ConfigRow) -> list[Cell]:
     failed = row.outcome is not None and not row.outcome.ok
     entry = row.entry
     whose: Cell = ""
+    # Every level of a logger would be an override: the letter would tell nothing.
     if entry is not None and entry.source not in LEVEL_SOURCES:
         whose = ("O", "override") if row.override else ("D", "default")
     return [
@@ -320,6 +323,7 @@ def plain_text(html: str) -> tuple[str, ...]:
     """
     from html import unescape
 
+    # Cut first: the expressions must not run over what a foreign server sends, however long.
     text = html[:LIMIT].replace("\n", " ").replace("\t", " ")
     text = _PLACEHOLDER.sub("\0", text)
     text = _ITEM.sub("\n• ", _BREAKS.sub("\n", text))
@@ -478,9 +482,7 @@ def described_by(resource: ConfigResource, snapshot: Snapshot) -> int | None:
 
 def per_broker(key: str, by_broker: Mapping[int, Inherited]) -> list[Line]:
     """Return a line with each inherited value and the brokers that have it."""
-    groups: dict[Inherited, list[int]] = {}
-    for broker, inherited in sorted(by_broker.items()):
-        groups.setdefault(inherited, []).append(broker)
+    groups = grouped((inherited, broker) for broker, inherited in sorted(by_broker.items()))
     line: Line = [("Brokers differ: ", "changed")]
     for place, (inherited, brokers) in enumerate(groups.items()):
         who = ", ".join(map(str, brokers))

@@ -236,6 +236,7 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         layout=columns.on_screen(min_width=21, max_width=40, priority=96, sort_key="T"),
         order=lambda row: (-len(row.connector.tasks_in(connect.FAILED)), -len(row.connector.tasks)),
     ),
+    # The screen has one column for the three numbers; a filter compares each.
     columns.Column("tasks_total", columns.DATA, lambda row: len(row.connector.tasks), "number"),
     columns.Column("tasks_running", columns.DATA, lambda row: len(row.connector.tasks_in(connect.RUNNING)), "number"),
     columns.Column("tasks_failed", columns.DATA, lambda row: len(row.connector.tasks_in(connect.FAILED)), "number"),
@@ -386,6 +387,7 @@ def silent_line(snapshot: Snapshot, cluster: str = "") -> Line:
     ]
     if not silent:
         return []
+    # One line: the reason of the first is most often that of all.
     first = silent[0]
     known = snapshot.connect.get(first.entity)
     names = () if known is None else known.connectors
@@ -422,6 +424,7 @@ def connector_lines(row: ConnectorRow) -> list[Line]:
     if cause := connect.cause_line(row.connector.trace):
         lines += [[], [("connector: ", "muted"), (clean(cause, 400), "failed")]]
     failed = row.connector.tasks_in(connect.FAILED)
+    # A trace is long, so it stands apart from the facts above.
     lines += [[]] if failed else []
     for task in failed:
         where = f"task {task.number} on {clean(task.worker, 80)}: "

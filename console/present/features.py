@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from console.model.cluster import ClusterFeatures, NodeFeatures
 from console.model.feature_levels import brings, level_name, why_no_way_back
+from console.model.grouping import grouped
 from console.model.snapshot import Snapshot
 from console.present import columns
 from console.present.text import Cell, Line, clean
@@ -69,9 +70,7 @@ def span(levels: tuple[int, int] | None) -> str:
 
 def by_range(supported: Mapping[int, tuple[int, int] | None]) -> str:
     """Return the nodes of each range: ``1–30``, or ``1–21 on 3; 1–30 on 1, 2`` if they differ."""
-    nodes: dict[tuple[int, int] | None, list[int]] = {}
-    for node, levels in sorted(supported.items()):
-        nodes.setdefault(levels, []).append(node)
+    nodes = grouped((levels, node) for node, levels in sorted(supported.items()))
     if len(nodes) < 2:
         return "".join(map(span, nodes))
     ordered = sorted(nodes.items(), key=lambda each: each[0] or (0, 0))

@@ -115,6 +115,7 @@ def _configs(known: Known) -> Texts:
     own: dict[tuple[int, int], list[ConfigEntry]] = {}  # equal sets are one object
     for entity, entries in known.snapshot.configs.items():
         set_ = own.get((id(entries), entity.type))
+        # The type counts too: what is an override for one type of entities is a default for another.
         if set_ is None:
             set_ = own[id(entries), entity.type] = _own(entries, entity)
         rows += [(entity, entry) for entry in set_]

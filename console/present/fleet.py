@@ -83,6 +83,7 @@ def health(
     """
     counts = TopicCounts().after(snapshot.topics)
     nodes = snapshot.cluster.brokers or snapshot.cluster.controllers
+    # Without groups the lag is 0; before they are listed it is unknown.
     is_without_groups = Part.GROUPS in snapshot.read_at and not snapshot.groups
     totals = [total for lag in snapshot.lags.values() if (total := lag.known_total) is not None]
     waits = [(trend.longest_behind, name) for name, trend in snapshot.lag_trends.items()]
@@ -124,6 +125,7 @@ class FleetRow(NamedTuple):
         """The verdict in a word."""
         if self.problem:
             return UNUSABLE
+        # kac looks at no context that is unusable or asks, so these words come before those of a look.
         if self.asks:
             return ASKS
         if self.failure is not None:
@@ -147,6 +149,7 @@ class FleetRow(NamedTuple):
     @property
     def began(self) -> datetime | None:
         """The beginning of the worst trouble, UTC; None if it is unknown, or there is none."""
+        # The old look stays for its counts, but its causes are those of a cluster that answered.
         if self.failure is not None:
             return self.since
         rows = self.health.rows if self.health is not None else []
@@ -175,6 +178,7 @@ def _severity_rank(severity: str) -> int:
 def worst_first(rows: Iterable[FleetRow]) -> list[FleetRow]:
     """Return the rows with the worst cluster first; those with the same verdict and number of troubles by name."""
     known = {row.name: row for row in rows}
+    # As the operator counts: prod-2 before prod-10.
     names = {name: place for place, name in enumerate(in_order(known))}
     return sorted(known.values(), key=lambda row: (_RANKS[row.verdict], -row.troubles, names[row.name]))
 
@@ -185,6 +189,7 @@ def _name(row: FleetRow) -> Cell:
 
 def _verdict_cell(row: FleetRow) -> Cell:
     word = row.verdict
+    # Not by colour alone: --plain and many terminals have none.
     sign = "! " if _MEANINGS[word] in ("danger", "failed") else "  "
     return (f"{sign}{word}", _MEANINGS[word])
 
@@ -202,6 +207,7 @@ def _counted(row: FleetRow, count: int, text: str = "") -> Cell:
     """
     if row.health is None or not count:
         return ""
+    # The count is of the last look: it no longer accuses a cluster that does not answer.
     return (text or f"{count:,}", "muted" if row.failure is not None else "failed")
 
 

@@ -7,6 +7,7 @@ from heapq import nlargest
 from typing import NamedTuple, TypeVar
 
 from console.model import cluster
+from console.model.grouping import grouped
 from console.model.lag_trend import LagTrend, PartitionTrend, direction, time_left
 from console.model.numbers import Data, known_number
 from console.model.time_lag import NOT_BEHIND, UNSEEN, Behind
@@ -141,6 +142,7 @@ class GroupRow(NamedTuple):
 def _topics_read(row: GroupRow) -> list[Data] | None:
     """Return the topics that a group reads: those with committed offsets or assigned partitions; None if both are
     unknown."""
+    # With one of both the answer is a part, and a filter may still match by it.
     if row.lag is None and row.group.members is None:
         return None
     committed = {each.topic for each in row.lag.partitions} if row.lag is not None else set()
@@ -260,6 +262,7 @@ class PartitionRow(NamedTuple):
     @property
     def target(self) -> str | None:
         """The clients of the target assignment if they differ from the owners; ``no member`` if it has none."""
+        # During a rebalance the two differ; an equal target would only repeat the owners.
         if self.wanted is None or {m.member_id for m in self.wanted} == {m.member_id for m in self.owners}:
             return None
         return clients(self.wanted) or "no member"
@@ -286,6 +289,7 @@ def partition_rows(
     # Once for all rows: a group may read 10,000 partitions.
     members = (group and group.members) or ()
     owners = _by_place((member, member.assignment) for member in members)
+    # A classic group has no target: then no partition may look as if it lost its member.
     targets = [(member, member.target) for member in members if member.target is not None]
     wanted = _by_place(targets)
 
@@ -303,11 +307,7 @@ def partition_rows(
 def _by_place(
     held: Iterable[tuple[cluster.GroupMember, cluster.Places]],
 ) -> dict[tuple[str, int], list[cluster.GroupMember]]:
-    by_place: dict[tuple[str, int], list[cluster.GroupMember]] = {}
-    for member, places in held:
-        for place in places:
-            by_place.setdefault(place, []).append(member)
-    return by_place
+    return grouped((place, member) for member, places in held for place in places)
 
 
 LAGS: columns.Columns[PartitionRow] = columns.Columns(

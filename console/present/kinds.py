@@ -59,6 +59,7 @@ def user_rows(snapshot: Snapshot) -> Iterator[UserRow]:
     acls: dict[str | None, int] = {}
     for acl in snapshot.acls:
         kind, _, name = acl.principal.partition(":")
+        # A quota or a credential is of a user; an ACL may also be of a group or another type of principal.
         if kind == "User":
             acls[name] = acls.get(name, 0) + 1
     unread = {each.entity for each in snapshot.failures if each.part == Part.SCRAM and each.entity}
@@ -123,6 +124,7 @@ LOGGERS: columns.Columns[LoggerRow] = columns.Columns(
 def logger_rows(snapshot: Snapshot) -> Iterator[LoggerRow]:
     """Yield the loggers that were read, by broker."""
     of_brokers = [resource for resource in snapshot.configs if resource.type == BROKER_LOGGER]
+    # By number: as texts, 10 would come before 2.
     for resource in sorted(of_brokers, key=lambda resource: int(resource.name)):
         yield from (LoggerRow(int(resource.name), entry) for entry in snapshot.configs[resource])
 

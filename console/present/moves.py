@@ -103,6 +103,7 @@ def move_rows(
     Returns:
         The operations, then the stuck moves, then the others.
     """
+    # A fenced broker fetches nothing, so that its copy ends only when it is back.
     alive = {broker.id for broker in snapshot.cluster.brokers if not broker.fenced}
     owners = {place: each for each in operations for place in each.running(snapshot)}
     rows = []
@@ -112,6 +113,7 @@ def move_rows(
         dead = tuple(broker for broker in move.adding if broker not in alive)
         rows.append(MoveRow(place, original(move), destination(move), held, dead, limits, owners.get(place), worker))
     rows += _rows_within(snapshot, within, operations, worker)
+    # Stuck moves first: an operator opens the pane because of these.
     rows.sort(key=lambda row: (not row.stuck, row.place, row.within or ()))
     heads = []
     # The progress of an operation is that of all its moves together.
@@ -189,6 +191,7 @@ def _copied_cell(row: MoveRow) -> Cell:
 
 
 def _of(copied: int, whole: int) -> str:
+    # A replica may grow while it is copied: more than all of it would look wrong.
     have, unit = _short(min(copied, whole)).split(" ")
     all_, unit_of_all = _short(whole).split(" ")
     return f"{have} of {all_} {unit}" if unit == unit_of_all else f"{have} {unit} of {all_} {unit_of_all}"

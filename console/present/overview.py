@@ -70,6 +70,7 @@ def own_chart(
             behind[slot] = max(seconds, behind.get(slot, 0.0))
     if behind:
         found["readers behind"] = behind
+    # A single point is no line, and a graph that appears for one sample would only flicker.
     if not any(len(values) > 1 for values in found.values()):
         return None
     left = full_in.get(int(name)) if kind == "broker" else None

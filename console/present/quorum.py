@@ -34,8 +34,10 @@ def quorum_rows(snapshot: Snapshot, *, is_led: bool = True) -> list[QuorumRow]:
             if (known := model_quorum.known_voters(snapshot)) is None
             else [_configured(each, known) for each in known.ids]
         )
+    # The leader first: its end offset is what the lags of the others count from.
     voters = sorted(quorum.voters, key=lambda voter: (voter.id != quorum.leader_id, voter.id))
     may_vote = model_quorum.observing_controllers(snapshot)
+    # The last description may name a leader that is gone since.
     leads = quorum.leader_id if is_led and not model_quorum.is_unanswered(snapshot) else -1
     return [
         *(
@@ -77,6 +79,7 @@ def _of_observer(quorum: Quorum, observer: QuorumReplica, may_vote: bool) -> str
 
 def _row(quorum: Quorum, replica: QuorumReplica, role: str, note: str, *, listens: bool = True) -> QuorumRow:
     """Return the row of a replica. listens: whether it is known to be a controller."""
+    # An observer that is a broker does not listen as a controller.
     found = next((each for each in quorum.endpoints if each.id == replica.id and (listens or role != "observer")), None)
     endpoint = "" if found is None else f"{found.listener} {found.host}:{found.port}"
     return QuorumRow(replica, role, endpoint, note, quorum.leader_epoch if role == "leader" else None)

@@ -64,9 +64,11 @@ class QuotaTree:
         updated."""
         now = frozenset(staged)
         moved = {entity for entity, had, has in differing(self.quotas, quotas) if had is None or has is None}
+        # A staged entity has a node before the cluster has its quota, and loses it if the edit is discarded.
         moved |= now ^ self.staged
         if len(moved) > MOST_MOVED:
             return QuotaTree(quotas, now)
+        # The old tree may still be painted by another pane.
         tree = copy(self)
         tree.quotas, tree.staged = quotas, now
         if moved:
@@ -84,6 +86,7 @@ class QuotaTree:
                 _settle(below, entity, entity in self.quotas or entity in self.staged)
                 if not below:
                     del children[user]
+                # A user without a quota of its own is a node only while it has clients.
                 edge[user] = None
             else:
                 edge[entity] = None
@@ -215,6 +218,7 @@ def _key_column(place: int, key: str) -> columns.Column[QuotaRow]:
             return (f"→ {side_text(row.entity, key, row.lines[key].new)}", "pending")
         if key in row.values:
             return (quota(key, row.values[key]), "override")
+        # A blank cell says that the key can't be set here; a dash, that it could.
         return (NOTHING, "muted") if _applies(row.entity, key) else ""
 
     return columns.Column(

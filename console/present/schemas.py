@@ -66,6 +66,7 @@ class SchemaRow(NamedTuple):
 
 def schema_rows(snapshot: Snapshot) -> Iterator[SchemaRow]:
     """Yield the subjects that were read, by name."""
+    # Counted by subject: each version of another subject may repeat a reference.
     users: dict[str, set[str]] = {}
     for subject in snapshot.schemas.values():
         for version in subject.versions:
@@ -100,6 +101,7 @@ def _level_cell(row: SchemaRow) -> Cell:
 
 
 def _topics_text(row: SchemaRow) -> str:
+    # A guess by the name has to look like one: deleting a subject by it would be a mistake.
     names = (each.topic if each.is_sure else f"{each.topic}?" for each in row.topics)
     return ",".join(names) or ("by record" if subjects.is_by_record(row.subject) else NOTHING)
 
@@ -240,6 +242,7 @@ def version_diff(snapshot: Snapshot, subject: str, *, whole: bool = False) -> Ve
         return None
     old, new = live[-2:]
     texts = [snapshot.schema_texts.get((subject, number)) for number in (old, new)]
+    # The texts are read only for the subject in view, and a registry may refuse one of them.
     if None in texts:
         return VersionDiff(old, new, why="their texts were not read")
     was, now = (avro_of(snapshot, text) for text in texts)
@@ -288,6 +291,7 @@ def schema_lines(snapshot: Snapshot, row: SchemaRow) -> list[Line]:
         missing = f"no topic: there is none named {topic}" if topic else "no topic has its name"
         told.append(("used by", by_record if subjects.is_by_record(subject) else missing))
     lags = TopicLags().after(snapshot)
+    # The ids in records also find topics whose subjects have other names.
     topics = {use.topic for use in row.topics} | {use.topic for use in by_ids}
     readers = sorted({group for topic in topics for group, _ in lags.readers(topic)})
     if readers:

@@ -102,6 +102,7 @@ def unread_count(snapshot: Snapshot) -> int:
 
 def size_on_disk(log_dirs: Mapping[int, tuple[cluster.LogDir, ...]], name: str) -> int | None:
     """Return the bytes on disk of all replicas of a topic; None if no size is known."""
+    # A directory that did not answer has no sizes: 0 would read as an empty topic.
     held = [size for dirs in log_dirs.values() for each in dirs if (size := each.sizes.get(name)) is not None]
     return sum(held) if held else None
 
@@ -268,6 +269,7 @@ def trouble(topic: cluster.Topic, min_isr: int | None) -> Line:
         return [
             (f"{clean(topic.name)}: {topic.offline} of {len(topic.partitions)} partitions have no leader", "failed")
         ]
+    # Below min.insync.replicas writes with acks=all fail: worse than a replica that lags.
     below = [p for p in topic.partitions if min_isr is not None and len(p.isr) < min_isr]
     if below:
         leaders = sorted({p.leader for p in below})

@@ -97,6 +97,7 @@ def _is_of(place: model_transactions.Place, topic: str | None) -> bool:
 
 def _row(each: model_transactions.OpenTransaction, poll: model_transactions.Transactions) -> TransactionRow:
     producer = each.producer
+    # By the poll's clock: now would make all of them older while the cluster does not answer.
     age = poll.at_ms - producer.last_timestamp if producer.last_timestamp >= 0 else -1
     return TransactionRow(
         each.place,
@@ -114,6 +115,7 @@ def _without_records(
     snapshot: Snapshot, topic: str | None, known: set[tuple[model_transactions.Place, int]]
 ) -> Iterator[TransactionRow]:
     """Yield the transactions that coordinators reported in the last poll, in partitions without records of them."""
+    # Older polls are of other partitions, and their coordinators may have ended these transactions since.
     poll = max(snapshot.transactions.values(), key=lambda each: each.at_ms, default=None)
     # A partition joins a transaction before its first record: until then only the coordinator has it.
     for each in poll.transactions.values() if poll is not None else ():

@@ -127,6 +127,7 @@ def _unexplained_row(each: Unexplained) -> Named:
 def _muted_until(claim: Claim, muted: Mapping[str, datetime]) -> datetime | None:
     """Return the end of a cause's mute; None if it has evidence from after the beginning of the mute, which ends it."""
     until = muted.get(cause_id(claim))
+    # Only the end is kept, and each mute lasts as long: the beginning follows.
     return None if until is None or (claim.latest is not None and claim.latest > until - MUTED_FOR) else until
 
 

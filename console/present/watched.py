@@ -114,6 +114,7 @@ class _Rows:
 
     def of(self, subject: Watched) -> Iterator[WatchRow]:
         """Yield the rows of a subject."""
+        # The rows of a kind are made once for all subjects: a pattern may match 10,000 topics.
         names, state, part = self._kind(subject.kind)
         found = subject.among(names)
         for name in found:
@@ -149,10 +150,12 @@ class _Rows:
 
     def _missing(self, subject: Watched, part: Part) -> tuple[str, str]:
         """Return why a subject means nothing, and the meaning of that."""
+        # A part that this front end never reads would stay "reading" for ever.
         if (why := self._beside.absent.get(part)) is not None:
             return f"not read: {why}", UNREAD
         failures = [each for each in self._snapshot.failures if each.part == part]
         failed = next((each for each in failures if each.entity in ("", subject.name)), None)
+        # A name may be in a cluster of Connect that did not answer, whose failure has another entity.
         if failed is None and (subject.is_pattern or part in (Part.CONNECT, Part.SCHEMAS)):
             failed = next(iter(failures), None)
         if failed is not None:
@@ -171,6 +174,7 @@ class _Rows:
 
     def _topic(self, topic: Topic) -> _State:
         rate = self._beside.rates.get(topic.name, UNKNOWN)
+        # Brokers count what they write, not what is read: commits are the only sign of it.
         out = _read_rate(self._snapshot, [name for name, _ in self._beside.lags.readers(topic.name)], topic.name)
         newest = self._beside.newest.get(topic.name)
         told = [
@@ -274,8 +278,10 @@ def _read_rate(snapshot: Snapshot, readers: Iterable[str], topic: str) -> float 
     total: float | None = None
     for name in readers:
         trend = snapshot.lag_trends.get(name)
+        # One poll, or two at the same moment, show no speed.
         if trend is None or trend.last is trend.base or trend.last.at <= trend.base.at:
             continue
+        # A reset moves an offset back, and a first commit has nothing before it: neither is reading.
         before = {each.partition: each.committed for each in trend.base.lag.partitions if each.topic == topic}
         moved = sum(
             each.committed - before[each.partition]

@@ -9,6 +9,7 @@ from itertools import takewhile
 from console.answers.history_results import who_text
 from console.journal.history import Change, State
 from console.model.changes import GroupTarget
+from console.model.grouping import grouped
 from console.model.snapshot import Snapshot
 from console.plan.current_state import current_state, wanted
 from console.plan.edits import RestartConnector, Slot
@@ -55,10 +56,7 @@ def authors(
         taken: place -> the last change that made an earlier difference of it: a change makes only one difference of a
             place.
     """
-    places: dict[Slot, list[Place]] = {}
-    for each in differences_:
-        if (slot := slot_of(each)) is not None:
-            places.setdefault(slot, []).append(each.place)
+    places = grouped((slot, each.place) for each in differences_ if (slot := slot_of(each)) is not None)
     if not places:
         return {}
     times = {mine[0]: seen_between(mine[0], old, new, at) for mine in places.values()}

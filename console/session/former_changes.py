@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from console.session.snapshot_reader import Client
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 IN_FLIGHT = 5.0
 """Most seconds that a start waits for requests that were sent right before; the same time that the client waits for a

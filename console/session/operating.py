@@ -6,7 +6,6 @@ by the one apply flow. The process may die at any moment: the journal has what i
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from console.journal.file import JournalFile
     from console.session.session import Session
 
-log = logging.getLogger(__name__)
 
 NEEDS = Needs(parts=PARTS, every=frozenset({TOPIC, BROKER}))
 """The reads that a decision is based on."""

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from console.contexts.context import NEVER, Context
 from console.model.cluster import Group
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.elections import by_leader
 from console.model.parts import Part
 from console.model.records import NewestBatches
 from console.model.snapshot import Snapshot
@@ -132,11 +133,8 @@ async def _ages(client: Client, snapshot: Snapshot, topics: Iterable[str], now: 
     from console.admin.partitions import newest_records
 
     known = snapshot.topics
-    led: dict[int, list[tuple[str, int]]] = {}
-    places = ((name, each) for name in sorted(topics) if name in known for each in known[name].partitions)
-    for name, partition in islice(places, risk_rules.READ_PARTITIONS):
-        if partition.leader >= 0:
-            led.setdefault(partition.leader, []).append((name, partition.number))
+    places = ((name, each.number) for name in sorted(topics) if name in known for each in known[name].partitions)
+    led = by_leader(known, islice(places, risk_rules.READ_PARTITIONS))
     newest: dict[str, int] = {}
     if led:
         for (name, _), record in (await client.run(newest_records, led)).items():

@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from datetime import datetime, timedelta
 
 from console.model import snapshot as refresh
-from console.model.cluster import Topic
+from console.model.elections import by_leader
 from console.model.name_order import in_order
 from console.model.parts import Part
 from console.model.rates import Place, RateTotals
@@ -71,7 +71,7 @@ class RateReader:
         wanted, turn = _some(in_view), self._ends.is_due()
         if turn:
             wanted |= dict.fromkeys(self._turn())
-        leaders = _by_leader(self._reader.snapshot.topics, wanted)
+        leaders = by_leader(self._reader.snapshot.topics, wanted)
         asked = {broker: places for broker, places in leaders.items() if broker not in silent}
         with self._ends if turn else nullcontext():
             if asked:
@@ -142,16 +142,3 @@ def _some(places: Iterable[Place]) -> dict[Place, None]:
             break
         first[place] = None
     return first
-
-
-def _by_leader(topics: Mapping[str, Topic], places: Iterable[Place]) -> dict[int, list[Place]]:
-    """Return broker -> the partitions that it leads, without partitions that have no leader."""
-    leaders: dict[int, list[Place]] = {}
-    known: dict[str, dict[int, int]] = {}
-    for name, number in places:
-        if name not in known:
-            topic = topics.get(name)
-            known[name] = {} if topic is None else {each.number: each.leader for each in topic.partitions}
-        if (leader := known[name].get(number, -1)) >= 0:
-            leaders.setdefault(leader, []).append((name, number))
-    return leaders

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from console.model.config import ConfigResource, topic_resource
 from console.model.failure import Failure
+from console.model.grouping import grouped
 from console.model.parts import Part
 from console.model.snapshot import Snapshot, TopicPartition
 from console.plan import retention
@@ -101,9 +102,7 @@ async def _freed(client: Client, snapshot: Snapshot, trims: Sequence[TrimLog]) -
     from console.admin.cluster import describe_log_dirs
 
     asked = trims[:MOST]
-    wanted: dict[str, list[int]] = {}
-    for edit in asked:
-        wanted.setdefault(edit.topic, []).append(edit.partition)
+    wanted = grouped((edit.topic, edit.partition) for edit in asked)
     known = [snapshot.topics[name] for name in sorted(wanted) if name in snapshot.topics]
     holding = {broker for topic in known for partition in topic.partitions for broker in partition.replicas}
     listing = await client.run(describe_log_dirs, sorted(holding), wanted)
@@ -137,9 +136,7 @@ async def _deletions(
         return {
             cut: retention.Deletion(unknown=1, why=Failure("UNKNOWN_TOPIC_OR_PARTITION", cut.topic)) for cut in cuts
         }
-    named: dict[str, list[int]] = {}
-    for topic, number in wanted:
-        named.setdefault(topic, []).append(number)
+    named = grouped(wanted)
     known = snapshot.topics
     holding = {broker for topic in named for partition in known[topic].partitions for broker in partition.replicas}
     now = int(time.time() * 1000)

@@ -35,7 +35,7 @@ from console.session.reading import read_needs
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
 from console.session.terminal_front import Operator, Terminal, TerminalFront
-from console.terminal import complain, stderr
+from console.terminal import complain, leave, stderr
 
 if TYPE_CHECKING:
     from console.admin.client import AdminClient
@@ -215,8 +215,9 @@ class Runner(Struct):
         if self.failed:
             return FAILED if self.failed > self.warned else UNAPPLIED
         if self.session.plan:
-            complain(f"{plural(len(self.session.plan), 'edit')} staged and not applied: {self.unapplied}")
-            return UNAPPLIED
+            return leave(
+                UNAPPLIED, f"{plural(len(self.session.plan), 'edit')} staged and not applied: {self.unapplied}"
+            )
         return FAILED if self.unread else DONE
 
     async def _read_ahead(self, statements: Sequence[Statement], index: int) -> None:

@@ -18,10 +18,11 @@ from msgspec.structs import replace
 
 from console.admin.errors import AdminError, BrokerError, Unsupported
 from console.model.certificates import Listener, advertised_with_tls, speaks_tls
-from console.model.cluster import Topic, is_gone, partition_in
+from console.model.cluster import Topic, is_gone
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.coordinators import TRANSACTIONS as TRANSACTIONS_TOPIC
 from console.model.differing import differing
+from console.model.elections import by_leader
 from console.model.metadata_views import views_after, views_of
 from console.model.name_order import in_order
 from console.model.observed_logs import LogOffsets, Newest, Place, logs_after, without_logs
@@ -256,13 +257,7 @@ class SlowPolls:
 
     def _led(self, places: Iterable[Place]) -> dict[int, list[Place]]:
         """Return leader -> its partitions, without those that have no leader."""
-        led: dict[int, list[Place]] = {}
-        topics = self._session.snapshot.topics
-        for place in places:
-            partition = partition_in(topics.get(place[0]), place[1])
-            if partition is not None and partition.leader >= 0:
-                led.setdefault(partition.leader, []).append(place)
-        return led
+        return by_leader(self._session.snapshot.topics, places)
 
     async def _read_leaderless(self) -> None:
         """Read the replicas of partitions without a leader: those that may lead, and their logs."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import logging
 import os
 import shlex
 import shutil
@@ -146,7 +145,6 @@ class EntryRunner(Runner):
 
 # The loop of the shell: an entry, its statements, their output, the next entry.
 
-log = logging.getLogger(__name__)
 
 DONE, FAILED, UNAPPLIED = 0, 1, 3
 GAVE_UP = "the answer is not waited for"

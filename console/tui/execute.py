@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
     from console.tui.theme_choice import ThemeChoice
     from console.tui.watch import ShownCluster
 
-log = logging.getLogger(__name__)
 
 _PANE_OF = {"configs": keymap.ENTITIES}
 

@@ -78,7 +78,6 @@ PATIENCE = 2.0
 """The timeout of a completion, in seconds."""
 
 _ENTITIES = {f"--{each.kafka_word}": each.kafka_word for each in of_kafka()}
-_QUOTAS = ("user", "client", "ip")
 
 
 def names(kind: Named, words: Sequence[str], command: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from console.cli import opening
 from console.extras import how_to_add
-from console.terminal import complain, say
+from console.terminal import leave, say
 
 if TYPE_CHECKING:
     from console.admin.client import AdminClient
@@ -52,14 +52,12 @@ def run_mcp(options: argparse.Namespace) -> int:
     except ModuleNotFoundError as missing:
         if missing.name is None or missing.name.split(".")[0] in ("console", "widgets"):
             raise
-        complain(f"{missing.name} is not installed: {how_to_add('mcp')}, then run this again")
-        return opening.FAILED
+        return leave(opening.FAILED, f"{missing.name} is not installed: {how_to_add('mcp')}, then run this again")
     context = opening.context_of(options)
     if context is None:
         return opening.USAGE
     if options.plans is not None and not options.plans.is_dir():
-        complain(f"--plans {options.plans}: there is no such folder")
-        return opening.USAGE
+        return leave(opening.USAGE, f"--plans {options.plans}: there is no such folder")
     from console import event_loop
     from console.cli.mcp.proposing import Proposals
     from console.cli.mcp.queries import Queries

@@ -71,6 +71,13 @@ class Queries:
         """Keep the id that a session has read, if it is the first one."""
         self.pinned = self.pinned or cluster_id
 
+    async def _with_cluster(self) -> Session:
+        """Return a session that has read the cluster's brokers; it raises if no broker responds at all."""
+        session = self.session()
+        await session.read_cluster()
+        self.pin(session.snapshot.cluster.cluster_id)
+        return session
+
     async def list_(self, kind: str, filters: str) -> Answered:
         """Return the entities of a kind. filters: as in the command `list`."""
         return await self._queried(f"list {kind} {filters}", List)
@@ -159,9 +166,7 @@ class Queries:
         from console.session.event_reads import EventReads, gaps, unseen_since
         from console.session.parts import FOR_EVENTS
 
-        session = self.session()
-        await session.read_cluster()  # raises if no broker responds at all
-        self.pin(session.snapshot.cluster.cluster_id)
+        session = await self._with_cluster()
         found: list[Event] = []
         feed, reads = EventFeed(session, found.extend), EventReads(session, FOR_EVENTS)
         await run_for(seconds, (feed.run(), reads.run()))
@@ -188,9 +193,7 @@ class Queries:
             then = None if at is None else moment(at, datetime.now(UTC))
         except ValueError as error:
             raise CommandError(str(error)) from None
-        session = self.session()
-        await session.read_cluster()
-        self.pin(session.snapshot.cluster.cluster_id)
+        session = await self._with_cluster()
         await session.read_topics([topic])
         known = session.snapshot.topics.get(topic)
         if known is None:
@@ -221,9 +224,7 @@ class Queries:
         """Return the partitions that are moving between brokers now."""
         from console.present.moves import MOVES, running_rows
 
-        session = self.session()
-        await session.read_cluster()
-        self.pin(session.snapshot.cluster.cluster_id)
+        session = await self._with_cluster()
         await session.read_whole(Part.REASSIGNMENTS)
         await session.read_log_dirs()
         failures = [str(each.failure) for each in session.snapshot.failures if each.part == Part.REASSIGNMENTS]
@@ -258,9 +259,7 @@ class Queries:
         from console.files.compare import entity_table
 
         resources = [_with_configs(left), _with_configs(right)]
-        session = self.session()
-        await session.read_cluster()
-        self.pin(session.snapshot.cluster.cluster_id)
+        session = await self._with_cluster()
         await session.read_configs(resources)
         known = session.snapshot.configs
         for resource, name in zip(resources, (left, right), strict=True):
@@ -275,9 +274,7 @@ class Queries:
         from console.files.compare import broker_table
         from console.model.broker_matrix import broker_matrix
 
-        session = self.session()
-        await session.read_cluster()
-        self.pin(session.snapshot.cluster.cluster_id)
+        session = await self._with_cluster()
         cluster = session.snapshot.cluster
         ids = sorted(node.id for node in cluster.brokers or cluster.controllers)
         await session.read_configs([broker_resource(number) for number in ids])

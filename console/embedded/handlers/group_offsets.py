@@ -13,6 +13,7 @@ from console.embedded import transactions as embedded_transactions
 from console.embedded.answers import each_item
 from console.embedded.context import RequestContext
 from console.embedded.groups import Committed, Group
+from console.model.grouping import grouped
 
 _MAX_METADATA = 4096
 """Maximum number of characters (offset.metadata.max.bytes)."""
@@ -217,9 +218,7 @@ def _topics(
 def _everything(
     context: RequestContext, offsets: dict[tuple[str, int], Committed], pending: Container[tuple[str, int]]
 ) -> Iterator[Any]:
-    by_topic: dict[str, list[tuple[int, Committed]]] = {}
-    for (name, index), committed in sorted(offsets.items()):
-        by_topic.setdefault(name, []).append((index, committed))
+    by_topic = grouped((name, (index, committed)) for (name, index), committed in sorted(offsets.items()))
     for name, parts in by_topic.items():
         topic = context.view.topics.get(name)
         # A deleted topic has no id for v10.

@@ -17,6 +17,7 @@ from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import TRANSACTION_TOPIC, coordinator_of, ensure_topic
 from console.embedded.partitions import NotServed, asked_topic, led_partition
 from console.embedded.refusals import Refusal
+from console.model.grouping import grouped
 
 _NO_PRODUCER = -1
 
@@ -316,9 +317,7 @@ def _state(context: RequestContext, id_: str) -> Result:
     found = context.state.transactions.get(id_)
     if found is None:
         return ErrorCode.transactional_id_not_found
-    by_topic: dict[str, list[int]] = {}
-    for topic, number in sorted(found.partitions):
-        by_topic.setdefault(topic, []).append(number)
+    by_topic = grouped((topic, number) for topic, number in sorted(found.partitions))
     return {
         "transaction_state": found.state,
         "transaction_timeout": timedelta(milliseconds=found.timeout_ms),

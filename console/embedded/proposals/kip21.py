@@ -66,9 +66,6 @@ def _configs(item: wire.Entity, context: RequestContext) -> Result:
     return ErrorCode.none, {entry.name: entry.value for entry in inherited if entry.value is not None}
 
 
-Changes = dict[str, str | None]
-
-
 async def alter_config(request: wire.AlterConfigRequest, context: RequestContext) -> wire.AlterConfigResponse:
     """Answer AlterConfig: add and delete entries, all of an entity or none. A deleted entry reverts to its default."""
     results = [

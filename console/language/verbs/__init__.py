@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from console.language.statements import Statement, Where
+from console.language.statements import OneEdit, Statement, Where
 from console.language.verb import StatementKind, Verb
 from console.language.verbs import (
     abort,
@@ -55,6 +55,7 @@ from console.language.verbs import (
     watch,
     whose,
 )
+from console.plan.edits import Edit
 
 _LOOK = (show, listing, watch, whose, effective, explain, records, analyze)
 _CHANGE = (
@@ -67,9 +68,10 @@ _GO = (panes, go, leave)
 _ALL: tuple[Verb, ...] = tuple(verb for module in (*_LOOK, *_CHANGE, *_OF_NODES, *_PLAN, *_GO) for verb in module.VERBS)
 
 VERBS: Mapping[str, Verb] = {verb.name: verb for verb in _ALL}
-STATEMENT_KINDS: Mapping[type[Statement], StatementKind[Any]] = {
-    kind.statement: kind for verb in _ALL for kind in verb.statements
+STATEMENT_KINDS: Mapping[type[Statement | Edit], StatementKind[Any]] = {
+    kind.edit or kind.statement: kind for verb in _ALL for kind in verb.statements
 }
+"""The kinds by the class of the statement, or of the edit that it is."""
 
 
 @cache
@@ -80,4 +82,4 @@ def verbs_for(where: Where) -> tuple[Verb, ...]:
 
 def kind_of(statement: Statement) -> StatementKind[Any]:
     """Return the `StatementKind` of a statement's class."""
-    return STATEMENT_KINDS[type(statement)]
+    return STATEMENT_KINDS[type(statement.edit if isinstance(statement, OneEdit) else statement)]

@@ -78,6 +78,7 @@ def _needs(statement: Access, _selected: Subject | None) -> Needs:
 
     if range_of(statement.host) is not None:
         return whole_parts(Part.ACLS, Part.VERSIONS)
+    # To revoke an allow and to add a deny both take rights away, and the effects name who loses them.
     takes = statement.revoke != (statement.permission.name == "DENY")
     part = _PARTS.get(statement.resource_type.name)
     if not takes or part is None or not (statement.pattern == PREFIXED or statement.resource_name == "*"):

@@ -11,7 +11,6 @@ from console.language.quoting import quote_beside_equals
 from console.language.reader import Expected, Reader, What
 from console.language.snapshot_parts import Needs, subject_or, to_change
 from console.language.staging import Staging
-from console.language.tokenizer import NOWHERE, Span
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.codes import CONNECTOR
 from console.model.config import ConfigEntry, ConfigResource
@@ -28,7 +27,6 @@ class Alter(statements.EditStatement, frozen=True):
     entity: statements.Entity | None
     assigns: tuple[statements.Assign, ...]
     for_ms: int | None = None
-    for_span: Span = NOWHERE
 
     @property
     def leaves_out_entity(self) -> bool:
@@ -48,8 +46,7 @@ def _parse(reader: Reader) -> Alter:
     # `for` ends the statement: a key of that name has to be quoted.
     while not reader.ended:
         if reader.take_keyword("for") is not None:
-            for_ms, span = duration(reader)
-            return Alter(reader.verb, named, tuple(assigns), for_ms, span)
+            return Alter(reader.verb, named, tuple(assigns), duration(reader))
         assigns.append(assign(reader, subject))
     reader.expect(Expected(What.ASSIGN, "KEY=VALUE", subject=subject, detail=reader.verb))
     reader.expect(Expected(What.WORDS, "for", ("for",)))

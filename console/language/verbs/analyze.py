@@ -55,7 +55,7 @@ def _parse(reader: Reader) -> Analyze:
     while (found := reader.take_keyword(*(each for each in _WORDS if each not in given))) is not None:
         match found:
             case "last":
-                given[found] = arguments.duration(reader)[0]
+                given[found] = arguments.duration(reader)
             case "sample":
                 given[found] = _percentage(reader)
             case "rate":

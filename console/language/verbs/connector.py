@@ -4,7 +4,7 @@ that create, delete and reset.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from console.language import arguments, statements
 from console.language import reader as language_reader
@@ -12,7 +12,7 @@ from console.language.errors import CommandError
 from console.language.quoting import quote, quoted
 from console.language.snapshot_parts import Needs, connectors_to_change, the_group
 from console.language.staging import Staging, no_key_twice
-from console.language.verb import CHANGE, StatementKind, Verb
+from console.language.verb import CHANGE, StatementKind, Verb, one_edit
 from console.model import connect
 from console.model.config import ConfigEntry
 from console.model.connector_bodies import offsets_of
@@ -42,27 +42,6 @@ class CreateConnector(statements.EditStatement, frozen=True):
     def reads_file(self) -> bool:
         """Whether the config is in a file."""
         return bool(self.path)
-
-
-class DeleteConnector(statements.EditStatement, frozen=True):
-    """``delete connector``."""
-
-    name: statements.Name
-
-
-class SteerConnector(statements.EditStatement, frozen=True):
-    """``pause``, ``resume`` or ``stop connector``."""
-
-    verb: str
-    name: statements.Name
-
-
-class RestartConnector(statements.EditStatement, frozen=True):
-    """``restart connector``. what: ``failed``, ``tasks``, ``""`` for the connector alone; task: a single one."""
-
-    name: statements.Name
-    what: str = ""
-    task: int | None = None
 
 
 class ResetConnector(statements.EditStatement, frozen=True):
@@ -214,82 +193,34 @@ CREATE = StatementKind(
 # -- delete, steer -----------------------------------------------------------------------------------------------------
 
 
-def _needs_connect(_statement: statements.Statement, _selected: statements.Subject | None) -> Needs:
+def _needs_connect(_edit: plan_edits.ConnectorEdit) -> Needs:
     return connectors_to_change()
 
 
-DELETE = StatementKind(
-    statement=DeleteConnector,
-    text=lambda statement: f"delete connector {statements.name_text(statement.name)}",
-    needs=_needs_connect,
-    edits=lambda statement, _staging: [plan_edits.DeleteConnector(statement.name.text or "")],
-    of_edits={plan_edits.DeleteConnector: lambda edit: DeleteConnector(statements.Name(edit.name))},
-)
-
-_STEERING: Mapping[str, type[plan_edits.Steering]] = {
-    "pause": plan_edits.PauseConnector,
-    "resume": plan_edits.ResumeConnector,
-    "stop": plan_edits.StopConnector,
-}
-
-_STEER = StatementKind(
-    statement=SteerConnector,
-    text=lambda statement: f"{statement.verb} connector {statements.name_text(statement.name)}",
-    needs=_needs_connect,
-    edits=lambda statement, _staging: [_STEERING[statement.verb](statement.name.text or "")],
-    of_edits={
-        plan_edits.PauseConnector: lambda edit: SteerConnector("pause", statements.Name(edit.name)),
-        plan_edits.ResumeConnector: lambda edit: SteerConnector("resume", statements.Name(edit.name)),
-        plan_edits.StopConnector: lambda edit: SteerConnector("stop", statements.Name(edit.name)),
-    },
-)
+DELETE = one_edit(plan_edits.DeleteConnector, lambda edit: f"delete connector {quote(edit.name)}", _needs_connect)
 
 # -- restart -----------------------------------------------------------------------------------------------------------
 
 
-def _parse_restart(reader: language_reader.Reader) -> RestartConnector:
-    name = _after_keyword(reader)
+def _parse_restart(reader: language_reader.Reader) -> statements.OneEdit:
+    name = _after_keyword(reader).text or ""
     if reader.ended:
         reader.expect(
             language_reader.Expected(language_reader.What.WORDS, "failed, tasks or task", ("failed", "tasks", "task"))
         )
-        return RestartConnector(name)
+        return statements.OneEdit(plan_edits.RestartConnector(name))
     what = reader.need_keyword("failed", "tasks", "task")
     if what != "task":
-        return RestartConnector(name, what)
-    word = reader.take(
-        language_reader.Expected(language_reader.What.ARGUMENT, "the number of a task"), language_reader.Role.VALUE
-    )
-    number = arguments.whole_number(word.text, 0, arguments.INT_MAX)
-    if number is None:
-        reader.fail(f"expected the number of a task, not {reader.shown(word)}", word)
-    return RestartConnector(name, "task", number)
+        return statements.OneEdit(plan_edits.RestartConnector(name, only_failed=what == "failed", tasks=True))
+    expected = language_reader.Expected(language_reader.What.ARGUMENT, "the number of a task")
+    task = arguments.need_number(reader, expected, arguments.INT_MAX)
+    return statements.OneEdit(plan_edits.RestartConnector(name, task=task))
 
 
-def _restart_text(statement: RestartConnector) -> str:
-    number = str(statement.task) if statement.task is not None else ""
-    return statements.joined("restart connector", statements.name_text(statement.name), statement.what, number)
+def _restart_text(edit: plan_edits.RestartConnector) -> str:
+    what = "failed" if edit.only_failed else "tasks" if edit.tasks else ""
+    return statements.joined("restart connector", quote(edit.name), what if edit.task is None else f"task {edit.task}")
 
-
-def _restarts(statement: RestartConnector, _staging: Staging) -> list[plan_edits.Edit]:
-    name, failed = statement.name.text or "", statement.what == "failed"
-    return [plan_edits.RestartConnector(name, failed, failed or statement.what == "tasks", statement.task)]
-
-
-def _of_restart(edit: plan_edits.RestartConnector) -> RestartConnector:
-    name = statements.Name(edit.name)
-    if edit.task is not None:
-        return RestartConnector(name, "task", edit.task)
-    return RestartConnector(name, "failed" if edit.only_failed else "tasks" if edit.tasks else "")
-
-
-_RESTART = StatementKind(
-    statement=RestartConnector,
-    text=_restart_text,
-    needs=_needs_connect,
-    edits=_restarts,
-    of_edits={plan_edits.RestartConnector: _of_restart},
-)
 
 # -- offsets -----------------------------------------------------------------------------------------------------------
 
@@ -360,7 +291,7 @@ RESET = StatementKind(
 )
 
 
-def _steering_verb(verb: str, summary: str, about: str) -> Verb:
+def _steering_verb(edit: type[plan_edits.Steering], verb: str, summary: str, about: str) -> Verb:
     return Verb(
         verb,
         CHANGE,
@@ -368,23 +299,30 @@ def _steering_verb(verb: str, summary: str, about: str) -> Verb:
         summary,
         about,
         (f"{verb} connector main/orders-sink",),
-        parse=lambda reader: SteerConnector(verb, _after_keyword(reader)),
-        statements=(_STEER,) if verb == "pause" else (),
+        parse=lambda reader: statements.OneEdit(edit(_after_keyword(reader).text or "")),
+        statements=(one_edit(edit, lambda steering: f"{verb} connector {quote(steering.name)}", _needs_connect),),
     )
 
 
 VERBS = (
     _steering_verb(
+        plan_edits.PauseConnector,
         "pause",
         "Stage a pause of a connector: its tasks stay and do nothing",
         "What it would read waits, as long as it is retained. resume lets it run again.",
     ),
     _steering_verb(
+        plan_edits.StopConnector,
         "stop",
         "Stage the end of a connector's tasks; its config and its offsets stay",
         "Only a stopped connector can get other offsets. Workers before Kafka 3.5 can't stop one.",
     ),
-    _steering_verb("resume", "Stage that a paused or stopped connector runs", "A failed one needs a restart."),
+    _steering_verb(
+        plan_edits.ResumeConnector,
+        "resume",
+        "Stage that a paused or stopped connector runs",
+        "A failed one needs a restart.",
+    ),
     Verb(
         "restart",
         CHANGE,
@@ -394,6 +332,6 @@ VERBS = (
         "the connector and tasks alike.",
         ("restart connector main/orders-sink failed", "restart connector main/orders-sink task 2"),
         parse=_parse_restart,
-        statements=(_RESTART,),
+        statements=(one_edit(plan_edits.RestartConnector, _restart_text, _needs_connect),),
     ),
 )

@@ -11,7 +11,7 @@ from console.language.quoting import quote, quoted
 from console.language.reader import Expected, Reader, Role, What
 from console.language.snapshot_parts import Needs, the_group, the_topic, whole_parts
 from console.language.staging import Staging
-from console.language.verb import CHANGE, StatementKind, Verb
+from console.language.verb import CHANGE, StatementKind, Verb, one_edit
 from console.language.verbs import connector
 from console.model.config import topic_resource
 from console.model.parts import Part
@@ -50,21 +50,15 @@ class DeleteGroupOffsets(statements.EditStatement, frozen=True):
     partition: int | None = None
 
 
-class DeleteSchema(statements.EditStatement, frozen=True):
-    """``delete schema``. version: None for the subject."""
-
-    subject: str
-    version: int | None = None
-
-
 def _parse(
     reader: Reader,
-) -> Delete | DeleteTopics | DeleteRecords | DeleteGroupOffsets | connector.DeleteConnector | DeleteSchema:
+) -> Delete | DeleteTopics | DeleteRecords | DeleteGroupOffsets | statements.OneEdit:
     what = reader.need_keyword("topic", "records", "group", "connector", "schema")
     if what == "connector":
-        return connector.DeleteConnector(connector.name_of(reader))
+        return statements.OneEdit(plan_edits.DeleteConnector(connector.name_of(reader).text or ""))
     if what == "schema":
-        return DeleteSchema(arguments.schema_subject(reader), arguments.optional_version(reader))
+        edit = plan_edits.DropSchema(arguments.schema_subject(reader), arguments.optional_version(reader))
+        return statements.OneEdit(edit)
     if what == "records":
         return _parse_records(reader)
     if what == "group":
@@ -239,20 +233,14 @@ _GROUP = StatementKind(
 # -- a schema ----------------------------------------------------------------------------------------------------------
 
 
-def _schema_needs(statement: DeleteSchema, _selected: statements.Subject | None) -> Needs:
-    subject = frozenset({statement.subject})
+def _schema_text(edit: plan_edits.DropSchema) -> str:
+    return statements.joined(f"delete schema {quote(edit.subject)}", statements.version_text(edit.version))
+
+
+def _schema_needs(edit: plan_edits.DropSchema) -> Needs:
+    subject = frozenset({edit.subject})
     return whole_parts(Part.SCHEMAS, Part.TOPICS) | Needs(schema_texts=subject, schema_users=subject)
 
-
-_SCHEMA = StatementKind(
-    statement=DeleteSchema,
-    text=lambda statement: statements.joined(
-        f"delete schema {quote(statement.subject)}", statements.version_text(statement.version)
-    ),
-    needs=_schema_needs,
-    edits=lambda statement, _staging: [plan_edits.DropSchema(statement.subject, statement.version)],
-    of_edits={plan_edits.DropSchema: lambda edit: DeleteSchema(edit.subject, edit.version)},
-)
 
 VERBS = (
     Verb(
@@ -289,6 +277,13 @@ VERBS = (
         ),
         takes_away=True,
         parse=_parse,
-        statements=(_TOPIC, _TOPICS, _RECORDS, _GROUP, connector.DELETE, _SCHEMA),
+        statements=(
+            _TOPIC,
+            _TOPICS,
+            _RECORDS,
+            _GROUP,
+            connector.DELETE,
+            one_edit(plan_edits.DropSchema, _schema_text, _schema_needs),
+        ),
     ),
 )

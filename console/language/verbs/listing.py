@@ -111,6 +111,7 @@ def _users(statement: List) -> Needs:
     names = _named(glob.pattern for glob in statement.globs)
     if names is None:
         return whole_parts(Part.QUOTAS, Part.SCRAM, Part.ACLS)
+    # A million users may have quotas: only those of the named ones are asked for.
     principals = frozenset(f"User:{name}" for name in names if name is not None)
     filters = frozenset(filter_for_name(USER, name) for name in names)
     return Needs(parts=frozenset({Part.SCRAM}), quotas_of=filters, acls_of=principals)
@@ -125,6 +126,7 @@ def _named(patterns: Iterable[str | None]) -> list[str | None] | None:
 
 def _loggers(statement: List) -> Needs:
     exact = [field.pattern for field in statement.fields if (field.key, field.operator) == ("broker", "=")]
+    # Each broker has some hundred loggers, and answers for its own alone.
     numbers = [pattern for pattern in exact if pattern and pattern.isascii() and pattern.isdigit()]
     if not numbers:
         return whole_parts(Part.CLUSTER) | Needs(every=frozenset({BROKER_LOGGER}))

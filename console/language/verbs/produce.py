@@ -104,10 +104,12 @@ def _parse(reader: language_reader.Reader) -> Produce:
         )
         if option is None:
             break
+        # A record may have several headers, even of one name; everything else is given once.
         if option != "header":
             seen.add(option)
         found = _with_option(reader, found, option)
     reader.finish()
+    # A forgotten value would write a tombstone, which deletes the key in a compacted topic.
     if not found.path and VALUE not in seen:
         reader.expect(language_reader.Expected(language_reader.What.WORDS, "@FILE or value", (VALUE,)))
         reader.fail(hint="tombstone topic NAME key TEXT writes a record without a value")
@@ -239,6 +241,7 @@ def _edits(statement: WriteStatement, staging: Staging) -> Iterator[Edit]:
     topic = staging.topic(statement.topic)
     if statement.partition is not None:
         staging.require_partition(topic, statement.partition, statement.span)
+    # A key's partition depends on their number.
     count = len(staging.partitions(topic))
     if not count:
         raise CommandError(f"the partitions of topic {topic} are not known", "apply its creation first", statement.span)
@@ -267,6 +270,7 @@ def _batches_staged(staging: Staging, topic: str, partition: int) -> int:
     """Return the number of the first batch of a partition that the plan does not have."""
     from console.plan.plan import Plan
 
+    # A draft of a script already has the batches of its earlier statements.
     plan = staging.plan
     staged = plan.staged if isinstance(plan, Plan) else plan.draft.staged
     taken = [

@@ -87,6 +87,7 @@ class Records(Statement, frozen=True):
         """
         if self.start is not None:
             return self.start
+        # As tail -f: what is there already would scroll away what comes.
         if self.follow:
             return Bound("end")
         if self.is_filtered or self.latest or self.until is not None or self.limit == 0:
@@ -152,6 +153,7 @@ def parse_copied(reader: Reader) -> tuple[Records, Name]:
         found = reader.need_keyword(*(word for word in left if word == "to" or word in given.left()))
         if found == "to" and reader.take_keyword("topic") is not None:
             break
+        # A second `to` can only begin the target: the end of the range was given.
         if found in given.words:
             reader.need_keyword("topic")
         given.words.add(found)
@@ -202,6 +204,7 @@ def _place(reader: Reader, word: str) -> str:
         return ""
     time = reader.take(Expected(What.ARGUMENT, "a TIME such as 2h, 14:05 or 2026-11-20T14:05"), Role.VALUE)
     try:
+        # Only its form is checked here: 2h means two hours before the search, not before the parsing.
         moment(time.text, _SOME_TIME)
     except ValueError as error:
         reader.fail(str(error), time)

@@ -43,6 +43,7 @@ def _parse(reader: language_reader.Reader) -> Register:
     subject = schema_subject(reader)
     label = "@FILE or the text of a schema"
     word = reader.take(language_reader.Expected(language_reader.What.ARGUMENT, label), language_reader.Role.VALUE)
+    # Not a secret, but the same reader of files: limits, and no devices.
     if language_reader.is_secret_source(word):
         source: statements.FromFile | str = statements.FromFile(word.without_first().text)
         if not word.text[1:]:
@@ -110,6 +111,7 @@ def _registers(statement: Register, staging: Staging) -> Iterator[Edit]:
     text = source if isinstance(source, str) else staging.secrets[_SLOT].reveal()
     if not text.strip():
         raise CommandError("the schema is empty", "", statement.span)
+    # What the operator says wins, then the name of the file, then the text.
     told = statement.kind or (kind_by_ending(str(source.path)) if not isinstance(source, str) else None)
     yield AddSchema(statement.subject, kind_of(text, told), text, statement.references)
 
@@ -118,6 +120,7 @@ def _restores(statement: Undelete, staging: Staging) -> Iterator[Edit]:
     version = statement.version
     if version is None:
         known = staging.snapshot.schemas.get(statement.subject)
+        # The newest deleted one: it is what a deletion by mistake took last.
         deleted = [each.number for each in known.versions if each.is_deleted] if known is not None else []
         if not deleted:
             raise CommandError(

@@ -8,9 +8,9 @@ from console.language import reader as language_reader
 from console.language import statements
 from console.language.arguments import SECRET_LABEL, named, need_secret, pair_count
 from console.language.quoting import quote
-from console.language.snapshot_parts import Needs, whole_parts
+from console.language.snapshot_parts import whole_parts
 from console.language.staging import Staging
-from console.language.verb import CHANGE, StatementKind, Verb
+from console.language.verb import CHANGE, StatementKind, Verb, one_edit
 from console.model.changes import ScramUser
 from console.model.codes import ScramMechanism
 from console.model.parts import Part
@@ -32,19 +32,12 @@ class ScramSet(statements.EditStatement, frozen=True):
     iterations: int | None = None
 
 
-class ScramDelete(statements.EditStatement, frozen=True):
-    """``scram delete``."""
-
-    user: str
-    mechanism: ScramMechanism
-
-
-def _parse(reader: language_reader.Reader) -> ScramSet | ScramDelete:
+def _parse(reader: language_reader.Reader) -> ScramSet | statements.OneEdit:
     action = reader.need_keyword("set", "delete")
     user = named(reader, language_reader.Expected(language_reader.What.SCRAM_USER, "the NAME of a user"))
     mechanism = _mechanism(reader)
     if action == "delete":
-        return ScramDelete(user, mechanism)
+        return statements.OneEdit(DeleteScram(ScramUser(user, mechanism)))
     iterations: int | None = None
     password: statements.SecretSource | None = None
     wanted = {"iterations": "iterations=N", "password": f"password={SECRET_LABEL}"}
@@ -98,10 +91,6 @@ def _set_text(statement: ScramSet) -> str:
     return statements.joined("scram set", who, iterations, f"password={statements.secret_text(statement.password)}")
 
 
-def _needs(_statement: ScramSet | ScramDelete, _selected: statements.Subject | None) -> Needs:
-    return whole_parts(Part.SCRAM)
-
-
 def _secrets(statement: ScramSet) -> tuple[statements.SecretSlot, ...]:
     prompt = f"{statement.mechanism.label} password of {statement.user}"
     return (statements.SecretSlot("password", clean(prompt, 120), statement.password, statement.span),)
@@ -115,19 +104,17 @@ def _upserts(statement: ScramSet, staging: Staging) -> Iterator[Edit]:
 _SET = StatementKind(
     statement=ScramSet,
     text=_set_text,
-    needs=_needs,
+    needs=lambda _statement, _selected: whole_parts(Part.SCRAM),
     edits=_upserts,
     of_edits={
         UpsertScram: lambda edit: ScramSet(edit.user.user, edit.user.mechanism, statements.Asked(), edit.iterations)
     },
     secrets=_secrets,
 )
-_DELETE = StatementKind(
-    statement=ScramDelete,
-    text=lambda statement: f"scram delete {quote(statement.user)} {statement.mechanism.label}",
-    needs=_needs,
-    edits=lambda statement, _staging: [DeleteScram(ScramUser(statement.user, statement.mechanism))],
-    of_edits={DeleteScram: lambda edit: ScramDelete(edit.user.user, edit.user.mechanism)},
+_DELETE = one_edit(
+    DeleteScram,
+    lambda edit: f"scram delete {quote(edit.user.user)} {edit.user.mechanism.label}",
+    lambda _edit: whole_parts(Part.SCRAM),
 )
 
 VERBS = (

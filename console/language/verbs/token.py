@@ -5,53 +5,35 @@ from __future__ import annotations
 from console.language.arguments import duration, named
 from console.language.quoting import quote, quote_beside_equals
 from console.language.reader import Candidate, Expected, Reader, What
-from console.language.snapshot_parts import whole_parts
-from console.language.statements import EditStatement, joined
-from console.language.verb import CHANGE, StatementKind, Verb
+from console.language.snapshot_parts import Needs, whole_parts
+from console.language.statements import OneEdit, joined
+from console.language.verb import CHANGE, Verb, one_edit
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text, parse_duration
-from console.plan.edits import Expire, MakeToken, Renew
-
-NONE = -1
-"""An omitted period: the brokers' default, or at once."""
+from console.plan.edits import BROKERS_OWN, Expire, MakeToken, Renew, TokenEdit
 
 
-class TokenCreate(EditStatement, frozen=True):
-    """``token create``. owner: ``""`` for the caller. lifetime: milliseconds; `NONE` for the brokers' default."""
-
-    owner: str = ""
-    renewers: tuple[str, ...] = ()
-    lifetime: int = NONE
-
-
-class TokenChange(EditStatement, frozen=True):
-    """``token renew`` or ``token expire``. period: milliseconds; `NONE` if omitted."""
-
-    action: str
-    id: str
-    period: int = NONE
-
-
-def _parse(reader: Reader) -> TokenCreate | TokenChange:
+def _parse(reader: Reader) -> OneEdit:
     action = reader.need_keyword("create", "renew", "expire")
     if action == "create":
-        return _parse_create(reader)
+        return OneEdit(_parse_create(reader))
+    edit = Renew if action == "renew" else Expire
     id_ = named(reader, Expected(What.ARGUMENT, "the ID of a token", offers=_ids))
     if reader.ended:
-        return TokenChange(action, id_)
+        return OneEdit(edit(id_, BROKERS_OWN))  # or at once: the wire has one number for both
     reader.need_keyword("for" if action == "renew" else "in")
-    return TokenChange(action, id_, duration(reader)[0])
+    return OneEdit(edit(id_, duration(reader)))
 
 
 def _ids(snapshot: Snapshot) -> list[Candidate]:
     return [Candidate(token.id, token.owner) for token in snapshot.tokens.values()]
 
 
-def _parse_create(reader: Reader) -> TokenCreate:
+def _parse_create(reader: Reader) -> MakeToken:
     wanted = {"owner": "owner=User:NAME", "renewers": "renewers=User:NAME,…", "lifetime": "lifetime=DURATION"}
     found: dict[str, str] = {}
-    lifetime = NONE
+    lifetime = BROKERS_OWN
     while not reader.ended and wanted:
         label = " or ".join(wanted.values())
         word, key, value = reader.take_pair(Expected(What.PAIR, label, tuple(f"{each}=" for each in wanted)), label)
@@ -65,43 +47,27 @@ def _parse_create(reader: Reader) -> TokenCreate:
             except ValueError as error:
                 reader.fail(str(error), value)
     renewers = tuple(each.strip() for each in found.get("renewers", "").split(",") if each.strip())
-    return TokenCreate(found.get("owner", ""), renewers, lifetime)
+    return MakeToken(found.get("owner", ""), renewers, lifetime)
 
 
-def _create_text(statement: TokenCreate) -> str:
+def _create_text(edit: MakeToken) -> str:
     return joined(
         "token create",
-        f"owner={quote_beside_equals(statement.owner)}" if statement.owner else "",
-        f"renewers={quote_beside_equals(','.join(statement.renewers))}" if statement.renewers else "",
-        f"lifetime={duration_text(statement.lifetime)}" if statement.lifetime != NONE else "",
+        f"owner={quote_beside_equals(edit.owner)}" if edit.owner else "",
+        f"renewers={quote_beside_equals(','.join(edit.renewers))}" if edit.renewers else "",
+        f"lifetime={duration_text(edit.lifetime_ms)}" if edit.lifetime_ms != BROKERS_OWN else "",
     )
 
 
-def _change_text(statement: TokenChange) -> str:
-    word = "for" if statement.action == "renew" else "in"
-    period = f"{word} {duration_text(statement.period)}" if statement.period != NONE else ""
-    return joined(f"token {statement.action} {quote(statement.id)}", period)
+def _change_text(edit: TokenEdit) -> str:
+    action, word = ("renew", "for") if isinstance(edit, Renew) else ("expire", "in")
+    period = f"{word} {duration_text(edit.period_ms)}" if edit.period_ms != BROKERS_OWN else ""
+    return joined(f"token {action} {quote(edit.id)}", period)
 
 
-_EDITS = {"renew": Renew, "expire": Expire}
+def _needs(_edit: MakeToken | TokenEdit) -> Needs:
+    return whole_parts(Part.TOKENS)
 
-_CREATE = StatementKind(
-    statement=TokenCreate,
-    text=_create_text,
-    needs=lambda _statement, _selected: whole_parts(Part.TOKENS),
-    edits=lambda statement, _staging: [MakeToken(statement.owner, statement.renewers, statement.lifetime)],
-    of_edits={MakeToken: lambda edit: TokenCreate(edit.owner, edit.renewers, edit.lifetime_ms)},
-)
-_CHANGE = StatementKind(
-    statement=TokenChange,
-    text=_change_text,
-    needs=lambda _statement, _selected: whole_parts(Part.TOKENS),
-    edits=lambda statement, _staging: [_EDITS[statement.action](statement.id, statement.period)],
-    of_edits={
-        Renew: lambda edit: TokenChange("renew", edit.id, edit.period_ms),
-        Expire: lambda edit: TokenChange("expire", edit.id, edit.period_ms),
-    },
-)
 
 VERBS = (
     Verb(
@@ -117,6 +83,10 @@ VERBS = (
         "once, on a terminal, and kept nowhere. Without a duration the brokers' own holds; a token expires at once.",
         ("token create renewers=User:flink lifetime=7d", "token renew abc123 for 1d", "token expire abc123"),
         parse=_parse,
-        statements=(_CREATE, _CHANGE),
+        statements=(
+            one_edit(MakeToken, _create_text, _needs),
+            one_edit(Renew, _change_text, _needs),
+            one_edit(Expire, _change_text, _needs),
+        ),
     ),
 )

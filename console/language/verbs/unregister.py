@@ -5,29 +5,22 @@ from __future__ import annotations
 from console.language.arguments import INT_MAX, need_number
 from console.language.reader import Expected, Reader, What
 from console.language.snapshot_parts import whole_parts
-from console.language.statements import EditStatement
-from console.language.verb import CHANGE, StatementKind, Verb
+from console.language.statements import OneEdit
+from console.language.verb import CHANGE, Verb, one_edit
 from console.model.parts import Part
 from console.plan.edits import RemoveRegistration
 
 
-class Unregister(EditStatement, frozen=True):
-    """``unregister broker``."""
-
-    broker_id: int
-
-
-def _parse(reader: Reader) -> Unregister:
+def _parse(reader: Reader) -> OneEdit:
     reader.need_keyword("broker")
-    return Unregister(need_number(reader, Expected(What.BROKER, "the number of a broker", detail="down"), INT_MAX))
+    expected = Expected(What.BROKER, "the number of a broker", detail="down")
+    return OneEdit(RemoveRegistration(need_number(reader, expected, INT_MAX)))
 
 
-_UNREGISTER = StatementKind(
-    statement=Unregister,
-    text=lambda statement: f"unregister broker {statement.broker_id}",
-    needs=lambda _statement, _selected: whole_parts(Part.CLUSTER, Part.QUORUM, Part.TOPICS),
-    edits=lambda statement, _staging: [RemoveRegistration(statement.broker_id)],
-    of_edits={RemoveRegistration: lambda edit: Unregister(edit.broker_id)},
+_UNREGISTER = one_edit(
+    RemoveRegistration,
+    lambda edit: f"unregister broker {edit.broker_id}",
+    lambda _edit: whole_parts(Part.CLUSTER, Part.QUORUM, Part.TOPICS),
 )
 
 VERBS = (

@@ -15,6 +15,7 @@ from console.model import config
 from console.model.broker_keys import UpdateMode, broker_key_of, broker_synonyms, update_mode
 from console.model.changes import Target
 from console.model.codes import BROKER, DEFAULT_CONFIG, GROUP, ConfigType
+from console.model.grouping import grouped
 from console.model.inheritance import Inheritance
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
@@ -159,9 +160,7 @@ def _dead_letters_lost(edit: plan_edits.SetConfig, judged: risk_rules.Judged) ->
 
 
 def _predict(snapshot: Snapshot, edits: Sequence[plan_edits.ConfigEdit]) -> Snapshot:
-    by_resource: dict[config.ConfigResource, list[plan_edits.ConfigEdit]] = {}
-    for edit in edits:
-        by_resource.setdefault(edit.resource, []).append(edit)
+    by_resource = grouped((edit.resource, edit) for edit in edits)
     return replace(snapshot, configs=predict_configs(snapshot, by_resource))
 
 
@@ -393,10 +392,11 @@ class _UnsetConfigKind(_ConfigKind):
 
     def beneath(self, edit: plan_edits.UnsetConfig, draft: Draft) -> Inheritance:
         """Return the inherited values once the draft's other edits below the override are applied."""
-        edits: dict[config.ConfigResource, list[plan_edits.ConfigEdit]] = {}
-        for slot in _slots_beneath(edit, draft.snapshot):
-            if (staged := draft.at(slot)) is not None and isinstance(staged.edit, plan_edits.ConfigEdit):
-                edits.setdefault(staged.edit.resource, []).append(staged.edit)
+        edits = grouped(
+            (staged.edit.resource, staged.edit)
+            for slot in _slots_beneath(edit, draft.snapshot)
+            if (staged := draft.at(slot)) is not None and isinstance(staged.edit, plan_edits.ConfigEdit)
+        )
         if not edits:
             return draft.inheritance
         return Inheritance(replace(draft.snapshot, configs=predict_configs(draft.snapshot, edits)))

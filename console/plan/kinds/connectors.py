@@ -83,28 +83,16 @@ _STATES = {
 }
 
 
-def _creation(staged: plan_staged.Staged) -> connect.CreateConnector:
-    edit = staged.edit
-    assert isinstance(edit, plan_edits.CreateConnector)
+def _creation(edit: plan_edits.CreateConnector) -> connect.CreateConnector:
     return connect.CreateConnector(edit.name, edit.config, edit.state)
 
 
-def _deletion(staged: plan_staged.Staged) -> connect.DeleteConnector:
-    assert isinstance(staged.edit, plan_edits.DeleteConnector)
-    return connect.DeleteConnector(staged.edit.name)
-
-
-def _steering(staged: plan_staged.Staged) -> connect.SteerConnector | connect.RestartConnector:
-    edit = staged.edit
+def _steering(
+    edit: plan_edits.Steering | plan_edits.RestartConnector,
+) -> connect.SteerConnector | connect.RestartConnector:
     if isinstance(edit, plan_edits.RestartConnector):
         return connect.RestartConnector(edit.name, edit.only_failed, edit.tasks, edit.task)
-    assert isinstance(edit, plan_edits.Steering)
     return connect.SteerConnector(edit.name, _STATES[type(edit)])
-
-
-def _offsets(staged: plan_staged.Staged) -> connect.AlterConnectorOffsets:
-    assert isinstance(staged.edit, plan_edits.ChangeConnectorOffsets)
-    return connect.AlterConnectorOffsets(staged.edit.name, staged.edit.offsets)
 
 
 # -- the cluster afterwards --------------------------------------------------------------------------------------------
@@ -198,7 +186,7 @@ def _command(edit: plan_edits.ConnectorEdit | plan_edits.ChangeConnectorOffsets,
 CREATIONS = Batch(steps=apart(_creation), predict=_with_created, commands=each_line(_command))
 STOPS = Batch(steps=apart(_steering), predict=_steered, commands=each_line(_command))
 OFFSETS = Batch(
-    steps=apart(_offsets),
+    steps=apart(lambda edit: connect.AlterConnectorOffsets(edit.name, edit.offsets)),
     predict=_with_offsets,
     commands=each_line(_command),
     waits_for=STOPS,
@@ -212,7 +200,11 @@ STARTS = Batch(
     waits_for=OFFSETS,
     why="resumed once the offsets are as planned",
 )
-DELETIONS = Batch(steps=apart(_deletion), predict=_without_deleted, commands=each_line(_command))
+DELETIONS = Batch(
+    steps=apart(lambda edit: connect.DeleteConnector(edit.name)),
+    predict=_without_deleted,
+    commands=each_line(_command),
+)
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
@@ -233,6 +225,7 @@ class _CreateConnectorKind(_ConnectorKind):
     edit = plan_edits.CreateConnector
     verb = "create"
     batch = CREATIONS
+    is_loss = False
 
     def judge(self, edit: plan_edits.CreateConnector, draft: plan_staged.Draft) -> plan_staged.Verdict:
         name = edit.name
@@ -296,9 +289,6 @@ class _CreateConnectorKind(_ConnectorKind):
         self, edit: plan_edits.CreateConnector, secrets: Mapping[str, Secret]
     ) -> tuple[plan_edits.Edit, str]:
         return replace(edit, config={**edit.config, **secrets}), "it comes back stopped"
-
-    def takes_away(self, _edit: plan_edits.CreateConnector) -> bool:
-        return False
 
 
 def _deleted(edit: plan_edits.DeleteConnector, judged: Judged) -> Iterator[str]:
@@ -423,6 +413,7 @@ class _RestartKind(_ConnectorKind):
     edit = plan_edits.RestartConnector
     verb = "restart"
     batch = STARTS
+    is_loss = False
     no_way_back = "a restart leaves nothing to take back"
     left = plan_staged.UNREAD
 
@@ -448,9 +439,6 @@ class _RestartKind(_ConnectorKind):
         """Return whether the connector came into being or was deleted."""
         return (was is None) != (now is None)
 
-    def wanted(self, _edit: plan_edits.RestartConnector, _now: plan_staged.Was) -> bool | None:
-        return None
-
     def after(
         self, _edit: plan_edits.RestartConnector, there: Standing | None, _inheritance: Inheritance
     ) -> EffectiveValue:
@@ -464,9 +452,6 @@ class _RestartKind(_ConnectorKind):
         if edit.only_failed:
             return "restart what has failed"
         return "restart, with its tasks" if edit.tasks else "restart, without its tasks"
-
-    def takes_away(self, _edit: plan_edits.RestartConnector) -> bool:
-        return False
 
 
 def _offsets_changed(edit: plan_edits.ChangeConnectorOffsets, judged: Judged) -> Iterator[str]:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from console.model import changes
 from console.model.cluster import CommittedOffset, Group, GroupOffset
 from console.model.coordinators import OFFSETS, partition_of
+from console.model.grouping import grouped
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.model.transactions import verdict
@@ -139,9 +140,7 @@ def _forget_steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[S
 
 def _steps_by_group(staged: Sequence[plan_staged.Staged], request: Any) -> list[Step]:
     """Return requests by group, split to the size that the group's coordinator can write at once."""
-    groups: dict[str, list[plan_staged.Staged]] = {}
-    for each in staged:
-        groups.setdefault(each.edit.group, []).append(each)  # type: ignore[attr-defined]
+    groups = grouped((each.edit.group, each) for each in staged)  # type: ignore[attr-defined]
     steps: list[Step] = []
     for mine in groups.values():
         # DeleteShareGroupOffsets names topics, so a topic stays in one request.
@@ -152,10 +151,7 @@ def _steps_by_group(staged: Sequence[plan_staged.Staged], request: Any) -> list[
 
 
 def _topics(staged: Iterable[plan_staged.Staged]) -> list[list[plan_staged.Staged]]:
-    topics: dict[str, list[plan_staged.Staged]] = {}
-    for each in staged:
-        topics.setdefault(each.edit.topic, []).append(each)  # type: ignore[attr-defined]
-    return list(topics.values())
+    return list(grouped((each.edit.topic, each) for each in staged).values())  # type: ignore[attr-defined]
 
 
 def _record_size(staged: plan_staged.Staged) -> int:

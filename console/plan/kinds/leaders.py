@@ -238,6 +238,7 @@ class _ElectionKind(EditKind):
 
 class _ElectPreferredKind(_ElectionKind):
     edit = plan_edits.ElectPreferred
+    is_loss = False
     state = Partition
 
     def judge(self, edit: plan_edits.ElectPreferred, draft: plan_staged.Draft) -> plan_staged.Verdict:
@@ -301,9 +302,6 @@ class _ElectPreferredKind(_ElectionKind):
         self, _edit: plan_edits.ElectPreferred, was: Partition | None, _recorded: Mapping[str, str]
     ) -> Reversal:
         return Reversal((), was, _NO_WAY_BACK)
-
-    def takes_away(self, _edit: plan_edits.ElectPreferred) -> bool:
-        return False
 
 
 class _ElectUncleanKind(_ElectionKind):

@@ -205,6 +205,7 @@ class _MoveReplicasKind(_MoveKind):
     edit = MoveReplicas
     verb = "move"
     batch = MOVES
+    is_loss = False
     risks = (RiskRule(ONE_RACK, rack_risks.move, rack_risks.move_needs),)
 
     def judge(self, edit: MoveReplicas, draft: plan_staged.Draft) -> plan_staged.Verdict:
@@ -272,9 +273,6 @@ class _MoveReplicasKind(_MoveKind):
             return Reversal((), was, "where its replicas were is unknown")
         back = MoveReplicas(edit.topic, edit.partition, was.replicas, len(was.replicas) != len(edit.replicas))
         return Reversal((back,), Reassignment(edit.topic, edit.partition, edit.replicas, (), ()))
-
-    def takes_away(self, _edit: MoveReplicas) -> bool:
-        return False
 
 
 class _CancelMoveKind(_MoveKind):

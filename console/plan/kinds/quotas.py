@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from console.model import quota as model_quota
 from console.model.changes import AlterQuotas, Target
+from console.model.grouping import grouped
 from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
@@ -253,9 +254,7 @@ def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     """Return requests that keep the quotas of an entity together: an entity twice in one request, or in two requests,
     gets two responses.
     """
-    groups: dict[Target, list[plan_staged.Staged]] = {}
-    for each in staged:
-        groups.setdefault(each.edit.target, []).append(each)
+    groups = grouped((each.edit.target, each) for each in staged)
     return steps_of(((group, len(group)) for group in groups.values()), RECORD_LIMIT, _request)
 
 

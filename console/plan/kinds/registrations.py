@@ -47,11 +47,6 @@ def _replicas_remain(edit: RemoveRegistration, judged: Judged) -> Iterator[str]:
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _request(staged: plan_staged.Staged) -> UnregisterBroker:
-    assert isinstance(staged.edit, RemoveRegistration)
-    return UnregisterBroker(staged.edit.broker_id)
-
-
 def _predict(snapshot: Snapshot, edits: Sequence[RemoveRegistration]) -> Snapshot:
     gone = {edit.broker_id for edit in edits}
     left = tuple(broker for broker in snapshot.cluster.brokers if broker.id not in gone)
@@ -65,7 +60,9 @@ def _command(edit: RemoveRegistration, _line: DiffLine) -> Command:
 
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
-UNREGISTERING = Batch(steps=apart(_request), predict=_predict, commands=each_line(_command))
+UNREGISTERING = Batch(
+    steps=apart(lambda edit: UnregisterBroker(edit.broker_id)), predict=_predict, commands=each_line(_command)
+)
 
 
 class _RemoveRegistrationKind(Removal):

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from console.model.changes import AlterReplicaDirs
 from console.model.cluster import LogDir, ReplicaDir, ReplicaSize, ReplicaSizes, partition_in
+from console.model.grouping import grouped
 from console.model.inheritance import Inheritance
 from console.model.nodes import holds_nothing
 from console.model.parts import Part
@@ -72,10 +73,7 @@ def _no_room(edit: MoveReplicaDir, judged: Judged) -> Iterator[str]:
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     """Return one request for each broker."""
-    by_broker: dict[int, list[plan_staged.Staged]] = {}
-    for each in staged:
-        if isinstance(each.edit, MoveReplicaDir):
-            by_broker.setdefault(each.edit.broker, []).append(each)
+    by_broker = grouped((each.edit.broker, each) for each in staged if isinstance(each.edit, MoveReplicaDir))
     return [Step(_request(broker, mine), tuple(mine)) for broker, mine in by_broker.items()]
 
 
@@ -145,6 +143,7 @@ class _MoveReplicaDirKind(EditKind):
     verb = "move"
     state = ReplicaDir
     batch = DIRECTORIES
+    is_loss = False
     risks = (RiskRule(LOG_DIR_SPACE, _no_room),)
 
     def judge(self, edit: MoveReplicaDir, draft: plan_staged.Draft) -> plan_staged.Verdict:
@@ -224,9 +223,6 @@ class _MoveReplicaDirKind(EditKind):
         back = MoveReplicaDir(edit.topic, edit.partition, edit.broker, was.path)
         loss = f"it was being copied into {was.future}, which is not taken up again" if was.future else ""
         return Reversal((back,), replace(was, path=edit.path, future=""), loss)
-
-    def takes_away(self, _edit: MoveReplicaDir) -> bool:
-        return False
 
 
 KINDS = (_MoveReplicaDirKind(),)

@@ -259,6 +259,7 @@ class _AddSchemaKind(_SchemaKind):
     edit = plan_edits.AddSchema
     verb = "register"
     batch = ADDITIONS
+    is_loss = False
     risks = (
         risk_rules.RiskRule(risk_rules.READERS_BREAK, _readers_break),
         risk_rules.RiskRule(risk_rules.NOTHING_CHECKED, _unchecked),
@@ -307,9 +308,6 @@ class _AddSchemaKind(_SchemaKind):
     ) -> Reversal:
         left = _after(edit, was)
         return Reversal((plan_edits.DropSchema(edit.subject, left.versions[-1].number),), left)
-
-    def takes_away(self, _edit: plan_edits.AddSchema) -> bool:
-        return False
 
 
 class _DropSchemaKind(_SchemaKind):
@@ -370,6 +368,7 @@ class _RestoreSchemaKind(_SchemaKind):
     edit = plan_edits.RestoreSchema
     verb = "undelete"
     batch = ADDITIONS
+    is_loss = False
 
     def judge(self, edit: plan_edits.RestoreSchema, draft: plan_staged.Draft) -> plan_staged.Verdict:
         _require_writable(edit.subject, draft)
@@ -406,9 +405,6 @@ class _RestoreSchemaKind(_SchemaKind):
     ) -> Reversal:
         left = _after(edit, was)
         return Reversal((plan_edits.DropSchema(edit.subject, left.versions[-1].number),), left)
-
-    def takes_away(self, _edit: plan_edits.RestoreSchema) -> bool:
-        return False
 
 
 KINDS = (_AddSchemaKind(), _DropSchemaKind(), _RestoreSchemaKind())

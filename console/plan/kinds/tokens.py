@@ -31,11 +31,9 @@ def _check_read(draft: plan_staged.Draft) -> None:
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
-def _request(staged: plan_staged.Staged) -> CreateToken | RenewToken | ExpireToken:
-    edit = staged.edit
+def _request(edit: plan_edits.MakeToken | plan_edits.TokenEdit) -> CreateToken | RenewToken | ExpireToken:
     if isinstance(edit, plan_edits.MakeToken):
         return CreateToken(edit.owner, edit.renewers, edit.lifetime_ms)
-    assert isinstance(edit, plan_edits.TokenEdit)
     return (RenewToken if isinstance(edit, plan_edits.Renew) else ExpireToken)(edit.id, edit.period_ms)
 
 
@@ -91,6 +89,7 @@ class _MakeTokenKind(_TokenKind):
     edit = plan_edits.MakeToken
     verb = "create"
     batch = LIVING
+    is_loss = False
     no_way_back = "which token was made is not written: token expire ID ends it"
 
     def judge(self, edit: plan_edits.MakeToken, draft: plan_staged.Draft) -> plan_staged.Verdict:
@@ -104,24 +103,16 @@ class _MakeTokenKind(_TokenKind):
     def current(self, _edit: plan_edits.MakeToken, _seen: plan_staged.Described) -> plan_staged.Was:
         return None
 
-    def wanted(self, _edit: plan_edits.Edit, _now: plan_staged.Was) -> bool | None:
-        return None
-
     def after(self, edit: plan_edits.MakeToken, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
         life = "the brokers' lifetime" if edit.lifetime_ms < 0 else f"at most {duration_text(edit.lifetime_ms)}"
         return EffectiveValue(f"{life}, renewed by {', '.join(edit.renewers)}" if edit.renewers else life)
-
-    def takes_away(self, _edit: plan_edits.MakeToken) -> bool:
-        return False
 
 
 class _RenewKind(_KnownTokenKind):
     edit = plan_edits.Renew
     verb = "renew"
     batch = LIVING
-
-    def wanted(self, _edit: plan_edits.Edit, _now: plan_staged.Was) -> bool | None:
-        return None
+    is_loss = False
 
     def after(self, edit: plan_edits.Renew, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
         if edit.period_ms <= 0:
@@ -132,9 +123,6 @@ class _RenewKind(_KnownTokenKind):
 
     def reversal(self, _edit: plan_edits.Renew, was: plan_staged.Was, _recorded: Mapping[str, str]) -> Reversal:
         return Reversal((), was, "a token's time runs on: token expire ID in DURATION sets when it ends")
-
-    def takes_away(self, _edit: plan_edits.Renew) -> bool:
-        return False
 
 
 class _ExpireKind(_KnownTokenKind):
@@ -159,9 +147,6 @@ class _ExpireKind(_KnownTokenKind):
         # The controller removes expired tokens periodically; until then brokers accept them (measured).
         late = "or later: brokers look for ended ones every delegation.token.expiry.check.interval.ms, by default 1 h"
         return (f"clients that log in with it are refused after {duration_text(edit.period_ms)}, {late}",)
-
-    def takes_away(self, _edit: plan_edits.Expire) -> bool:
-        return True
 
 
 KINDS = (_MakeTokenKind(), _RenewKind(), _ExpireKind())

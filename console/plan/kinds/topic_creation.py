@@ -20,6 +20,7 @@ from console.model.changes import (
 from console.model.cluster import Partition, Topic
 from console.model.codes import BROKER, TOPIC, ConfigType
 from console.model.config import ConfigEntry, ConfigSet, Synonym, topic_resource
+from console.model.grouping import grouped
 from console.model.inheritance import Inheritance, from_broker
 from console.model.numbers import long_number
 from console.model.parts import Part
@@ -107,10 +108,9 @@ def _check_shape(topic: NewTopic) -> None:
 
 def _creation_steps(staged: Sequence[plan_staged.Staged], facts: Facts) -> list[Step]:
     """Return the creations, each with the staged configs of its topic."""
-    groups: dict[str | None, list[plan_staged.Staged]] = {}
     # The creation comes first in its group, whatever the order of staging: its configs are applied on top.
-    for each in sorted(staged, key=lambda each: each.edit.new_topic is None):
-        groups.setdefault(each.edit.new_topic or each.edit.on_topic, []).append(each)
+    ordered = sorted(staged, key=lambda each: each.edit.new_topic is None)
+    groups = grouped((each.edit.new_topic or each.edit.on_topic, each) for each in ordered)
     return steps_of(((group, _creation_records(group, facts)) for group in groups.values()), RECORD_LIMIT, _create)
 
 
@@ -226,6 +226,7 @@ class _CreateTopicKind(TopicKind):
     edit = CreateTopic
     verb = "create"
     batch = CREATIONS
+    is_loss = False
     risks = (
         RiskRule(ISR_ABOVE_REPLICATION, isr_of_new),
         RiskRule(UNCLEAN_ELECTION, unclean_of_new),
@@ -282,9 +283,6 @@ class _CreateTopicKind(TopicKind):
     def reversal(self, edit: CreateTopic, _was: plan_staged.Was, _overrides: Mapping[str, str]) -> Reversal:
         loss = "what was written to the topic since is deleted with it"
         return Reversal((DeleteTopic(edit.topic.name),), plan_staged.UNREAD, loss)
-
-    def takes_away(self, _edit: CreateTopic) -> bool:
-        return False
 
 
 KINDS = (_CreateTopicKind(),)

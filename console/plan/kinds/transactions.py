@@ -19,7 +19,7 @@ from console.plan.edit_kind import Batch, Removal
 from console.plan.edits import EndTransaction
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
-from console.plan.requests import apart
+from console.plan.requests import Facts, Step
 from console.plan.risk_rules import TRANSACTION_ABORTED, Judged, RiskRule
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
@@ -65,6 +65,10 @@ def _aborted(edit: EndTransaction, judged: Judged) -> Iterator[str]:
 # -- sending -----------------------------------------------------------------------------------------------------------
 
 
+def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
+    return [Step(_request(each), (each,)) for each in staged]
+
+
 def _request(staged: plan_staged.Staged) -> AbortTransaction:
     assert isinstance(staged.edit, EndTransaction)
     was = staged.was
@@ -100,7 +104,7 @@ def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
 # -- the kinds ---------------------------------------------------------------------------------------------------------
 
 # One request for each transaction, so that each is checked right before it is sent.
-ABORTS = Batch(steps=apart(_request), predict=_predict, commands=_commands)
+ABORTS = Batch(steps=_steps, predict=_predict, commands=_commands)
 
 
 class _EndTransactionKind(Removal):

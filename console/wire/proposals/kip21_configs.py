@@ -9,7 +9,6 @@ from console.wire.proposals.formats import ALTER_CONFIG, DESCRIBE_CONFIG
 TOPIC = "topic"
 CLIENT = "client"
 BROKER = "broker"
-ENTITY_TYPES = (TOPIC, CLIENT, BROKER)
 
 
 ConfigEntry = kip4.TopicConfig

@@ -19,16 +19,19 @@ from console.plan.edit_json import edit_json, edit_of
 from tests.language.said import edits, one, wrong
 from tests.language.strategies import NAMES, reads_back
 
-NAMES_HERE = st.builds("{}/{}".format, NAMES.filter(lambda name: "/" not in name), NAMES).map(statements.Name)
+FULL_NAMES = st.builds("{}/{}".format, NAMES.filter(lambda name: "/" not in name), NAMES)
+NAMES_HERE = FULL_NAMES.map(statements.Name)
+STEERING = (do.DeleteConnector, do.PauseConnector, do.StopConnector, do.ResumeConnector)
 JSON = st.recursive(st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=4), st.lists, max_leaves=3)
 OBJECTS = st.dictionaries(st.text(max_size=4), JSON, max_size=3)
 OFFSETS = st.lists(st.tuples(OBJECTS, st.none() | OBJECTS), min_size=1, max_size=3).map(tuple)
 STATES = st.sampled_from(["", connect.PAUSED, connect.STOPPED])
 
 written = st.one_of(
-    st.builds(connector.SteerConnector, st.sampled_from(["pause", "resume", "stop"]), NAMES_HERE),
-    st.builds(connector.RestartConnector, NAMES_HERE, st.sampled_from(["", "failed", "tasks"])),
-    st.builds(connector.RestartConnector, NAMES_HERE, st.just("task"), st.integers(0, 2**31 - 1)),
+    *(st.builds(each, FULL_NAMES).map(statements.OneEdit) for each in STEERING),
+    st.builds(do.RestartConnector, FULL_NAMES, tasks=st.booleans()).map(statements.OneEdit),
+    st.builds(do.RestartConnector, FULL_NAMES, st.just(True), st.just(True)).map(statements.OneEdit),
+    st.builds(do.RestartConnector, FULL_NAMES, task=st.integers(0, 2**31 - 1)).map(statements.OneEdit),
     st.builds(connector.ResetConnector, NAMES_HERE, NAMES),
     st.builds(connector.ResetConnector, NAMES_HERE, st.just(""), st.none() | OFFSETS),
 )
@@ -36,7 +39,7 @@ made = st.one_of(
     st.builds(do.CreateConnector, NAMES, st.dictionaries(NAMES, st.text(max_size=9), max_size=3), STATES),
     st.builds(do.RestartConnector, NAMES, st.booleans(), st.booleans(), st.none() | st.integers(0, 99)),
     st.builds(do.ChangeConnectorOffsets, NAMES, st.none() | OFFSETS),
-    *(st.builds(each, NAMES) for each in (do.DeleteConnector, do.PauseConnector, do.StopConnector, do.ResumeConnector)),
+    *(st.builds(each, NAMES) for each in STEERING),
 )
 
 
@@ -52,8 +55,8 @@ def test_an_edit_comes_back_from_its_json(edit: do.Edit) -> None:
 
 def test_what_is_understood() -> None:
     name = statements.Name("main/x")
-    assert one("restart connector main/x") == connector.RestartConnector(name)
-    assert one("restart connector main/x task 2") == connector.RestartConnector(name, "task", 2)
+    assert one("restart connector main/x") == statements.OneEdit(do.RestartConnector("main/x"))
+    assert one("restart connector main/x task 2") == statements.OneEdit(do.RestartConnector("main/x", task=2))
     offsets = (({"table": "t"}, {"id": 7}), ({"table": "u"}, None))
     text = '[{"partition": {"table": "t"}, "offset": {"id": 7}}, {"partition": {"table": "u"}, "offset": null}]'
     assert one(f"reset connector main/x offsets to '{text}'") == connector.ResetConnector(name, offsets=offsets)

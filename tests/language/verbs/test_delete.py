@@ -3,12 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.language.statements import Name
-from console.language.verbs.connector import DeleteConnector
+from console.language.statements import Name, OneEdit
 from console.language.verbs.delete import Delete, DeleteGroupOffsets, DeleteRecords
 from console.model.snapshot import Snapshot
-from console.plan.edits import DeleteConnector as DeleteConnectorEdit
-from console.plan.edits import DeleteTopic
+from console.plan.edits import DeleteConnector, DeleteTopic
 from tests.language.said import edits, one, refused, texts, wrong
 from tests.language.strategies import partition_numbers, reads_back, topic_names
 
@@ -29,8 +27,8 @@ def test_what_is_written_reads_back(statement):
 
 def test_grammar():
     assert one("delete topic delete").name == Name("delete")
-    assert one("delete connector main/x") == DeleteConnector(Name("main/x"))
-    assert edits("delete connector main/x", Snapshot()) == (DeleteConnectorEdit("main/x"),)
+    assert one("delete connector main/x") == OneEdit(DeleteConnector("main/x"))
+    assert edits("delete connector main/x", Snapshot()) == (DeleteConnector("main/x"),)
     assert wrong("delete connector x")
     assert wrong("delete topic").column == len("delete topic") + 1
     assert wrong("delete topic a b").column == len("delete topic a ") + 1

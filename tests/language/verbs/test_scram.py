@@ -8,9 +8,9 @@ from pygments.token import Name as NameToken
 
 from console.language.lexer import CommandLexer
 from console.language.secret_values import nobody_to_ask
-from console.language.statements import Asked, FromFile
+from console.language.statements import Asked, FromFile, OneEdit
 from console.language.verbs import kind_of
-from console.language.verbs.scram import ScramDelete, ScramSet
+from console.language.verbs.scram import ScramSet
 from console.model.changes import ScramUser
 from console.model.codes import ScramMechanism
 from console.model.secret import Secret
@@ -21,7 +21,7 @@ from tests.language.strategies import NAMES, reads_back, secrets
 mechanisms = st.sampled_from([ScramMechanism(1), ScramMechanism(2)])
 statements = st.one_of(
     st.builds(ScramSet, NAMES, mechanisms, secrets, st.none() | st.integers(1, 99999)),
-    st.builds(ScramDelete, NAMES, mechanisms),
+    st.builds(ScramUser, NAMES, mechanisms).map(DeleteScram).map(OneEdit),
 )
 
 
@@ -35,7 +35,7 @@ def test_scram():
     assert one("scram set a SCRAM-SHA-512 password=?") == ScramSet("a", sha512, Asked())
     assert one("scram set a scram-sha-512 iterations=8192 password=@f") == ScramSet("a", sha512, FromFile("f"), 8192)
     assert one("scram set a SCRAM-SHA-512 password=@f iterations=8192").iterations == 8192
-    assert one("scram delete a SCRAM-SHA-512") == ScramDelete("a", sha512)
+    assert one("scram delete a SCRAM-SHA-512") == OneEdit(DeleteScram(ScramUser("a", sha512)))
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.language.verbs.token import NONE, TokenChange, TokenCreate
-from console.plan.edits import Expire, MakeToken, Renew
+from console.language.statements import OneEdit
+from console.plan.edits import AT_ONCE, BROKERS_OWN, Expire, MakeToken, Renew
 from tests.language.said import edits, one, wrong
 from tests.language.strategies import NAMES, reads_back
 
-PERIODS = st.just(NONE) | st.integers(1, 10**12)
+PERIODS = st.just(BROKERS_OWN) | st.integers(1, 10**12)
 PRINCIPALS = st.from_regex(r"User:[a-z0-9=']{1,8}", fullmatch=True)
 statements = st.one_of(
-    st.builds(TokenCreate, st.just("") | PRINCIPALS, st.lists(PRINCIPALS, max_size=3).map(tuple), PERIODS),
-    st.builds(TokenChange, st.sampled_from(["renew", "expire"]), NAMES, PERIODS),
-)
+    st.builds(MakeToken, st.just("") | PRINCIPALS, st.lists(PRINCIPALS, max_size=3).map(tuple), PERIODS),
+    st.builds(Renew, NAMES, PERIODS),
+    st.builds(Expire, NAMES, PERIODS),
+).map(OneEdit)
 
 
 @given(statements)
@@ -23,12 +24,12 @@ def test_what_is_written_reads_back(statement):
 
 
 def test_token():
-    assert one("token create") == TokenCreate()
-    assert one("token create lifetime=7d owner=User:a renewers=User:b,User:c") == TokenCreate(
-        "User:a", ("User:b", "User:c"), 604_800_000
-    )
-    assert one("token renew abc") == TokenChange("renew", "abc")
-    assert one("token expire abc in 1h") == TokenChange("expire", "abc", 3_600_000)
+    assert one("token create") == OneEdit(MakeToken())
+    made = MakeToken("User:a", ("User:b", "User:c"), 604_800_000)
+    assert one("token create lifetime=7d owner=User:a renewers=User:b,User:c") == OneEdit(made)
+    assert one("token renew abc") == OneEdit(Renew("abc", BROKERS_OWN))
+    assert one("token expire abc") == OneEdit(Expire("abc", AT_ONCE))
+    assert one("token expire abc in 1h") == OneEdit(Expire("abc", 3_600_000))
 
 
 def test_what_is_staged():

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 from console.language.interpret import command_of
 from console.language.needs import needs
 from console.language.snapshot_parts import Needs
-from console.language.verbs.unregister import Unregister
+from console.language.statements import OneEdit
 from console.plan.edits import RemoveRegistration
 from tests.language.said import edits, one, wrong
 from tests.language.strategies import reads_back
 
-statements = st.builds(Unregister, st.integers(0, 2**31 - 1))
+statements = st.builds(RemoveRegistration, st.integers(0, 2**31 - 1)).map(OneEdit)
 
 
 @given(statements)
