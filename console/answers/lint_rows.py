@@ -69,7 +69,7 @@ def _colour(row: LintRow, otherwise: str = "") -> str:
 def _severity(row: LintRow) -> Cell:
     if row.accepted:
         return "  ok", "muted"
-    severity = row.finding.rule.severity
+    severity = row.finding.severity
     sign = "! " if severity in (Severity.CRITICAL, Severity.HIGH) else "  "
     meaning = {Severity.CRITICAL: "danger", Severity.HIGH: "failed", Severity.WARNING: "pending"}.get(severity, "muted")
     return f"{sign}{present_triage.WORDS[severity]}", _colour(row, meaning)

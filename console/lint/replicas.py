@@ -19,7 +19,7 @@ from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own
 from console.plan import rack_risks
 from console.plan.edits import SetConfig
-from console.plan.topic_risks import ISR, UNCLEAN, isr_text
+from console.plan.topic_risks import ISR, UNCLEAN, is_isr_impossible, isr_text
 
 SPREAD = 3
 """Replicas of which one may be repaired while another one fails."""
@@ -86,8 +86,7 @@ def _unequal(seen: Seen) -> Iterator[Found]:
 def _above_factor(seen: Seen) -> Iterator[Found]:
     for topic in seen.topics.values():
         wanted = seen.min_isr.get(topic.name, 0)
-        # Brokers take a higher minimum for 1 where a topic has one replica, but for those of 2.8: `isr_text`.
-        if wanted > topic.replication > 1:
+        if is_isr_impossible(wanted, topic.replication):
             yield _fewer(topic, wanted)
 
 
@@ -284,7 +283,7 @@ RULES = (
         source="basic_ops_increase_replication_factor",
     ),
     Rule(
-        name="min-isr-above-factor",
+        name="min-isr-impossible",
         severity=Severity.HIGH,
         certainty=Certainty.CERTAIN,
         title="more replicas in sync demanded than there are",

@@ -1,4 +1,4 @@
-"""Equal causes of many groups, merged into one. Pure."""
+"""Equal causes of many groups, and of one rule of lint, merged into one. Pure."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import chain
 from msgspec.structs import replace
 
 from console.model.numbers import plural
+from console.model.severity import Severity
 from console.plan.edits import Edit
 from console.triage.cause import Claim, Evidence, Next
 from console.triage.observations import earliest
@@ -17,16 +18,22 @@ FEW = 3
 """Limit of groups, and of partitions of a group, that are named individually."""
 MOST_COMMANDS = 16
 """Limit of commands in one step."""
+_SEVERITIES = tuple(Severity)
+MOST_NAMED, MOST_EDITED = 8, 100
+"""Limits of claims of a rule that are evidence, and whose steps are those of the merged one."""
 
 
 def folded(claims: Sequence[Claim]) -> list[list[int]]:
     """Return the indexes of the claims, grouped into causes: claims of more than `FEW` partitions of a group are one
-    cause, and so are claims of more than `FEW` groups.
+    cause, and so are claims of more than `FEW` groups, and all claims of states.
     """
     found: list[list[int]] = []
     kinds: dict[tuple[object, ...], list[int]] = {}
+    states: dict[str, list[int]] = {}
     for place, claim in enumerate(claims):
-        if claim.fold is None:
+        if claim.stands:
+            states.setdefault(claim.cause, []).append(place)
+        elif claim.fold is None:
             found.append([place])
         else:
             # For 10,000 claims: hashing an enumeration is slow.
@@ -44,7 +51,7 @@ def folded(claims: Sequence[Claim]) -> list[list[int]]:
             groups.setdefault(claims[place].subject.group, []).append(place)
         for part in groups.values():
             found += [part] if len(part) > FEW else [[place] for place in part]
-    return found
+    return [*found, *states.values()]
 
 
 def _of_many(claims: Iterable[Claim]) -> bool:
@@ -60,8 +67,10 @@ def _of_many(claims: Iterable[Claim]) -> bool:
 def one_of(claims: Sequence[Claim]) -> Claim:
     """Return one claim that represents all of these."""
     first = claims[0]
-    if len(claims) == 1 or first.fold is None:
+    if len(claims) == 1:
         return first
+    if first.stands or first.fold is None:
+        return _of_rule(claims)
     names = {claim.subject.group for claim in claims}
     one, many = first.fold
     if len(names) > 1:
@@ -80,6 +89,23 @@ def one_of(claims: Sequence[Claim]) -> Claim:
         evidence=_evidence(claims),
         predicted=tuple(chain.from_iterable(claim.predicted for claim in claims)),
         next=tuple(_steps(claims)),
+    )
+
+
+def _of_rule(claims: Sequence[Claim]) -> Claim:
+    """Return the worst claim, the first one of equals, with what the others are about as evidence."""
+    claims = sorted(claims, key=lambda claim: _SEVERITIES.index(claim.severity))
+    first, more = claims[0], len(claims) - 1
+    told = [Evidence(claim.title, claim.evidence[0].source) for claim in claims[:MOST_NAMED]]
+    if len(claims) > MOST_NAMED:
+        told.append(Evidence(f"and {len(claims) - MOST_NAMED:,} more", told[0].source))
+    return replace(
+        first,
+        title=f"{first.title}; and {more:,} more",
+        since=earliest(claim.since for claim in claims),
+        evidence=(*told, *first.evidence[1:]),
+        predicted=tuple(chain.from_iterable(claim.predicted for claim in claims)),
+        next=tuple(_steps(claims[:MOST_EDITED])),
     )
 
 

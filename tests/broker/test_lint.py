@@ -30,7 +30,7 @@ async def lint(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]) -> list[
     """The findings."""
     found = json.loads(await kac(kafka, capsys, "lint", "--output", "json"))
     # Tokens are for connections with a login.
-    assert [each["rules"] for each in found["did_not_look"]] == [["token-ends"]]
+    assert [each["rules"] for each in found["did_not_look"]] == [["token-expiring"]]
     assert found["not_read"] == []
     return list(found["findings"])
 
