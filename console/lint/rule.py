@@ -81,6 +81,8 @@ class Rule(Struct, frozen=True, kw_only=True):
     """Why that matters, in a sentence without its full stop."""
     find: Callable[[Seen], Iterable[Found]]
     reads: tuple[Part, ...]
+    also: tuple[Part, ...] = ()
+    """The parts by which it judges if they were read; it looks without them."""
     configs_of: tuple[codes.ResourceType, ...] = ()
     """The types of resources whose configs it reads."""
     since: str = ""

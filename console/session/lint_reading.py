@@ -50,7 +50,7 @@ async def read_for_lint(
         AdminError: the cluster can't be reached.
     """
     chosen = tuple(rules)
-    needed = {part for rule in chosen for part in rule.reads}
+    needed = {part for rule in chosen for part in (*rule.reads, *rule.also)}
     types = {type_ for rule in chosen for type_ in rule.configs_of}
     oldest = reader.clock.now() - old if old is not None else None
     fresh = {part for part, at in reader.snapshot.read_at.items() if oldest is None or at > oldest}

@@ -97,14 +97,14 @@ def _look(rule: Rule) -> Callable[[Seen], Sequence[Found]]:
     """Return a rule as a function that looks again only if a part that it reads is another one."""
     if not _BY_TIME.isdisjoint(rule.reads):
         return lambda seen: tuple(rule.find(seen))
+    names = (*rule.reads, *rule.also)
 
     @remembered
     def anew(meant: frozenset[ConfigPlace], *parts: object) -> Sequence[Found]:
-        read_at = dict.fromkeys(rule.reads, _NO_TIME)
-        known = Snapshot(**dict(zip(rule.reads, parts, strict=True)), read_at=read_at)  # type: ignore[arg-type]
+        known = Snapshot(**dict(zip(names, parts, strict=True)), read_at=dict.fromkeys(names, _NO_TIME))  # type: ignore[arg-type]
         return tuple(rule.find(Seen(known, _NO_TIME, meant=meant)))
 
-    return lambda seen: anew(seen.meant, *(getattr(seen.snapshot, part) for part in rule.reads))
+    return lambda seen: anew(seen.meant, *(getattr(seen.snapshot, part) for part in names))
 
 
 _LOOKS = {rule.name: _look(rule) for rule in STANDING}

@@ -326,6 +326,11 @@ CASES: Mapping[str, Case] = {
     "single-replica-default": Case(
         brokers("default.replication.factor", "1"), brokers("default.replication.factor", "2"), "broker <default>"
     ),
+    "coordinator-unavailable": Case(
+        brokers("transaction.state.log.replication.factor", "5"),
+        both(brokers("transaction.state.log.replication.factor", "5"), placed((1, 2, 3), name="__transaction_state")),
+        "topic __transaction_state",
+    ),
     "replicas-unequal": Case(placed((1, 2, 3), (1, 2)), placed((1, 2), (2, 3)), "topic orders"),
     "min-isr-impossible": Case(
         topic("min.insync.replicas", "4"), both(placed((1,)), topic("min.insync.replicas", "2")), "topic orders"
