@@ -201,7 +201,7 @@ def _leftover_throttles(seen: Seen) -> Iterator[Found]:
     # Topics first: a list of replicas names what is slow.
     for each in sorted(stale_throttles(seen.snapshot), key=lambda each: each.edit.resource.type != TOPIC):
         if (each.edit.resource, each.edit.key) not in seen.meant:
-            what = f"{each.edit.key}={each.value[:_LONGEST_VALUE]} is left over: {each.why}"
+            what = f"a throttle is left over: {each.edit.key}={each.value[:_LONGEST_VALUE]}, and {each.why}"
             advice = "remove it; if it is meant, declare it in the context's throttles"
             yield Found(each.edit.resource, what, each.edit.key, (each.edit,), advice=advice)
 

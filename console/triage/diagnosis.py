@@ -315,7 +315,7 @@ def _chosen(
     alone = [
         place
         for place, claim in enumerate(claims)
-        if _stands_alone(claim) and (not explained[place] or (claim.stands and place not in taken_up))
+        if _stands_alone(claim) and (not explained[place] or (claim.stands is not None and place not in taken_up))
     ]
     if any(claims[place].yields for place in alone):
         staying = (claims[place] for place in (*chosen, *alone) if not claims[place].yields)

@@ -31,7 +31,7 @@ def folded(claims: Sequence[Claim]) -> list[list[int]]:
     kinds: dict[tuple[object, ...], list[int]] = {}
     states: dict[str, list[int]] = {}
     for place, claim in enumerate(claims):
-        if claim.stands:
+        if claim.stands is not None:
             states.setdefault(claim.cause, []).append(place)
         elif claim.fold is None:
             found.append([place])
@@ -69,8 +69,8 @@ def one_of(claims: Sequence[Claim]) -> Claim:
     first = claims[0]
     if len(claims) == 1:
         return first
-    if first.stands or first.fold is None:
-        return _of_rule(claims)
+    if first.fold is None:
+        return _of_states(claims)
     names = {claim.subject.group for claim in claims}
     one, many = first.fold
     if len(names) > 1:
@@ -92,16 +92,17 @@ def one_of(claims: Sequence[Claim]) -> Claim:
     )
 
 
-def _of_rule(claims: Sequence[Claim]) -> Claim:
+def _of_states(claims: Sequence[Claim]) -> Claim:
     """Return the worst claim, the first one of equals, with what the others are about as evidence."""
     claims = sorted(claims, key=lambda claim: _SEVERITIES.index(claim.severity))
     first, more = claims[0], len(claims) - 1
+    name, what = first.stands or ("", first.title)
     told = [Evidence(claim.title, claim.evidence[0].source) for claim in claims[:MOST_NAMED]]
     if len(claims) > MOST_NAMED:
         told.append(Evidence(f"and {len(claims) - MOST_NAMED:,} more", told[0].source))
     return replace(
         first,
-        title=f"{first.title}; and {more:,} more",
+        title=f"{name} and {more:,} more: {what}",
         since=earliest(claim.since for claim in claims),
         evidence=(*told, *first.evidence[1:]),
         predicted=tuple(chain.from_iterable(claim.predicted for claim in claims)),

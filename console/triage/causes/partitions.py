@@ -12,7 +12,7 @@ from console.model.numbers import LONG_MAX, long_number, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.plan.edits import CancelMove
-from console.plan.topic_risks import ISR, isr_text
+from console.plan.topic_risks import ISR
 from console.triage import cause
 from console.triage import symptoms as triage_symptoms
 from console.triage.moves import STALLS, Copy, raised_throttle
@@ -28,7 +28,7 @@ def _min_isr(observations: Observations) -> Iterator[cause.Claim]:
         topic = symptom.subject.topic
         if topic is None:
             continue
-        wanted, replication = config.min_isr(snapshot.configs, topic) or 0, snapshot.topics[topic].replication
+        wanted, replication = config.min_isr(snapshot.configs, topic), snapshot.topics[topic].replication
         entry = snapshot.configs[config.topic_resource(topic)].get(ISR)
         since = observations.since(symptom)
         yield cause.Claim(
@@ -36,7 +36,7 @@ def _min_isr(observations: Observations) -> Iterator[cause.Claim]:
             subject=symptom.subject,
             severity=Severity.CRITICAL if _writes_stopped(observations, topic, since) else Severity.HIGH,
             certainty=Certainty.CERTAIN,
-            title=f"topic {topic}: {ISR} is {wanted}: {_what_passes(snapshot.topics[topic], wanted)}",
+            title=f"{topic}: min ISR {wanted}, {_replicas(replication)}: {_what_passes(snapshot.topics[topic])}",
             since=since,
             evidence=(
                 cause.Evidence(f"{ISR}={wanted}{_from(entry)}", "DescribeConfigs"),
@@ -56,11 +56,13 @@ def _min_isr(observations: Observations) -> Iterator[cause.Claim]:
     yield from _min_isr_of_all(observations)
 
 
-def _what_passes(topic: model_cluster.Topic, wanted: int) -> str:
-    """Return the effect on acks=all writes to a topic whose min ISR is above its replication."""
+def _what_passes(topic: model_cluster.Topic) -> str:
+    """Return the effect on acks=all writes to a topic whose min ISR is above its replication: brokers require at most
+    all replicas (Partition.effectiveMinIsr); before 3.0 they required the configured number.
+    """
     if any(each.under_replicated for each in topic.partitions):
-        return f"it has {_replicas(topic.replication)}, and not all are in sync: no acks=all write passes"
-    return isr_text(wanted, topic.replication)
+        return "no acks=all write passes"
+    return "acks=all writes fail as soon as one is not in sync, before Kafka 3.0 always"
 
 
 def _min_isr_of_all(observations: Observations) -> Iterator[cause.Claim]:

@@ -28,13 +28,13 @@ def _claims_of(rule: Rule) -> Callable[[Observations], Iterator[cause.Claim]]:
 
 def _claim(stands: Stands) -> cause.Claim:
     rule, found, place, since, _ = stands
-    of = f" of {found.whose}" if found.whose else ""
+    name = f"{place.name} of {found.whose}" if found.whose else place.name
     return cause.Claim(
         cause=rule.name,
         subject=place.subject,
         severity=found.severity or (rule.severity if rule.severity is Severity.HIGH else Severity.WARNING),
         certainty=rule.certainty,
-        title=f"{place.name}{of}: {found.what}",
+        title=f"{name}: {found.what}",
         evidence=(
             cause.Evidence(found.what, _reads(rule)),
             cause.Evidence(rule.why, rule.source),
@@ -43,7 +43,7 @@ def _claim(stands: Stands) -> cause.Claim:
         since=since,
         next=(cause.Next(found.advice or "mend it", " ".join(found.command), found.edits),),
         yields=rule.certainty is not Certainty.CERTAIN,
-        stands=True,
+        stands=(name, found.what),
     )
 
 
