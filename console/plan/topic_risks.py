@@ -315,6 +315,12 @@ def kept(configs: ConfigSet) -> Kept:
     return Kept("delete" in items_of(policy), *(FOREVER if limit < 0 else limit for limit in limits))
 
 
+def ages_by_producers(configs: ConfigSet) -> bool:
+    """Return whether a topic with these configs deletes records by their age, by the times that producers set."""
+    limit, times = kept(configs), configs.get("message.timestamp.type")
+    return limit.deletes and limit.ms < FOREVER and (times is None or times.value != "LogAppendTime")
+
+
 def keeps_all(policy: str) -> str:
     """Return the meaning of an empty cleanup.policy, for the operator who stages it; ``""`` for any other policy."""
     if any(items_of(policy)):

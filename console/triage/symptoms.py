@@ -22,7 +22,7 @@ from console.model.observed_logs import Newest
 from console.model.observers import not_in_sync
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
-from console.plan.topic_risks import is_isr_impossible
+from console.plan.topic_risks import ages_by_producers, is_isr_impossible
 from console.triage import connectors
 from console.triage.facts import Facts
 from console.triage.readers import Reading, is_below, is_beyond, reading_of
@@ -589,13 +589,8 @@ def _newest_of(newest: Mapping[tuple[str, int], Newest]) -> Mapping[str, tuple[i
 
 
 def _deletes_by_time(snapshot: Snapshot, topic: str) -> bool:
-    """Return whether a topic's records are deleted by their age, measured by the producers' timestamps."""
     configs = snapshot.configs.get(topic_resource(topic))
-    if configs is None:
-        return False
-    values = {key: configs.get(key) for key in ("cleanup.policy", "retention.ms", "message.timestamp.type")}
-    policy, limit, type_ = (entry.value or "" if entry is not None else "" for entry in values.values())
-    return "delete" in policy and limit != "-1" and type_ != "LogAppendTime"
+    return configs is not None and ages_by_producers(configs)
 
 
 def _newest_symptoms(poll: Poll) -> Iterator[Symptom]:

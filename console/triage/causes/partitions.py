@@ -385,7 +385,10 @@ CAUSES = (
         "min-isr-impossible",
         _min_isr,
         reads="DescribeConfigs, Metadata",
-        takes=("certain: above the number of replicas, or equal to it while one is away. Critical if writes stopped"),
+        takes=(
+            "certain: above the number of replicas of a topic that has several, or equal to it while one is away. "
+            "Critical if writes stopped"
+        ),
     ),
     cause.CauseRule(
         "leaderless",
