@@ -9,7 +9,7 @@ from console.lint.rule import AT_ONCE, NAMED, Found, Rule, Seen
 from console.model.acl import CLUSTER_NAME, LITERAL, Acl, has_type
 from console.model.authorizer import AclIndex
 from console.model.changes import ScramUser
-from console.model.codes import BROKER, Permission
+from console.model.codes import Permission
 from console.model.config import broker_resource
 from console.model.numbers import first_few
 from console.model.parts import Part
@@ -41,7 +41,7 @@ def _untyped(seen: Seen) -> Iterator[Found]:
     for acl in seen.snapshot.acls:
         if not has_type(acl.principal):
             what = "its principal has no TYPE:NAME: each request that meets it fails, super users aside"
-            advice = "remove it; allow User:NAME instead where a user is meant"
+            advice = "allow User:NAME instead where a user is meant, and remove it"
             yield Found(acl, what, edits=(RemoveAcl(acl),), advice=advice)
 
 
@@ -106,9 +106,9 @@ def _ending_tokens(seen: Seen) -> Iterator[Found]:
             TokenTarget(token.id),
             f"it ends in {minutes(left)}, at {utc_time(token.expires)}, {rest}",
             edits=(Renew(token.id, BROKERS_OWN) if is_renewable else MakeToken(token.owner),),
-            advice="renew it before then: clients with it are refused from its end on"
+            advice="clients with it are refused from its end on: renew it"
             if is_renewable
-            else "make another one for its clients, and give it to them before then",
+            else "its clients need another one before then: make it, and give it to them",
             severity=Severity.HIGH if left < _HOUR_MS else Severity.WARNING,
             whose=token.owner,
         )
@@ -231,8 +231,7 @@ RULES = (
         title="a listener's certificate in its last 30 days, or in the last fifth of a shorter time",
         why="After its end no client and no broker connects to that listener",
         find=_ending_certificates,
-        reads=(Part.CLUSTER, Part.CONFIGS, Part.CERTIFICATES),
-        configs_of=(BROKER,),
+        reads=(Part.CERTIFICATES,),
         source="security_ssl",
         stands_after=AT_ONCE,
     ),

@@ -201,8 +201,8 @@ def _leftover_throttles(seen: Seen) -> Iterator[Found]:
     # Topics first: a list of replicas names what is slow.
     for each in sorted(stale_throttles(seen.snapshot), key=lambda each: each.edit.resource.type != TOPIC):
         if (each.edit.resource, each.edit.key) not in seen.meant:
-            what = f"a throttle is left over: {each.edit.key}={each.value[:_LONGEST_VALUE]}, and {each.why}"
-            advice = "remove it; if it is meant, declare it in the context's throttles"
+            what = f"a throttle is left over, as {each.why}: {each.edit.key}={each.value[:_LONGEST_VALUE]}"
+            advice = "if it is meant, declare it in the context's throttles; else remove it"
             yield Found(each.edit.resource, what, each.edit.key, (each.edit,), advice=advice)
 
 
@@ -349,7 +349,7 @@ RULES = (
         why="A broker that comes back catches up no faster than it, and stays out of sync for hours",
         find=_leftover_throttles,
         reads=(*_CONFIGS, Part.TOPICS, Part.REASSIGNMENTS, Part.LOG_DIRS),
-        configs_of=(TOPIC, BROKER),
+        configs_of=(BROKER,),
         source="rep-throttle",
         stands_after=AT_ONCE,
     ),

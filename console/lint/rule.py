@@ -93,6 +93,10 @@ class Rule(Struct, frozen=True, kw_only=True):
     """The time after which a finding that began while kac watched is a cause in Now, at least a warning: before that it
     is an operator's work. Zero: it is never work. None: Now only counts it. For rules that are sure."""
 
+    def stands(self, found: Found) -> bool:
+        """Return whether a finding is a cause in Now, and not only counted there."""
+        return self.stands_after is not None and found.severity is not Severity.INFO
+
 
 class Seen(Struct, frozen=True, dict=True):
     """The state that rules judge, with values that several of them derive."""

@@ -189,7 +189,7 @@ def test_throttles_that_no_move_uses_are_one_row_of_their_topic_whose_step_remov
     claim = only(seen(throttled()))
     assert (claim.cause, claim.subject) == ("replication-throttled", Subject(topic="orders", key=LIST))
     assert (claim.severity, claim.certainty.value, claim.since) == (Severity.WARNING, "certain", None)
-    assert claim.title.startswith(f"topic orders and 3 more: a throttle is left over: {LIST}=0:1, ")
+    assert claim.title.startswith("topic orders and 3 more: a throttle is left over, as no partition ")
     assert set(claim.next[0].edits) == {
         UnsetConfig(ORDERS, LIST),
         *(UnsetConfig(broker_resource(each), RATE) for each in (1, 2, 3)),
@@ -220,7 +220,7 @@ def test_a_default_of_the_cluster_is_accepted_by_the_name_that_lint_prints() -> 
     known = configured()
     rate = {CLUSTER_DEFAULT: samples.config_set({RATE: "1024"}, ConfigSource(3))}
     limited = replace(known, configs={**known.configs, **rate})
-    assert only(seen(limited)).title.startswith("broker <default>: a throttle is left over: ")
+    assert only(seen(limited)).title.startswith("broker <default>: a throttle is left over, as ")
     accepted = [Acceptance("replication-throttled", "broker <default>", "at all times")]
     assert seen(limited, accepted=accepted).is_calm
 

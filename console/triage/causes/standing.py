@@ -17,7 +17,7 @@ def _claims_of(rule: Rule) -> Callable[[Observations], Iterator[cause.Claim]]:
     def claims(observations: Observations) -> Iterator[cause.Claim]:
         poll = observations.last
         for each in observations.standing.findings.values():
-            if each.rule is not rule or each.is_meant or each.found.severity is Severity.INFO:
+            if each.rule is not rule or each.is_meant or not rule.stands(each.found):
                 continue
             is_new = each.since is not None and poll.at - each.since < (rule.stands_after or AT_ONCE)
             if not is_new and not any(one.fits(rule.name, each.place.name) for one in poll.accepted):
