@@ -238,7 +238,7 @@ def _throttled(group: str, since: datetime | None, limit: Limit, what: str, writ
     allow = 2 * max(limit.quota, written)
     return cause.Claim(
         cause="quota-exceeded",
-        subject=triage_symptoms.Subject(group=group, entity=f"client-id {limit.client}"),
+        subject=triage_symptoms.Subject(group=group, entity=quota_text(limit.entity)),
         severity=Severity.HIGH,
         certainty=Certainty.LIKELY if sure else Certainty.POSSIBLE,
         title=(
