@@ -281,3 +281,10 @@ def test_a_broker_behind_a_certificate_that_has_ended_is_silent_by_it() -> None:
     assert {each[0] for each in named(verdict)} == {"certificate-expiring"}
     ending = seen(configured(), shown=[certificate(timedelta(hours=1))], silent=[1])
     assert {each[0] for each in named(ending)} == {"certificate-expiring", "broker-unresponsive"}
+
+
+def test_enter_goes_to_the_key_the_acls_and_the_tokens() -> None:
+    place, row = evidence_of("replication-throttled", Subject(topic="orders", key=LIST))
+    assert (place.view, place.about, row) == ("configs", ORDERS, LIST)
+    assert evidence_of("acl-without-type", Subject(entity="allow alice READ on topic orders"))[0].view == "acls"
+    assert evidence_of("token-expiring", Subject(entity="User:alice"))[0].view == "tokens"
