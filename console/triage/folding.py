@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from console.model.numbers import plural
 from console.model.severity import Severity
-from console.plan.edits import Edit
+from console.plan.edits import Edit, SetQuota, Slot
 from console.triage.cause import Claim, Evidence, Next
 from console.triage.observations import earliest
 from console.triage.symptoms import CLUSTER, Subject
@@ -25,7 +25,8 @@ MOST_NAMED, MOST_EDITED = 8, 100
 
 def folded(claims: Sequence[Claim]) -> list[list[int]]:
     """Return the indexes of the claims, grouped into causes: claims of more than `FEW` partitions of a group are one
-    cause, and so are claims of more than `FEW` groups, and all claims of states.
+    cause, and so are claims of more than `FEW` groups, of several groups with one entity, such as their quota, and all
+    claims of states.
     """
     found: list[list[int]] = []
     kinds: dict[tuple[object, ...], list[int]] = {}
@@ -40,10 +41,11 @@ def folded(claims: Sequence[Claim]) -> list[list[int]]:
             kind = claim.cause, id(claim.severity), id(claim.certainty), claim.subject.entity
             kinds.setdefault(kind, []).append(place)
     for mine in kinds.values():
-        if len(mine) <= FEW:
+        few = FEW if claims[mine[0]].subject.entity is None else 1
+        if len(mine) <= few:
             found += [[place] for place in mine]
             continue
-        if _of_many(claims[place] for place in mine):
+        if _of_many((claims[place] for place in mine), few):
             found.append(mine)
             continue
         groups: dict[str | None, list[int]] = {}
@@ -54,12 +56,12 @@ def folded(claims: Sequence[Claim]) -> list[list[int]]:
     return [*found, *states.values()]
 
 
-def _of_many(claims: Iterable[Claim]) -> bool:
-    """Return whether claims are about more than `FEW` groups: of 10,000 the first ones show it."""
+def _of_many(claims: Iterable[Claim], few: int) -> bool:
+    """Return whether claims are about more than a few groups: of 10,000 the first ones show it."""
     groups = set()
     for claim in claims:
         groups.add(claim.subject.group)
-        if len(groups) > FEW:
+        if len(groups) > few:
             return True
     return False
 
@@ -135,18 +137,27 @@ def _about(subject: Subject) -> str:
     return f"group {subject.group}{place}"
 
 
+def _higher(known: Edit | None, edit: Edit) -> Edit:
+    """Return the edit that serves both claims: of two quotas of one entity the higher one."""
+    is_higher = isinstance(known, SetQuota) and isinstance(edit, SetQuota) and known.value >= edit.value
+    return known if known is not None and is_higher else edit
+
+
 def _steps(claims: Sequence[Claim]) -> Iterable[Next]:
     """Yield the steps of all claims, those with the same text as one. If there are too many commands, only the first is
     given as an example: the operator chooses.
     """
-    steps: dict[str, dict[str, dict[Edit, None]]] = {}
+    steps: dict[str, dict[str, dict[Slot, Edit]]] = {}
     # Of 10,000 claims most have the same objects as their steps.
     for given in {id(claim.next): claim.next for claim in claims}.values():
         for text, command, edits in given:
-            steps.setdefault(text, {}).setdefault(command, {}).update(dict.fromkeys(edits))
+            mine = steps.setdefault(text, {}).setdefault(command, {})
+            mine.update((edit.slot, _higher(mine.get(edit.slot), edit)) for edit in edits)
     for text, mine in steps.items():
         commands = [command for command in mine if command]
         if len(commands) <= MOST_COMMANDS:
-            yield Next(text, "; ".join(commands), tuple(dict.fromkeys(chain.from_iterable(mine.values()))))
+            yield Next(
+                text, "; ".join(commands), tuple({k: v for some in mine.values() for k, v in some.items()}.values())
+            )
         else:
             yield Next(f"{text}, {len(commands):,} of them, as {commands[0]}")

@@ -54,13 +54,16 @@ def test_it_is_the_cause_in_one_row(entity: tuple[tuple[str, str | None], ...], 
     assert command_of(edit)
 
 
-def test_many_clients_that_one_default_holds_back_are_one_row() -> None:
-    (only,) = starved({(("client-id", None),): 400.0}, 10, clients=5)
+@pytest.mark.parametrize("clients", [2, 5])
+def test_clients_that_one_default_holds_back_are_one_row(clients: int) -> None:
+    (only,) = starved({(("client-id", None),): 400.0}, 10, clients=clients)
     assert (only.subject.entity, only.title) == (
         "client-id <default>",
-        "5 groups are held back by the quota of their client",
+        f"{clients} groups are held back by the quota of their client",
     )
-    assert len(only.next[0].edits) == 1
+    (edit,) = only.next[0].edits
+    assert isinstance(edit, SetQuota)
+    assert edit.value == 4_000.0
 
 
 def test_a_quota_above_what_is_written_is_not_the_cause() -> None:
