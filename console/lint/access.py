@@ -222,6 +222,7 @@ RULES = (
         find=_ending_tokens,
         reads=(Part.TOKENS,),
         source="security_token_management",
+        by_time=True,
         stands_after=AT_ONCE,
     ),
     Rule(
@@ -233,6 +234,7 @@ RULES = (
         find=_ending_certificates,
         reads=(Part.CERTIFICATES,),
         source="security_ssl",
+        by_time=True,
         stands_after=AT_ONCE,
     ),
 )

@@ -89,6 +89,8 @@ class Rule(Struct, frozen=True, kw_only=True):
     """The release of Kafka from which on it can find something; empty: any that kac knows."""
     source: str
     """Where Kafka says so: an anchor of its documentation (https://kafka.apache.org/documentation/#…), or a KIP."""
+    by_time: bool = False
+    """Whether it depends on more than the parts that it reads: on the present time, or on when they were read."""
     stands_after: timedelta | None = None
     """The time after which a finding that began while kac watched is a cause in Now, at least a warning: before that it
     is an operator's work. Zero: it is never work. None: Now only counts it. For rules that are sure."""

@@ -151,13 +151,12 @@ def _steps(claims: Sequence[Claim]) -> Iterable[Next]:
     # Of 10,000 claims most have the same objects as their steps.
     for given in {id(claim.next): claim.next for claim in claims}.values():
         for text, command, edits in given:
-            mine = steps.setdefault(text, {}).setdefault(command, {})
-            mine.update((edit.slot, _higher(mine.get(edit.slot), edit)) for edit in edits)
+            known = steps.setdefault(text, {}).setdefault(command, {})
+            known.update((edit.slot, _higher(known.get(edit.slot), edit)) for edit in edits)
     for text, mine in steps.items():
         commands = [command for command in mine if command]
         if len(commands) <= MOST_COMMANDS:
-            yield Next(
-                text, "; ".join(commands), tuple({k: v for some in mine.values() for k, v in some.items()}.values())
-            )
+            all_ = {slot: edit for some in mine.values() for slot, edit in some.items()}
+            yield Next(text, "; ".join(commands), tuple(all_.values()))
         else:
             yield Next(f"{text}, {len(commands):,} of them, as {commands[0]}")

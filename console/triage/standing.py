@@ -14,7 +14,6 @@ from console.lint.rule import Found, Rule, Seen
 from console.lint.rules import BY_NAME, RULES
 from console.model.changes import OwnTarget
 from console.model.config import ConfigPlace, ConfigResource
-from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.triage.changed_places import ChangedPlace, changed_place
 from console.triage.remembered import remembered
@@ -28,8 +27,6 @@ STANDING = tuple(rule for rule in RULES if rule.stands_after is not None)
 _NO_TIME = datetime.fromtimestamp(0, UTC)
 
 _EMPTY = BY_NAME["broker-empty"]
-_BY_TIME = frozenset({Part.FEATURES, Part.TOKENS, Part.CERTIFICATES})
-"""Parts that rules compare with the present time, or that are not in the snapshot."""
 
 Key = tuple[str, str, str, int]
 """The name of a rule, its finding's subject and key as text, and its number among those with the same."""
@@ -95,7 +92,7 @@ def _found(rule: Rule, seen: Seen) -> Iterator[Found]:
 
 def _look(rule: Rule) -> Callable[[Seen], Sequence[Found]]:
     """Return a rule as a function that looks again only if a part that it reads is another one."""
-    if not _BY_TIME.isdisjoint(rule.reads):
+    if rule.by_time:
         return lambda seen: tuple(rule.find(seen))
     names = (*rule.reads, *rule.also)
 
