@@ -82,7 +82,7 @@ PARTITION`` a move to a broker that goes down."""
 WITH_SERVICES = " with its services"
 """Behind a scenario: Connect and the schema registry of the demo are in the context."""
 WALKS: dict[str, dict[str, Step]] = {"incident": {
-    "now": ("see:min ISR 2, 1 replica", "see:replication throttles"),
+    "now": ("see:min ISR 3, 2 replicas", "see:a throttle is left over"),
     "topics": ("2", "see:URP 12", "see:internal topic hidden", "see:checkout.payments"),
     "brokers": ("1", "see:active controller", "see:zone-c"),
     "configs": (
@@ -178,7 +178,7 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
 
 WIDE = {"incident": {
     "overview": (
-        "see:min ISR 2, 1 replica", "see:replication throttles", "ctrl+g", "see:lag billing",
+        "see:min ISR 3, 2 replicas", "see:a throttle is left over", "ctrl+g", "see:lag billing",
         "see:by the lake", "down",
     ),
     "now": ("full_stop", "see:lag billing"),

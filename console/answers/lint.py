@@ -16,6 +16,7 @@ from console.lint.rule import Found
 from console.lint.rules import BY_NAME, SUBJECTS
 from console.model.grouping import grouped
 from console.model.numbers import Data
+from console.model.severity import Severity
 from console.present import names
 from console.present.text import clean
 
@@ -105,7 +106,8 @@ def _table(findings: Sequence[Finding], where: Where, *, whole: bool) -> Table:
     rows = tuple(Row((_subject(each.found, where), each.found.what, _answer(each)), {}) for each in shown)
     left = len(findings) - len(shown)
     notes = (f"and {left:,} more: --rule {rule.name} lists them all",) if left else ()
-    title = f"{rule.severity.value.upper()} {rule.name} ({rule.certainty.value}): {rule.why}"
+    worst = min((each.severity for each in findings), key=[*Severity].index)
+    title = f"{worst.value.upper()} {rule.name} ({rule.certainty.value}): {rule.why}"
     return Table(rule.name, _COLUMNS, rows, title, notes=notes)
 
 
@@ -137,7 +139,7 @@ def finding_data(finding: Finding) -> dict[str, Data]:
     rule, found, by = finding
     return {
         "rule": rule.name,
-        "severity": rule.severity.value,
+        "severity": finding.severity.value,
         "certainty": rule.certainty.value,
         "subject": names.target(found.subject),
         "key": found.key or None,
@@ -195,7 +197,8 @@ def _failure(case: Element, finding: Finding, subject: str) -> None:
 
     rule, found, _ = finding
     message = f"{subject}: {found.what}"
-    made = SubElement(case, "failure", _texts(type=f"{rule.severity.value} {rule.certainty.value}", message=message))
+    kind = f"{finding.severity.value} {rule.certainty.value}"
+    made = SubElement(case, "failure", _texts(type=kind, message=message))
     made.text = _text(filter(None, (message, f"{rule.why}.", *remedy(found), found.advice)))
 
 

@@ -69,7 +69,7 @@ def _colour(row: LintRow, otherwise: str = "") -> str:
 def _severity(row: LintRow) -> Cell:
     if row.accepted:
         return "  ok", "muted"
-    severity = row.finding.rule.severity
+    severity = row.finding.severity
     sign = "! " if severity in (Severity.CRITICAL, Severity.HIGH) else "  "
     meaning = {Severity.CRITICAL: "danger", Severity.HIGH: "failed", Severity.WARNING: "pending"}.get(severity, "muted")
     return f"{sign}{present_triage.WORDS[severity]}", _colour(row, meaning)
@@ -173,17 +173,18 @@ def nothing_found(report: Report, missing: Sequence[str]) -> str:
 
 
 def now_row(report: Report, muted: Mapping[str, datetime]) -> present_triage.CauseRow | None:
-    """Return the row of Now that counts the findings; None without findings that count.
+    """Return the row of Now that counts the findings that are no causes there; None without any.
 
     Args:
         muted: cause id -> the end of its mute.
     """
-    counts = report.counts
-    if not counts:
+    open_ = [each for each in report.open if not each.rule.stands(each.found)]
+    if not open_:
         return None
-    info = f"{plural(len(report.open), 'finding')}"
-    serious = ", ".join(f"{count:,} {severity.value}" for severity, count in counts if severity is not Severity.INFO)
-    rules = Counter(each.rule.name for each in report.open)
+    info = f"{plural(len(open_), 'finding')}"
+    counts = Counter(each.severity for each in open_)
+    serious = ", ".join(f"{counts[each]:,} {each.value}" for each in Severity if counts[each] and each != Severity.INFO)
+    rules = Counter(each.rule.name for each in open_)
     some = ", ".join(f"{name} ({count:,})" if count > 1 else name for name, count in rules.items())
     blind = len(report.rules) - report.looked
     unseen = f"; {plural(blind, 'rule')} could not look" if blind else ""

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
-from console.lint.rule import Found, Rule, Seen
+from console.lint.rule import AT_ONCE, NAMED, Found, Rule, Seen
 from console.model.acl import CLUSTER_NAME, LITERAL, Acl, has_type
 from console.model.authorizer import AclIndex
 from console.model.changes import ScramUser
-from console.model.codes import BROKER, Permission
+from console.model.codes import Permission
 from console.model.config import broker_resource
 from console.model.numbers import first_few
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import host_ranges
 from console.model.tokens import DelegationToken, TokenTarget, ends_soon, is_replaced, period_ms
-from console.plan.amounts import measured_time, utc_time
-from console.plan.edits import BROKERS_OWN, RemoveAcl, Renew
+from console.model.transactions import minutes
+from console.plan.amounts import utc_time
+from console.plan.edits import BROKERS_OWN, MakeToken, RemoveAcl, Renew
 from console.plan.kinds.acls import ANYBODY, matching_nothing
 from console.plan.kinds.scram import MIN_ITERATIONS
 
@@ -25,6 +27,7 @@ _ANY = "*"
 _CHANGES = frozenset({"ALL", "ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "DELETE", "CREATE_TOKENS"})
 """Operations that only named principals need."""
 _WRITES = frozenset({"WRITE", "CREATE"})
+_HOUR_MS = 3_600_000
 
 
 def _nothing(seen: Seen) -> Iterator[Found]:
@@ -38,7 +41,8 @@ def _untyped(seen: Seen) -> Iterator[Found]:
     for acl in seen.snapshot.acls:
         if not has_type(acl.principal):
             what = "its principal has no TYPE:NAME: each request that meets it fails, super users aside"
-            yield Found(acl, what, edits=(RemoveAcl(acl),))
+            advice = "allow User:NAME instead where a user is meant, and remove it"
+            yield Found(acl, what, edits=(RemoveAcl(acl),), advice=advice)
 
 
 def _anybody(seen: Seen) -> Iterator[Found]:
@@ -91,26 +95,45 @@ def _ending_tokens(seen: Seen) -> Iterator[Found]:
     by_owner: dict[str, list[DelegationToken]] = {}
     for token in seen.snapshot.tokens.values():
         by_owner.setdefault(token.owner, []).append(token)
-    for token in seen.snapshot.tokens.values():
+    for token in sorted(seen.snapshot.tokens.values(), key=lambda each: (each.expires, each.id)):
         if not ends_soon(token, now, period) or is_replaced(token, by_owner[token.owner]):
             continue
-        left = measured_time((token.expires - now) / 1000)
-        what = f"it ends in {left}, at {utc_time(token.expires)}, and is not renewed"
-        if token.expires < token.max_time:
-            yield Found(TokenTarget(token.id), what, edits=(Renew(token.id, BROKERS_OWN),))
-        else:
-            advice = "make another one for its clients: it can't be renewed beyond its lifetime"
-            yield Found(TokenTarget(token.id), what, advice=advice)
+        left = token.expires - now
+        is_renewable = token.expires < token.max_time
+        renewers = f" or {first_few([*token.renewers], NAMED)}" if token.renewers else ""
+        rest = f"and is not renewed: its owner{renewers} may do so" if is_renewable else "the end of its lifetime"
+        yield Found(
+            TokenTarget(token.id),
+            f"it ends in {minutes(left)}, at {utc_time(token.expires)}, {rest}",
+            edits=(Renew(token.id, BROKERS_OWN) if is_renewable else MakeToken(token.owner),),
+            advice="clients with it are refused from its end on: renew it"
+            if is_renewable
+            else "its clients need another one before then: make it, and give it to them",
+            severity=Severity.HIGH if left < _HOUR_MS else Severity.WARNING,
+            whose=token.owner,
+        )
 
 
 def _ending_certificates(seen: Seen) -> Iterator[Found]:
-    for each in seen.certificates or ():
-        if each.ends_soon(seen.at):
-            left = (each.ends - seen.at).total_seconds()
-            when = f"ends in {measured_time(left)}" if left > 0 else "is past its end"
-            what = f"the certificate of {each.listener.name or each.listener.address} {when}: {each.subject}"
-            advice = "renew it, and set the listener's keystore again, which needs no restart"
-            yield Found(broker_resource(each.listener.broker), what, "ssl.keystore.location", advice=advice)
+    for each in sorted(seen.certificates or (), key=lambda each: each.ends):
+        if not each.ends_soon(seen.at):
+            continue
+        left, address, name = each.ends - seen.at, each.listener.address, each.listener.name
+        ended = left <= timedelta(0)
+        when = f"ended at {each.ends:%Y-%m-%d %H:%M} UTC" if ended else f"ends in {_days(left)}"
+        yield Found(
+            broker_resource(each.listener.broker),
+            f"the certificate of its listener {name or address} {when}: {f'{address} shows ' if name else ''}"
+            f"{each.subject}, of {each.issuer}, until {each.ends:%Y-%m-%d %H:%M} UTC",
+            "ssl.keystore.location",
+            advice="replace it in the key store of that broker, and set that key again, which needs no restart",
+            severity=Severity.CRITICAL if ended else Severity.HIGH if each.ends_now(seen.at) else Severity.WARNING,
+            since=each.ends if ended else None,
+        )
+
+
+def _days(left: timedelta) -> str:
+    return f"{left.days} days" if left.days >= 2 else minutes(int(left.total_seconds() * 1000))
 
 
 def _same_subjects(seen: Seen) -> Iterator[Found]:
@@ -148,6 +171,7 @@ RULES = (
         find=_untyped,
         reads=(Part.ACLS,),
         source="StandardAuthorizerData.matchingAclResult",
+        stands_after=AT_ONCE,
     ),
     Rule(
         name="acl-for-everybody",
@@ -190,7 +214,7 @@ RULES = (
         source="security_sasl_scram_security",
     ),
     Rule(
-        name="token-ends",
+        name="token-expiring",
         severity=Severity.HIGH,
         certainty=Certainty.LIKELY,
         title="a delegation token that ends within a day, past the time at which programs renew it",
@@ -198,16 +222,19 @@ RULES = (
         find=_ending_tokens,
         reads=(Part.TOKENS,),
         source="security_token_management",
+        by_time=True,
+        stands_after=AT_ONCE,
     ),
     Rule(
-        name="certificate-ends",
+        name="certificate-expiring",
         severity=Severity.HIGH,
         certainty=Certainty.CERTAIN,
         title="a listener's certificate in its last 30 days, or in the last fifth of a shorter time",
         why="After its end no client and no broker connects to that listener",
         find=_ending_certificates,
-        reads=(Part.CLUSTER, Part.CONFIGS, Part.CERTIFICATES),
-        configs_of=(BROKER,),
+        reads=(Part.CERTIFICATES,),
         source="security_ssl",
+        by_time=True,
+        stands_after=AT_ONCE,
     ),
 )

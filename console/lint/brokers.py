@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from console.lint.places import broker_values, on_brokers, whose, without_own
-from console.lint.rule import Found, Rule, Seen
+from console.lint.rule import AT_ONCE, Found, Rule, Seen
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.broker_matrix import BrokerRow, broker_matrix
 from console.model.certificates import client_protocols
-from console.model.codes import BROKER
+from console.model.codes import BROKER, TOPIC
 from console.model.config import ConfigEntry, broker_resource, is_override, number_in, text_in
 from console.model.inheritance import AUTO_CREATE
 from console.model.numbers import first_few
@@ -198,10 +198,12 @@ def _uneven_dirs(seen: Seen) -> Iterator[Found]:
 
 
 def _leftover_throttles(seen: Seen) -> Iterator[Found]:
-    for each in stale_throttles(seen.snapshot):
+    # Topics first: a list of replicas names what is slow.
+    for each in sorted(stale_throttles(seen.snapshot), key=lambda each: each.edit.resource.type != TOPIC):
         if (each.edit.resource, each.edit.key) not in seen.meant:
-            what = f"{each.edit.key}={each.value[:_LONGEST_VALUE]} is left over: {each.why}"
-            yield Found(each.edit.resource, what, each.edit.key, (each.edit,))
+            what = f"a throttle is left over, as {each.why}: {each.edit.key}={each.value[:_LONGEST_VALUE]}"
+            advice = "if it is meant, declare it in the context's throttles; else remove it"
+            yield Found(each.edit.resource, what, each.edit.key, (each.edit,), advice=advice)
 
 
 # -- the rules ---------------------------------------------------------------------------------------------------------
@@ -340,7 +342,7 @@ RULES = (
         source="KIP-113",
     ),
     Rule(
-        name="throttle-left-over",
+        name="replication-throttled",
         severity=Severity.WARNING,
         certainty=Certainty.CERTAIN,
         title="a replication throttle that no move uses",
@@ -349,5 +351,6 @@ RULES = (
         reads=(*_CONFIGS, Part.TOPICS, Part.REASSIGNMENTS, Part.LOG_DIRS),
         configs_of=(BROKER,),
         source="rep-throttle",
+        stands_after=AT_ONCE,
     ),
 )

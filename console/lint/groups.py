@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 
-from console.lint.rule import NAMED, Found, Rule, Seen
+from console.lint.rule import AT_ONCE, NAMED, Found, Rule, Seen
 from console.model.changes import GroupTarget
 from console.model.cluster import Topic
 from console.model.codes import GROUP
@@ -131,6 +130,6 @@ RULES = (
         find=_mirrored_into_itself,
         reads=(Part.TOPICS,),
         source="KIP-382",
-        stands_after=timedelta(0),
+        stands_after=AT_ONCE,
     ),
 )

@@ -122,6 +122,7 @@ RULES = (
         reads=(Part.FEATURES,),
         since="3.3",
         source="upgrade",
+        by_time=True,
         stands_after=SETTLED,
     ),
     Rule(
@@ -134,6 +135,7 @@ RULES = (
         reads=(Part.FEATURES,),
         since="4.0",
         source="KIP-1022",
+        by_time=True,
         stands_after=SETTLED,
     ),
 )

@@ -308,8 +308,7 @@ def _keyless(seen: Seen) -> Iterator[Found]:
 def _ahead(seen: Seen) -> Iterator[Found]:
     for topic, facts, records in _analyses(seen):
         configs = seen.snapshot.configs.get(config.topic_resource(topic.name))
-        limit = topic_risks.kept(configs) if configs is not None else None
-        if not facts.times.ahead or limit is None or not limit.deletes or limit.ms > LONG_MAX:
+        if not facts.times.ahead or configs is None or not topic_risks.ages_by_producers(configs):
             continue
         by = duration(facts.times.furthest_ms // 1000 * 1000).removeprefix("≈ ")
         stays = "stays" if facts.times.ahead == 1 else "stay"

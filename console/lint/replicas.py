@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from console.lint.places import Place, broker_values, on_brokers, places, whose
 from console.lint.rule import NAMED, SETTLED, Found, Rule, Seen
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.cluster import Topic
-from console.model.codes import BROKER, TOPIC
-from console.model.config import ConfigSet, broker_resource, text_in, topic_resource
+from console.model.codes import BROKER, DEFAULT_CONFIG, TOPIC, AclResourceType
+from console.model.config import ConfigSet, broker_resource, number_in, text_in, topic_resource
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.numbers import first_few, plural
 from console.model.parts import Part
@@ -19,7 +19,7 @@ from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own
 from console.plan import rack_risks
 from console.plan.edits import SetConfig
-from console.plan.topic_risks import ISR, UNCLEAN, isr_text
+from console.plan.topic_risks import ISR, UNCLEAN, is_isr_impossible, isr_text
 
 SPREAD = 3
 """Replicas of which one may be repaired while another one fails."""
@@ -34,6 +34,11 @@ _FACTORS = {
     TRANSACTIONS: "transaction.state.log.replication.factor",
     SHARES: "share.coordinator.state.topic.replication.factor",
 }
+_IN_SYNC = {
+    TRANSACTIONS: "transaction.state.log.min.isr",
+    SHARES: "share.coordinator.state.topic.min.isr",
+}
+_TRANSACTIONAL_ID = AclResourceType.parse("TRANSACTIONAL_ID")
 
 
 # -- the number of replicas --------------------------------------------------------------------------------------------
@@ -70,6 +75,60 @@ def _single_by_default(seen: Seen) -> Iterator[Found]:
                 yield Found(whose(seen, brokers), what, key, advice=f"set {key}={SPREAD} in the brokers' files")
 
 
+def _not_made(seen: Seen) -> Iterator[Found]:
+    """Yield the coordinators' topics that brokers can't create, as they do on first use with the configured number of
+    replicas or not at all; and those that they will create with too few.
+    """
+    alive = [broker.id for broker in seen.brokers if not broker.fenced]
+    for name, key in _FACTORS.items():
+        if name in seen.snapshot.topics or _may_be_held(seen.snapshot, name):
+            continue
+        factor, least = _least(seen, alive, key), _least(seen, alive, _IN_SYNC[name]) if name in _IN_SYNC else 0
+        whom, severity = _needed(seen, name, key)
+        if factor > len(alive) and whom:
+            what = (
+                f"it can't be made: {key} is {factor}, and {plural(len(alive), 'broker')} can take replicas: no {whom}"
+            )
+            advice = (
+                f"set {key}={min(SPREAD, len(alive))} in the brokers' files, and restart them in turn; or start "
+                f"{plural(factor - len(alive), 'more broker')}"
+            )
+            yield Found(topic_resource(name), what, advice=advice, severity=severity)
+        elif is_isr_impossible(least, factor):
+            what = f"it will be made with {_IN_SYNC[name]}={least}: {isr_text(least, factor)}"
+            advice = f"set {_IN_SYNC[name]}={factor - 1} in the brokers' files before it is made"
+            yield Found(topic_resource(name), what, advice=advice, severity=Severity.WARNING)
+
+
+def _may_be_held(snapshot: Snapshot, topic: str) -> bool:
+    """Return whether a broker has, or may have, replicas of a topic: Metadata omits topics that the client may not
+    describe, and log directories do not.
+    """
+    answered = [log_dir for dirs in snapshot.log_dirs.values() for log_dir in dirs if log_dir.failure is None]
+    return not answered or any(topic in log_dir.sizes for log_dir in answered)
+
+
+def _least(seen: Seen, brokers: Iterable[int], key: str) -> int:
+    """Return the least value of brokers: each creates a topic by its own, and a hidden one may be low enough."""
+    configs = map(seen.of_brokers.get, brokers)
+    return min(((number_in(each, key) if each is not None else None) or 0 for each in configs), default=0)
+
+
+def _needed(seen: Seen, name: str, key: str) -> tuple[str, Severity]:
+    """Return which clients can't work without a coordinators' topic, ``""`` if there are none, and how bad that is."""
+    snapshot = seen.snapshot
+    if name == SHARES:
+        return "share group can read" if any(e.type == "share" for e in snapshot.groups.values()) else "", Severity.HIGH
+    if name == OFFSETS:
+        return "group can work", Severity.HIGH
+    # No API lists the clients that wait for a coordinator.
+    if any(acl.resource_type == _TRANSACTIONAL_ID and acl.permission.name == "ALLOW" for acl in snapshot.acls):
+        return "transaction can begin, and ACLs let some", Severity.HIGH
+    entries = (entry for configs in seen.of_brokers.values() if (entry := configs.get(key)) is not None)
+    is_set = any(entry.source != DEFAULT_CONFIG for entry in entries)
+    return "transaction can begin", Severity.WARNING if is_set else Severity.INFO
+
+
 def _unequal(seen: Seen) -> Iterator[Found]:
     for name, topic in seen.topics.items():
         counts = [len(partition.replicas) for partition in topic.partitions]
@@ -86,8 +145,7 @@ def _unequal(seen: Seen) -> Iterator[Found]:
 def _above_factor(seen: Seen) -> Iterator[Found]:
     for topic in seen.topics.values():
         wanted = seen.min_isr.get(topic.name, 0)
-        # Brokers take a higher minimum for 1 where a topic has one replica, but for those of 2.8: `isr_text`.
-        if wanted > topic.replication > 1:
+        if is_isr_impossible(wanted, topic.replication):
             yield _fewer(topic, wanted)
 
 
@@ -274,6 +332,19 @@ RULES = (
         source="brokerconfigs_default.replication.factor",
     ),
     Rule(
+        name="coordinator-unavailable",
+        severity=Severity.HIGH,
+        certainty=Certainty.CERTAIN,
+        title="a coordinators' topic that brokers can't make, or make with too few replicas",
+        why="Brokers create it when the first client needs it: until they can, that client waits, without an error",
+        find=_not_made,
+        reads=(Part.CLUSTER, Part.TOPICS, Part.CONFIGS, Part.LOG_DIRS),
+        also=(Part.ACLS, Part.GROUPS),
+        configs_of=(BROKER,),
+        source="brokerconfigs_transaction.state.log.replication.factor",
+        stands_after=SETTLED,
+    ),
+    Rule(
         name="replicas-unequal",
         severity=Severity.WARNING,
         certainty=Certainty.CERTAIN,
@@ -284,7 +355,7 @@ RULES = (
         source="basic_ops_increase_replication_factor",
     ),
     Rule(
-        name="min-isr-above-factor",
+        name="min-isr-impossible",
         severity=Severity.HIGH,
         certainty=Certainty.CERTAIN,
         title="more replicas in sync demanded than there are",

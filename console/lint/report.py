@@ -27,6 +27,11 @@ class Finding(NamedTuple):
     found: Found
     accepted: Acceptance | None = None
 
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return self.found.severity or self.rule.severity
+
 
 class Blind(NamedTuple):
     """Rules that could not look. why: the part that was not read, and the reason."""
@@ -59,7 +64,7 @@ class Report(NamedTuple):
     @property
     def counts(self) -> list[tuple[Severity, int]]:
         """The numbers of findings that are not accepted, by severity, without 0."""
-        counts = Counter(each.rule.severity for each in self.open)
+        counts = Counter(each.severity for each in self.open)
         return [(severity, counts[severity]) for severity in Severity if counts[severity]]
 
 
@@ -97,13 +102,15 @@ def lint(
                 continue
             findings.append(Finding(rule, found, by))
     order = {rule.name: number for number, rule in enumerate(rules)}
-    findings.sort(key=lambda each: (_rank(each.rule), order[each.rule.name]))
+    worst: dict[str, int] = {}
+    for each in findings:
+        rank = _SEVERITIES.index(each.severity)
+        worst[each.rule.name] = min(rank, worst.get(each.rule.name, rank))
+    findings.sort(
+        key=lambda each: (worst[each.rule.name], _CERTAINTIES.index(each.rule.certainty), order[each.rule.name])
+    )
     unused = tuple(e for e in seen.accepted if e not in used and (e.rule in looked or e.rule not in BY_NAME))
     return Report(tuple(findings), tuple(Blind(tuple(each), why) for why, each in blind.items()), unused, tuple(rules))
-
-
-def _rank(rule: Rule) -> tuple[int, int]:
-    return _SEVERITIES.index(rule.severity), _CERTAINTIES.index(rule.certainty)
 
 
 def can_look(seen: Seen, rule: Rule) -> bool:

@@ -24,6 +24,8 @@ from console.plan.edits import Edit
 
 SETTLED = timedelta(minutes=5)
 """The time in which an upgrade ends, and a broker that was added gets replicas."""
+AT_ONCE = timedelta(0)
+"""For what is no work at any time."""
 NAMED = 3
 """Limit of entities that a line names; the rest is counted."""
 
@@ -56,6 +58,12 @@ class Found(NamedTuple):
     """The words of a statement that mends it, if single edits do not: an operation, an election."""
     advice: str = ""
     """What an operator does about it if no statement mends it, or before one does."""
+    severity: Severity | None = None
+    """How bad it is now, if that depends on more than its rule; None: as its rule."""
+    since: datetime | None = None
+    """When it began, UTC; None if the state does not show it."""
+    whose: str = ""
+    """Whose it is, for an entity that no pane shows by its name, such as a token."""
 
 
 class Rule(Struct, frozen=True, kw_only=True):
@@ -73,15 +81,23 @@ class Rule(Struct, frozen=True, kw_only=True):
     """Why that matters, in a sentence without its full stop."""
     find: Callable[[Seen], Iterable[Found]]
     reads: tuple[Part, ...]
+    also: tuple[Part, ...] = ()
+    """The parts by which it judges if they were read; it looks without them."""
     configs_of: tuple[codes.ResourceType, ...] = ()
     """The types of resources whose configs it reads."""
     since: str = ""
     """The release of Kafka from which on it can find something; empty: any that kac knows."""
     source: str
     """Where Kafka says so: an anchor of its documentation (https://kafka.apache.org/documentation/#…), or a KIP."""
+    by_time: bool = False
+    """Whether it depends on more than the parts that it reads: on the present time, or on when they were read."""
     stands_after: timedelta | None = None
-    """The time after which a finding that began while kac watched is a warning in Now: before that it is an operator's
-    work. None: Now only counts it. For rules about the cluster or a broker as a whole, that are sure."""
+    """The time after which a finding that began while kac watched is a cause in Now, at least a warning: before that it
+    is an operator's work. Zero: it is never work. None: Now only counts it. For rules that are sure."""
+
+    def stands(self, found: Found) -> bool:
+        """Return whether a finding is a cause in Now, and not only counted there."""
+        return self.stands_after is not None and found.severity is not Severity.INFO
 
 
 class Seen(Struct, frozen=True, dict=True):

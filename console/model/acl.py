@@ -45,6 +45,27 @@ _FILTERS_ONLY = (0, 1)
 _MATCH = 2
 
 
+def acl_text(acl: Acl) -> str:
+    """Return an ACL as ``allow User:alice READ on topic orders prefixed from 10.0.0.1``; names in it are untrusted."""
+    where = resource_text(acl.resource_type, acl.resource_name)
+    text = f"{acl.permission.name.lower()} {acl.principal or _EMPTY} {acl.operation.name} on {where}"
+    if acl.pattern_type != LITERAL:
+        text += f" {acl.pattern_type.name.lower()}"
+    return text if acl.host == "*" else f"{text} from {acl.host or _EMPTY}"
+
+
+def resource_text(type_: AclResourceType, name: str) -> str:
+    """Return the resource of an ACL as ``topic orders``, ``transactional-id pay``, ``cluster``; the name is
+    untrusted.
+    """
+    word = type_.name.lower().replace("_", "-")
+    return word if word == "cluster" else f"{word} {name or _EMPTY}"
+
+
+_EMPTY = "''"
+"""An empty name, as it is typed."""
+
+
 def beyond_one(acl: Acl) -> str:
     """Return the part of a binding that would also match other bindings if it were used as a filter, such as ``pattern
     type ANY``; ``""`` for a binding that matches only itself."""

@@ -48,6 +48,15 @@ class Certificate(NamedTuple):
         """
         return self.ends - now < min(MONTH, (self.ends - self.begins) / 5)
 
+    def ends_now(self, now: datetime) -> bool:
+        """Return whether little time is left to renew it: its last week, or the last twentieth of a shorter validity,
+        as a program replaces a certificate of a day.
+
+        Args:
+            now: an aware time.
+        """
+        return self.ends - now < min(WEEK, (self.ends - self.begins) / 20)
+
 
 def advertised_with_tls(broker: int, configs: ConfigSet) -> Iterator[Listener]:
     """Yield the listeners that a broker advertises with TLS.

@@ -11,6 +11,7 @@ from console.model.disk_trend import SOON
 from console.model.numbers import plural
 from console.model.snapshot import Snapshot
 from console.plan import edits
+from console.plan.amounts import measured_time, size
 from console.plan.risk_rules import Judged
 from console.plan.topic_risks import BY_SIZE, FOREVER, KEEPING, changes, kept, topic_key
 
@@ -45,9 +46,9 @@ def no_room(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
                 continue
             each = f"; {edit.key} is for each partition" if key == BY_SIZE else ""
             text = (
-                f"{plural(then.replicas, 'replica')} on broker {broker} may grow by {then.size:,.0f} bytes until "
-                f"records are deleted, and {log_dir.usable_bytes:,} are left on the disk of {log_dir.path}, which is "
-                f"full in {log_dir.usable_bytes / then.rate / 60:,.0f} min at the present rate{each}"
+                f"{plural(then.replicas, 'replica')} on broker {broker} may grow by {size(round(then.size))} until "
+                f"records are deleted, and {size(log_dir.usable_bytes)} are left on the disk of {log_dir.path}, which "
+                f"is full in {measured_time(log_dir.usable_bytes / then.rate)} at the present rate{each}"
             )
             if worst is None or then.size - log_dir.usable_bytes > worst[0]:
                 worst = then.size - log_dir.usable_bytes, text

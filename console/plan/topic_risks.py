@@ -240,11 +240,18 @@ def _replication_of_new(edit: edits.CreateTopic) -> int:
     return len(edit.topic.assignments[0]) if edit.topic.assignments else edit.topic.replication
 
 
+def is_isr_impossible(wanted: int, replication: int) -> bool:
+    """Return whether a topic has fewer replicas than have to be in sync. For one of a single replica brokers since 3.0
+    take a higher minimum for 1 (`Partition.effectiveMinIsr`).
+    """
+    return wanted > replication > 1
+
+
 def isr_text(wanted: int, replication: int) -> str:
     """Return why so many replicas in sync are too many; ``""`` if they are not. One of one is Kafka's default."""
     if wanted > replication == 1:
         return "it has 1 replica; brokers of 2.8 refuse every write with acks=all then, newer ones take it for 1"
-    if wanted > replication > 1:
+    if is_isr_impossible(wanted, replication):
         return (
             f"it has {replication} replicas; no client can write with acks=all while one of them is down, and with "
             "brokers of 2.8 not at all"
@@ -306,6 +313,12 @@ def kept(configs: ConfigSet) -> Kept:
     policy = entry.value if entry is not None and entry.value is not None else "delete"
     limits = (config_number(configs, key, -1) for key in (BY_TIME, BY_SIZE))
     return Kept("delete" in items_of(policy), *(FOREVER if limit < 0 else limit for limit in limits))
+
+
+def ages_by_producers(configs: ConfigSet) -> bool:
+    """Return whether a topic with these configs deletes records by their age, by the times that producers set."""
+    limit, times = kept(configs), configs.get("message.timestamp.type")
+    return limit.deletes and limit.ms < FOREVER and (times is None or times.value != "LogAppendTime")
 
 
 def keeps_all(policy: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from console.model import changes, codes
-from console.model.acl import Acl
+from console.model.acl import Acl, acl_text, resource_text
 from console.model.config import ConfigResource
 from console.model.entity_types import BY_NUMBER
 from console.model.numbers import first_few
@@ -69,17 +69,12 @@ def quota_entity(entity: QuotaEntity) -> str:
 
 def acl(binding: Acl) -> str:
     """Return an ACL as ``allow User:alice READ on topic orders prefixed from 10.0.0.1``."""
-    where = acl_resource(binding.resource_type, binding.resource_name)
-    text = f"{binding.permission.name.lower()} {spoken(binding.principal)} {binding.operation.name} on {where}"
-    if binding.pattern_type.name != "LITERAL":
-        text += f" {binding.pattern_type.name.lower()}"
-    return text if binding.host == "*" else f"{text} from {spoken(binding.host)}"
+    return clean(acl_text(binding))
 
 
 def acl_resource(type_: codes.AclResourceType, name: str) -> str:
     """Return the resource of an ACL as ``topic orders``, ``transactional-id pay``, ``cluster``."""
-    word = type_.name.lower().replace("_", "-")
-    return word if word == "cluster" else f"{word} {spoken(name)}"
+    return clean(resource_text(type_, name))
 
 
 def target(what: changes.Target) -> str:

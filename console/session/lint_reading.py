@@ -50,8 +50,12 @@ async def read_for_lint(
         AdminError: the cluster can't be reached.
     """
     chosen = tuple(rules)
-    needed = {part for rule in chosen for part in rule.reads}
+    needed = {part for rule in chosen for part in (*rule.reads, *rule.also)}
     types = {type_ for rule in chosen for type_ in rule.configs_of}
+    if Part.CERTIFICATES in needed:  # the listeners are in the brokers' configs
+        types.add(BROKER)
+    if any({Part.TOPICS, Part.CONFIGS} <= {*rule.reads} for rule in chosen):
+        types.add(TOPIC)
     oldest = reader.clock.now() - old if old is not None else None
     fresh = {part for part, at in reader.snapshot.read_at.items() if oldest is None or at > oldest}
     if Part.CLUSTER not in fresh:
@@ -81,7 +85,8 @@ async def read_for_lint(
         wanted = {name: each for name, each in groups if old is None or each.members is None}
         await reader.keep(_members(reader.client, wanted))
     certificates = None
-    if Part.CERTIFICATES in needed:
+    known = reader.snapshot.configs
+    if Part.CERTIFICATES in needed and any(broker_resource(b.id) in known for b in reader.snapshot.cluster.brokers):
         certificates, silent = await _certificates(reader.client, reader.snapshot, reader.context)
         reader.learn(lambda known, _at: refresh.with_failures(known, Part.CERTIFICATES, silent))
     return seen_by(reader.snapshot, reader.clock.now(), reader.context, certificates)

@@ -108,6 +108,8 @@ class Claim(Struct, frozen=True, kw_only=True):
         fills: it is named only if nothing else explains one of its symptoms.
         fold: the texts for one and for many groups, if equal claims are reported as one; None if each is reported
             alone.
+        stands: it is a state: its subject's name, and what stands wrong. It is named also if others explain its
+            symptoms, and all of its cause are reported as one, with the subject of the worst.
         idle: no client works with it: of two equally severe causes it comes after the active one.
         latest: time of the latest event that it counts, UTC, for causes that count events: a user who muted it before
             does not know of that event.
@@ -127,6 +129,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     yields: bool = False
     fills: bool = False
     fold: tuple[str, str] | None = None
+    stands: tuple[str, str] | None = None
     idle: bool = False
     latest: datetime | None = None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from console.model import changes
+from console.model.acl import Acl, acl_text
 from console.model.codes import BROKER, CONNECTOR, GROUP, SCHEMA, TOPIC
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
@@ -36,6 +37,8 @@ def changed_place(about: changes.Target, key: str) -> ChangedPlace:
             return ChangedPlace(Subject(entity=subject, key=key), subject)
         case ConfigResource():
             return ChangedPlace(Subject(entity="broker default", key=key), "broker default")
+        case Acl():
+            return ChangedPlace(Subject(entity=acl_text(about)), acl_text(about))
         case QuotaEntity():
             entity = quota_text(about)
             return ChangedPlace(Subject(entity=entity, key=key), f"quota of {entity}")

@@ -34,7 +34,6 @@ from console.triage.causes import (
     standing,
     storage,
     throttled,
-    tokens,
 )
 from console.triage.folding import folded, one_of
 from console.triage.observations import Observations, without_restarts
@@ -48,6 +47,7 @@ from console.triage.unread import in_order, present_failures, unread_parts, vita
 RULES: tuple[CauseRule, ...] = (
     *changed.CAUSES,
     *console.CAUSES,
+    *standing.CAUSES,
     *brokers.CAUSES,
     *addresses.CAUSES,
     *controllers.CAUSES,
@@ -66,8 +66,6 @@ RULES: tuple[CauseRule, ...] = (
     *access.CAUSES,
     *connect.CAUSES,
     *mirrors.CAUSES,
-    *tokens.CAUSES,
-    *standing.CAUSES,
 )
 """All causes. If two claims explain equally much, the one of the earlier rule is named."""
 
@@ -313,7 +311,12 @@ def _chosen(
     chosen, open_ = _cover(covering, set(remaining))
     chosen += [place for place in aside if not claims[place].fills or not open_.isdisjoint(explained[place])]
     open_.difference_update(n for place in aside for n in explained[place])
-    alone = [place for place, claim in enumerate(claims) if not explained[place] and _stands_alone(claim)]
+    taken_up = frozenset(chosen)
+    alone = [
+        place
+        for place, claim in enumerate(claims)
+        if _stands_alone(claim) and (not explained[place] or (claim.stands is not None and place not in taken_up))
+    ]
     if any(claims[place].yields for place in alone):
         staying = (claims[place] for place in (*chosen, *alone) if not claims[place].yields)
         taken = {subject for claim in staying for subject in _owners(claim)}

@@ -1,4 +1,4 @@
-"""Equal causes of many groups, merged into one. Pure."""
+"""Equal causes of many groups, and of one rule of lint, merged into one. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from itertools import chain
 from msgspec.structs import replace
 
 from console.model.numbers import plural
-from console.plan.edits import Edit
+from console.model.severity import Severity
+from console.plan.edits import Edit, SetQuota, Slot
 from console.triage.cause import Claim, Evidence, Next
 from console.triage.observations import earliest
 from console.triage.symptoms import CLUSTER, Subject
@@ -17,26 +18,34 @@ FEW = 3
 """Limit of groups, and of partitions of a group, that are named individually."""
 MOST_COMMANDS = 16
 """Limit of commands in one step."""
+_SEVERITIES = tuple(Severity)
+MOST_NAMED, MOST_EDITED = 8, 100
+"""Limits of claims of a rule that are evidence, and whose steps are those of the merged one."""
 
 
 def folded(claims: Sequence[Claim]) -> list[list[int]]:
     """Return the indexes of the claims, grouped into causes: claims of more than `FEW` partitions of a group are one
-    cause, and so are claims of more than `FEW` groups.
+    cause, and so are claims of more than `FEW` groups, of several groups with one entity, such as their quota, and all
+    claims of states.
     """
     found: list[list[int]] = []
     kinds: dict[tuple[object, ...], list[int]] = {}
+    states: dict[str, list[int]] = {}
     for place, claim in enumerate(claims):
-        if claim.fold is None:
+        if claim.stands is not None:
+            states.setdefault(claim.cause, []).append(place)
+        elif claim.fold is None:
             found.append([place])
         else:
             # For 10,000 claims: hashing an enumeration is slow.
             kind = claim.cause, id(claim.severity), id(claim.certainty), claim.subject.entity
             kinds.setdefault(kind, []).append(place)
     for mine in kinds.values():
-        if len(mine) <= FEW:
+        few = FEW if claims[mine[0]].subject.entity is None else 1
+        if len(mine) <= few:
             found += [[place] for place in mine]
             continue
-        if _of_many(claims[place] for place in mine):
+        if _of_many((claims[place] for place in mine), few):
             found.append(mine)
             continue
         groups: dict[str | None, list[int]] = {}
@@ -44,15 +53,15 @@ def folded(claims: Sequence[Claim]) -> list[list[int]]:
             groups.setdefault(claims[place].subject.group, []).append(place)
         for part in groups.values():
             found += [part] if len(part) > FEW else [[place] for place in part]
-    return found
+    return [*found, *states.values()]
 
 
-def _of_many(claims: Iterable[Claim]) -> bool:
-    """Return whether claims are about more than `FEW` groups: of 10,000 the first ones show it."""
+def _of_many(claims: Iterable[Claim], few: int) -> bool:
+    """Return whether claims are about more than a few groups: of 10,000 the first ones show it."""
     groups = set()
     for claim in claims:
         groups.add(claim.subject.group)
-        if len(groups) > FEW:
+        if len(groups) > few:
             return True
     return False
 
@@ -60,8 +69,10 @@ def _of_many(claims: Iterable[Claim]) -> bool:
 def one_of(claims: Sequence[Claim]) -> Claim:
     """Return one claim that represents all of these."""
     first = claims[0]
-    if len(claims) == 1 or first.fold is None:
+    if len(claims) == 1:
         return first
+    if first.fold is None:
+        return _of_states(claims)
     names = {claim.subject.group for claim in claims}
     one, many = first.fold
     if len(names) > 1:
@@ -80,6 +91,24 @@ def one_of(claims: Sequence[Claim]) -> Claim:
         evidence=_evidence(claims),
         predicted=tuple(chain.from_iterable(claim.predicted for claim in claims)),
         next=tuple(_steps(claims)),
+    )
+
+
+def _of_states(claims: Sequence[Claim]) -> Claim:
+    """Return the worst claim, the first one of equals, with what the others are about as evidence."""
+    claims = sorted(claims, key=lambda claim: _SEVERITIES.index(claim.severity))
+    first, more = claims[0], len(claims) - 1
+    name, what = first.stands or ("", first.title)
+    told = [Evidence(claim.title, claim.evidence[0].source) for claim in claims[:MOST_NAMED]]
+    if len(claims) > MOST_NAMED:
+        told.append(Evidence(f"and {len(claims) - MOST_NAMED:,} more", told[0].source))
+    return replace(
+        first,
+        title=f"{name} and {more:,} more: {what}",
+        since=earliest(claim.since for claim in claims),
+        evidence=(*told, *first.evidence[1:]),
+        predicted=tuple(chain.from_iterable(claim.predicted for claim in claims)),
+        next=tuple(_steps(claims[:MOST_EDITED])),
     )
 
 
@@ -108,18 +137,26 @@ def _about(subject: Subject) -> str:
     return f"group {subject.group}{place}"
 
 
+def _higher(known: Edit | None, edit: Edit) -> Edit:
+    """Return the edit that serves both claims: of two quotas of one entity the higher one."""
+    is_higher = isinstance(known, SetQuota) and isinstance(edit, SetQuota) and known.value >= edit.value
+    return known if known is not None and is_higher else edit
+
+
 def _steps(claims: Sequence[Claim]) -> Iterable[Next]:
     """Yield the steps of all claims, those with the same text as one. If there are too many commands, only the first is
     given as an example: the operator chooses.
     """
-    steps: dict[str, dict[str, dict[Edit, None]]] = {}
+    steps: dict[str, dict[str, dict[Slot, Edit]]] = {}
     # Of 10,000 claims most have the same objects as their steps.
     for given in {id(claim.next): claim.next for claim in claims}.values():
         for text, command, edits in given:
-            steps.setdefault(text, {}).setdefault(command, {}).update(dict.fromkeys(edits))
+            known = steps.setdefault(text, {}).setdefault(command, {})
+            known.update((edit.slot, _higher(known.get(edit.slot), edit)) for edit in edits)
     for text, mine in steps.items():
         commands = [command for command in mine if command]
         if len(commands) <= MOST_COMMANDS:
-            yield Next(text, "; ".join(commands), tuple(dict.fromkeys(chain.from_iterable(mine.values()))))
+            all_ = {slot: edit for some in mine.values() for slot, edit in some.items()}
+            yield Next(text, "; ".join(commands), tuple(all_.values()))
         else:
             yield Next(f"{text}, {len(commands):,} of them, as {commands[0]}")

@@ -1,8 +1,8 @@
-"""What stands wrong in the cluster or a broker as a whole, by the rules of lint that say so, poll after poll. Pure."""
+"""What stands wrong, by the rules of lint whose findings are causes, poll after poll. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,16 +11,13 @@ from msgspec import Struct, field
 from console.lint.replicas import is_cordoned
 from console.lint.report import can_look
 from console.lint.rule import Found, Rule, Seen
-from console.lint.rules import RULES
+from console.lint.rules import BY_NAME, RULES
 from console.model.changes import OwnTarget
-from console.model.cluster import ClusterInfo, Reassignment, Topic
-from console.model.codes import BROKER
-from console.model.config import ConfigResource
-from console.model.parts import Part
+from console.model.config import ConfigPlace, ConfigResource
 from console.model.snapshot import Snapshot
 from console.triage.changed_places import ChangedPlace, changed_place
 from console.triage.remembered import remembered
-from console.triage.symptoms import Subject
+from console.triage.symptoms import CLUSTER, Subject, cluster_time
 
 if TYPE_CHECKING:
     from console.triage.symptoms import Poll
@@ -29,13 +26,15 @@ STANDING = tuple(rule for rule in RULES if rule.stands_after is not None)
 """The rules whose findings are causes of a verdict."""
 _NO_TIME = datetime.fromtimestamp(0, UTC)
 
-Key = tuple[str, str]
-"""The name of a rule, and its finding's subject as text."""
+_EMPTY = BY_NAME["broker-empty"]
+
+Key = tuple[str, str, str, int]
+"""The name of a rule, its finding's subject and key as text, and its number among those with the same."""
 
 
 class Stands(NamedTuple):
-    """A finding of the last poll. since: the first poll with it, UTC; None if the rule's first look found it. is_meant:
-    a user made it so while it was watched, as by moving all replicas away from a broker.
+    """A finding of the last poll. since: when it began, or the first poll with it, UTC; None if the rule's first look
+    found it. is_meant: a user made it so while it was watched, as by moving all replicas away from a broker.
     """
 
     rule: Rule
@@ -58,7 +57,7 @@ def standing_after(known: Standing, before: Poll, poll: Poll) -> Standing:
     Args:
         before: the poll before it; of the first poll itself.
     """
-    seen = Seen(poll.snapshot, poll.at)
+    seen = Seen(poll.snapshot, cluster_time(poll), poll.facts.certificates, poll.own_throttles)
     findings: dict[Key, Stands] = {}
     looked = set(known.looked)
     for rule in STANDING:
@@ -67,39 +66,45 @@ def standing_after(known: Standing, before: Poll, poll: Poll) -> Standing:
             continue
         for found in _found(rule, seen):
             place = _place(found)
-            key = rule.name, place.name
+            key = rule.name, place.name, found.key, 0
+            while key in findings:  # a broker has several listeners
+                key = *key[:3], key[3] + 1
             was = known.findings.get(key)
             if was is not None:
-                findings[key] = was._replace(found=found)
+                findings[key] = was._replace(found=found, since=found.since or was.since)
                 continue
-            since = poll.at if rule.name in known.looked else None
-            is_meant = since is not None and _held_replicas(before.snapshot, place.subject.broker)
-            findings[key] = Stands(rule, found, place, since, is_meant)
+            first = poll.at if rule.name in known.looked else None
+            is_meant = first is not None and rule is _EMPTY and _held_replicas(before.snapshot, place.subject.broker)
+            findings[key] = Stands(rule, found, place, found.since or first, is_meant)
         looked.add(rule.name)
     now = Standing(findings, frozenset(looked))
     return known if now == known else now
 
 
 def _found(rule: Rule, seen: Seen) -> Iterator[Found]:
-    snapshot = seen.snapshot
-    if Part.TOPICS not in rule.reads:
-        yield from rule.find(seen)
-        return
-    for each in _over_topics(snapshot.cluster, snapshot.topics, snapshot.reassignments)[rule.name]:
+    for each in _LOOKS[rule.name](seen):
         subject = each.subject
-        if not (isinstance(subject, ConfigResource) and subject.type == BROKER) or not is_cordoned(
-            snapshot, int(subject.name)
+        if rule is not _EMPTY or not (
+            isinstance(subject, ConfigResource) and is_cordoned(seen.snapshot, int(subject.name))
         ):
             yield each
 
 
-@remembered
-def _over_topics(
-    cluster: ClusterInfo, topics: Mapping[str, Topic], reassignments: tuple[Reassignment, ...]
-) -> Mapping[str, tuple[Found, ...]]:
-    """Return what the rules over all topics find: it is the same until one of these parts is another."""
-    seen = Seen(Snapshot(cluster=cluster, topics=topics, reassignments=reassignments), _NO_TIME)
-    return {rule.name: tuple(rule.find(seen)) for rule in STANDING if Part.TOPICS in rule.reads}
+def _look(rule: Rule) -> Callable[[Seen], Sequence[Found]]:
+    """Return a rule as a function that looks again only if a part that it reads is another one."""
+    if rule.by_time:
+        return lambda seen: tuple(rule.find(seen))
+    names = (*rule.reads, *rule.also)
+
+    @remembered
+    def anew(meant: frozenset[ConfigPlace], *parts: object) -> Sequence[Found]:
+        known = Snapshot(**dict(zip(names, parts, strict=True)), read_at=dict.fromkeys(names, _NO_TIME))  # type: ignore[arg-type]
+        return tuple(rule.find(Seen(known, _NO_TIME, meant=meant)))
+
+    return lambda seen: anew(seen.meant, *(getattr(seen.snapshot, part) for part in names))
+
+
+_LOOKS = {rule.name: _look(rule) for rule in STANDING}
 
 
 def _held_replicas(snapshot: Snapshot, broker: int | None) -> bool:
@@ -109,9 +114,12 @@ def _held_replicas(snapshot: Snapshot, broker: int | None) -> bool:
 
 def _place(found: Found) -> ChangedPlace:
     """Return the subject of a finding, and its name as acceptances have it."""
-    if isinstance(found.subject, OwnTarget):
-        return ChangedPlace(Subject(entity=found.subject.title), found.subject.title)
     place = changed_place(found.subject, found.key)
+    if isinstance(found.subject, ConfigResource) and found.subject.is_cluster_default:
+        place = place._replace(name="broker <default>")
+    elif place.subject == CLUSTER:
+        name = found.subject.title if isinstance(found.subject, OwnTarget) else place.name
+        place = ChangedPlace(Subject(entity=found.whose or name), name)
     return place if found.key else place._replace(subject=_without_key(place.subject))
 
 

@@ -22,6 +22,7 @@ from console.model.observed_logs import Newest
 from console.model.observers import not_in_sync
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
+from console.plan.topic_risks import ages_by_producers, is_isr_impossible
 from console.triage import connectors
 from console.triage.facts import Facts
 from console.triage.readers import Reading, is_below, is_beyond, reading_of
@@ -53,7 +54,6 @@ RECORDS_LOST = "records-lost"
 UNCLEAN_LEADER = "unclean-leader"
 BEGAN_AT_END = "began-at-end"
 FUTURE_TIMESTAMP = "future-timestamp"
-CERTIFICATE_ENDS = "certificate-ends"
 VIEWS_DISAGREE = "views-disagree"
 CONTROLLER_SILENT = "controller-silent"
 OBSERVER_STOPPED = "observer-stopped"
@@ -224,9 +224,6 @@ def _fact_symptoms(poll: Poll) -> Iterator[Symptom]:
         yield Symptom(CONSOLE_THROTTLED, CLUSTER)
     for broker, late in poll.facts.views.behind(LATE_SECONDS).items():
         yield Symptom(VIEWS_DISAGREE, Subject(broker=broker), (broker,), len(late))
-    for each in poll.facts.certificates:
-        if each.ends_soon(cluster_time(poll)):
-            yield Symptom(CERTIFICATE_ENDS, Subject(broker=each.listener.broker, listener=each.listener.address))
 
 
 def cluster_time(poll: Poll) -> datetime:
@@ -291,9 +288,11 @@ def _partition_symptoms(topics: Mapping[str, Topic], configs: Mapping[ConfigReso
     should: dict[int, int] = {}
     for topic in topics.values():
         wanted = min_isr(configs, topic.name)
-        if wanted is not None and topic.partitions and wanted > topic.replication:
+        if wanted is not None and is_isr_impossible(wanted, topic.replication):
             yield Symptom(MIN_ISR_ABOVE_REPLICATION, Subject(topic=topic.name), count=len(topic.partitions))
             wanted = None  # its consequences are reported only once
+        elif wanted is not None:
+            wanted = min(wanted, max(1, topic.replication))
         for partition in topic.partitions:
             # Only a preferred leader that is in sync can be elected: another one is not yet an imbalance.
             if partition.replicas and partition.replicas[0] in partition.isr:
@@ -590,13 +589,8 @@ def _newest_of(newest: Mapping[tuple[str, int], Newest]) -> Mapping[str, tuple[i
 
 
 def _deletes_by_time(snapshot: Snapshot, topic: str) -> bool:
-    """Return whether a topic's records are deleted by their age, measured by the producers' timestamps."""
     configs = snapshot.configs.get(topic_resource(topic))
-    if configs is None:
-        return False
-    values = {key: configs.get(key) for key in ("cleanup.policy", "retention.ms", "message.timestamp.type")}
-    policy, limit, type_ = (entry.value or "" if entry is not None else "" for entry in values.values())
-    return "delete" in policy and limit != "-1" and type_ != "LogAppendTime"
+    return configs is not None and ages_by_producers(configs)
 
 
 def _newest_symptoms(poll: Poll) -> Iterator[Symptom]:

@@ -105,6 +105,6 @@ def replaced(screens: Screens) -> None:
     screens.opened()
     screens.shows("(replace 4 by 3) is open: W goes on with it here")
     screens.tmux.press("W")
-    screens.shows("(replace 4 by 3) is done", never="replication throttles")
+    screens.shows("(replace 4 by 3) is done", never="a throttle is left over")
     screens.tmux.press(".")
-    screens.shows("healthy: ", never="replication throttles")
+    screens.shows("healthy: ", never="a throttle is left over")

@@ -71,10 +71,18 @@ async def test_whom_brokers_throttle_is_certain_by_their_request_logs(
 
 async def test_a_change_right_before_its_symptom_stands_beside_it(kafka: KafkaCluster, link: Link, name: str) -> None:
     """A min ISR above the replication is set while it is watched, of one topic by another client and of one by this
-    host: both changes are named, with what takes them back, and who made the second."""
-    ours = f"{name}-ours"
+    host: both changes are named, with what takes them back, and who made the second. A topic of one replica takes
+    writes, and is no trouble."""
+    ours, alone = f"{name}-ours", f"{name}-alone"
     key = "min.insync.replicas"
-    assert await applied(link, changes.CreateTopics((changes.NewTopic(name, 1, 1), changes.NewTopic(ours, 1, 1))))
+    made = (
+        changes.NewTopic(name, 1, 2),
+        changes.NewTopic(ours, 1, 2),
+        changes.NewTopic(alone, 1, 1, configs={key: "3"}),
+    )
+    assert await applied(link, changes.CreateTopics(made))
+    async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, acks="all") as producer:
+        await producer.send_and_wait(alone, b"one")
     async with watching(bootstrap(kafka.addresses), journal=True) as it:
         await it.until(lambda _: it.knows_configs_of(name) and it.knows_configs_of(ours), "the topics' configs")
         await it.poll_times(6)  # the journal is looked into for what changes from here on
@@ -89,6 +97,7 @@ async def test_a_change_right_before_its_symptom_stands_beside_it(kafka: KafkaCl
         assert risk.source == "the rule isr-above-replication of plans"
         assert what.fact.startswith(f"{key} was not set (1 applied), and is 3 since")
         assert found(await it.poll(), "min-isr-impossible", Subject(topic=name)) is not None
+        assert found(await it.poll(), "min-isr-impossible", Subject(topic=alone)) is None
         await it.until(
             lambda v: (
                 (one := found(v, "changed-lately", Subject(topic=ours, key=key))) is not None

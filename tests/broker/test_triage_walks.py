@@ -29,9 +29,9 @@ async def troubled(own_cluster: KafkaCluster, name: str) -> AsyncIterator[str]:
     """The cluster with all three; gives the topic whose min ISR is impossible."""
     link = Link(ConnectionSettings(bootstrap=own_cluster.addresses))
     cards, orders = f"cards-{name}", f"orders-{name}"
-    assert await applied(link, CreateTopics((NewTopic(cards, 2, 1), NewTopic(orders, 24, 3))))
+    assert await applied(link, CreateTopics((NewTopic(cards, 2, 2), NewTopic(orders, 24, 3))))
     of_cards, of_broker = topic_resource(cards), broker_resource(2)
-    for resource, key, value, broker in ((of_cards, MIN_ISR, "2", None), (of_broker, THROTTLE, "1048576", 2)):
+    for resource, key, value, broker in ((of_cards, MIN_ISR, "3", None), (of_broker, THROTTLE, "1048576", 2)):
         assert await applied(link, AlterConfigs({resource: (ConfigOp(key, SET, value),)}, broker))
     await asyncio.to_thread(own_cluster.kill, 3)
     await asyncio.to_thread(own_cluster.restart, 3)
@@ -77,7 +77,7 @@ async def walk(it: Driven, title: str) -> int:
 @pytest.mark.takes(60)
 async def test_from_the_alarm_to_green(own_cluster: KafkaCluster, troubled: str) -> None:
     async with driven_on(own_cluster, start_pane="now") as it:
-        titles = ("replication throttles without", f"{troubled}: min ISR 2, 1 replica", "broker 3 does not lead")
+        titles = ("broker 2: a throttle is left over", f"{troubled}: min ISR 3, 2 replicas", "broker 3 does not lead")
         for title in titles:
             await it.shows(title)  # a row that comes later would move the others
         for title in titles:

@@ -44,7 +44,7 @@ def test_a_demo_opens_on_the_incident_and_ends_with_its_cluster(tmp_path: Path) 
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     with demo(tmp_path, "--port", str(port), "--brokers", "1") as terminal:
-        terminal.wait_for("min ISR 2, 1 replica")
+        terminal.wait_for("topic logistics.stock")
         assert "demo" in terminal.text
         socket.create_connection(("127.0.0.1", port), 5).close()
         terminal.send("q")

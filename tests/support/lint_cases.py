@@ -326,8 +326,13 @@ CASES: Mapping[str, Case] = {
     "single-replica-default": Case(
         brokers("default.replication.factor", "1"), brokers("default.replication.factor", "2"), "broker <default>"
     ),
+    "coordinator-unavailable": Case(
+        brokers("transaction.state.log.replication.factor", "5"),
+        both(brokers("transaction.state.log.replication.factor", "5"), placed((1, 2, 3), name="__transaction_state")),
+        "topic __transaction_state",
+    ),
     "replicas-unequal": Case(placed((1, 2, 3), (1, 2)), placed((1, 2), (2, 3)), "topic orders"),
-    "min-isr-above-factor": Case(
+    "min-isr-impossible": Case(
         topic("min.insync.replicas", "4"), both(placed((1,)), topic("min.insync.replicas", "2")), "topic orders"
     ),
     "min-isr-equals-factor": Case(
@@ -461,7 +466,7 @@ CASES: Mapping[str, Case] = {
         log_dirs(log_dir("/a", ("orders", 5 * _GIB)), log_dir("/b", ("carts", 1000))),
         "broker 1",
     ),
-    "throttle-left-over": Case(
+    "replication-throttled": Case(
         lambda seen: with_config(seen, broker_resource(1), "leader.replication.throttled.rate", "1000"),
         lambda seen: with_parts(
             with_config(seen, broker_resource(1), "leader.replication.throttled.rate", "1000"),
@@ -499,7 +504,7 @@ CASES: Mapping[str, Case] = {
         acls(acl(), acl("User:Alice")), acls(acl(), acl("User:bob")), "allow User:alice READ on topic orders"
     ),
     "scram-iterations": Case(_scram(1000), _scram(4096), "scram alice SCRAM-SHA-256"),
-    "token-ends": Case(token(0.5), token(20, age_hours=4), "token t1"),
+    "token-expiring": Case(token(0.5), token(20, age_hours=4), "token t1"),
     "schema-unchecked": Case(
         schema("orders-value", '"int"', level="NONE"),
         schema("orders-value", '"int"', level="FULL"),
@@ -517,7 +522,7 @@ CASES: Mapping[str, Case] = {
     "schema-versions-break": Case(
         schema("orders-value", '"int"', '"string"'), schema("orders-value", '"int"', '"int"'), "schema orders-value"
     ),
-    "certificate-ends": Case(certificate(timedelta(days=9)), certificate(timedelta(days=99)), "broker 1"),
+    "certificate-expiring": Case(certificate(timedelta(days=9)), certificate(timedelta(days=99)), "broker 1"),
     "quota-near-zero": Case(quota("producer_byte_rate", 1.0), quota("producer_byte_rate", 1e6), "user alice"),
     "quota-without-effect": Case(quota("request_percentage", 5000.0), quota("request_percentage", 200.0), "user alice"),
     "connections-below-members": Case(

@@ -37,13 +37,13 @@ def throttled(running: EmbeddedCluster) -> None:
 
 
 def impossible(running: EmbeddedCluster) -> None:
-    running.state.put_topic(new_topic("cards", striped([1, 2, 3], 2, 1), [1, 2, 3]))
-    running.state.alter_config(topic_resource("cards"), {"min.insync.replicas": "2"})
+    running.state.put_topic(new_topic("cards", striped([1, 2, 3], 2, 2), [1, 2, 3]))
+    running.state.alter_config(topic_resource("cards"), {"min.insync.replicas": "3"})
 
 
 TROUBLES = {
-    "replication throttles without a reassignment": throttled,
-    "cards: min ISR 2, 1 replica": impossible,
+    "broker 2: a throttle is left over": throttled,
+    "cards: min ISR 3, 2 replicas": impossible,
 }
 SKEW = "broker 3 does not lead 2 partitions"
 
@@ -86,10 +86,10 @@ async def test_from_the_alarm_to_green(cluster: ThreadedCluster, title: str) -> 
 async def test_enter_goes_to_the_evidence_and_escape_back(cluster: ThreadedCluster) -> None:
     cluster.call(impossible)
     async with driven_on(cluster, start_pane="now") as it:
-        await it.shows("cards: min ISR 2, 1 replica")
+        await it.shows("cards: min ISR 3, 2 replicas")
         await it.press("enter", shows="min.insync.replicas")
         await it.until(lambda: it.line("min.insync.replicas").startswith("▸"))
-        await it.press("escape", shows="cards: min ISR 2, 1 replica")
+        await it.press("escape", shows="cards: min ISR 3, 2 replicas")
 
 
 async def test_possible_causes_stand_below_and_are_not_counted(cluster: ThreadedCluster) -> None:
@@ -107,8 +107,8 @@ async def test_possible_causes_stand_below_and_are_not_counted(cluster: Threaded
 async def test_the_fix_comes_first_and_says_whether_it_is_refused(cluster: ThreadedCluster) -> None:
     cluster.call(throttled)
     async with driven_on(cluster, start_pane="now") as it:
-        await it.shows("── replication throttles", "F stages")
-        title = next(n for n, line in enumerate(it.lines) if "── replication throttles" in line)
+        await it.shows("── broker 2: a throttle is left over", "F stages")
+        title = next(n for n, line in enumerate(it.lines) if "── broker 2: a throttle is left over" in line)
         assert "F stages" in it.lines[title + 1]
         assert "refused: " not in it.text
         assert it.text.count("Ruled out") <= 1
@@ -131,7 +131,7 @@ async def test_a_muted_cause_is_no_alarm_and_stays_muted_for_the_next_console(
         await it.until(lambda: it.line("cards: min ISR").startswith("▸"))
         await it.press("m", shows="1 trouble  1 warning  1 muted")
         await it.shows("Now!1")
-        rows = [number for number, line in enumerate(it.lines) if "min ISR 2, 1" in line or "without a reass" in line]
+        rows = [number for number, line in enumerate(it.lines) if "min ISR 3, 2" in line or "is left over" in line]
         assert "cards" in it.lines[rows[1]]
         assert "mute" in it.lines[rows[1]], "below the others"
     assert kept_mode(tmp_path) == 0o600
@@ -168,7 +168,7 @@ async def test_what_was_known_is_stale_when_no_broker_answers(cluster: ThreadedC
             cluster.run(lambda running, id_=broker: running.broker_down(id_))
         await it.shows("! STALE since")
         await it.until(lambda: it.text.count("STALE since") == 2)
-        assert "replication throttles" in it.text
+        assert "a throttle is left over" in it.text
         for broker in (1, 2, 3):
             cluster.run(lambda running, id_=broker: running.broker_up(id_))
         await it.until(lambda: "STALE" not in it.text)
@@ -204,7 +204,7 @@ async def test_a_key_changes_nothing_for_a_row_that_the_cursor_fell_on(cluster: 
         await it.until(lambda: it.line("cards: min ISR").startswith("▸"))
         cluster.call(lambda running: running.state.remove_topic("cards"))
         await it.until(lambda: "cards: min ISR" not in it.text)
-        await it.until(lambda: it.line("replication throttles").startswith("▸"))
+        await it.until(lambda: it.line("a throttle is left over").startswith("▸"))
         assert "F stages" not in it.text
         await it.press("F", shows="gone: cards: min ISR")
         assert "Plan*" not in it.text
@@ -216,17 +216,17 @@ async def test_a_key_changes_nothing_for_a_row_that_the_cursor_fell_on(cluster: 
 async def test_the_cursor_is_on_the_worst_cause_until_it_is_moved(cluster: ThreadedCluster) -> None:
     cluster.call(throttled)
     async with driven_on(cluster, start_pane="now") as it:
-        await it.until(lambda: it.line("replication throttles").startswith("▸"))
+        await it.until(lambda: it.line("a throttle is left over").startswith("▸"))
         cluster.call(impossible)
         await it.until(lambda: it.line("cards: min ISR").startswith("▸"))
         await it.press("F")  # what came a moment before was not read
         await it.shows("a worse cause came, and the cursor is on it now")
         assert "Plan*" not in it.text
         await it.press("j")
-        await it.until(lambda: it.line("replication throttles").startswith("▸"))
+        await it.until(lambda: it.line("a throttle is left over").startswith("▸"))
         cluster.run(lambda running: running.broker_killed(3))
         await it.shows("broker 3 is down")
-        assert it.line("replication throttles").startswith("▸")
+        assert it.line("a throttle is left over").startswith("▸")
         await it.press("F")
         await it.until(lambda: "Plan*" in it.text)
 
@@ -234,7 +234,7 @@ async def test_the_cursor_is_on_the_worst_cause_until_it_is_moved(cluster: Threa
 async def test_a_key_that_moves_shows_that_what_came_was_seen(cluster: ThreadedCluster) -> None:
     cluster.call(throttled)
     async with driven_on(cluster, start_pane="now") as it:
-        await it.until(lambda: it.line("replication throttles").startswith("▸"))
+        await it.until(lambda: it.line("a throttle is left over").startswith("▸"))
         cluster.call(impossible)
         await it.until(lambda: it.line("cards: min ISR").startswith("▸"))
         await it.press("j", "k", "F")
@@ -294,7 +294,7 @@ def in_a_move(running: EmbeddedCluster) -> None:
 async def test_what_has_no_known_beginning_says_when_it_was_seen_first(cluster: ThreadedCluster) -> None:
     cluster.call(throttled)
     async with driven_on(cluster, start_pane="now") as it:
-        await it.shows("replication throttles")
-        first = re.search(r"WARN +(\d\d:\d\d:\d\d) ", it.line("replication throttles"))
+        await it.shows("a throttle is left over")
+        first = re.search(r"WARN +(\d\d:\d\d:\d\d) ", it.line("a throttle is left over"))
         assert first is not None, it.text
         await it.shows(f"unknown: first seen {first[1]}")

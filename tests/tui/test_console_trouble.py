@@ -119,7 +119,7 @@ async def test_the_past_is_in_no_trouble(it: Driven) -> None:
 async def test_a_broker_with_a_throttle_that_was_left_behind(cluster: ThreadedCluster) -> None:
     cluster.call(lambda running: running.state.alter_config(broker_resource(2), {THROTTLE: "1024"}))
     async with driven_on(cluster) as it:
-        await it.press("full_stop", shows="replication throttles without a reassignment")
+        await it.press("full_stop", shows="a throttle is left over")
         await it.press("1", shows="active controller")
         await it.press(ALL)
         await it.until(lambda: any(line.lstrip(" ▸!").startswith("2 ") for line in it.lines))

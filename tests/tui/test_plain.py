@@ -55,17 +55,17 @@ def test_a_trouble_is_heard_understood_mended_and_heard_to_be_gone() -> None:
     command = [*DEMO, "--plain", "--scenario", "incident"]
     with Terminal(command, cwd=ROOT, environment=surroundings(COLUMNS="400"), columns=400) as terminal:
         terminal.wait_for("What is wrong now; ")
-        terminal.wait_for("min ISR 2, 1 replica: ")
+        terminal.wait_for("min ISR 3, 2 replicas: ")
         terminal.read_for(0.5)
-        row = re.search(r"(\d+)[.:] checkout\.gift-cards: min ISR 2.*, high, ", terminal.text)
+        row = re.search(r"(\d+)[.:] checkout\.gift-cards: min ISR 3.*, high, ", terminal.text)
         assert row is not None, terminal.text
         terminal.send(f"{row[1]}\n")
-        terminal.wait_for("the topic has 1 replica")
+        terminal.wait_for("the topic has 2 replicas")
         assert "F stages: a min ISR that can be met" in terminal.text
         terminal.send("fix\n")
         terminal.wait_for("the last is: set topic checkout.gift-cards min.insync.replicas=1")
         terminal.send("plan\n")
-        terminal.wait_for("1. topic checkout.gift-cards, min.insync.replicas, from 2 (topic) to 1 (topic)")
+        terminal.wait_for("1. topic checkout.gift-cards, min.insync.replicas, from 3 (topic) to 1 (topic)")
         terminal.send("check\n")
         terminal.wait_for("checked: 1 entity in 1 request")
         terminal.send("apply\n")
@@ -74,7 +74,7 @@ def test_a_trouble_is_heard_understood_mended_and_heard_to_be_gone() -> None:
         terminal.wait_for("yes: checks the plan, and sends it", times=2)
         terminal.send("yes\n")
         terminal.wait_for("applied: 1 entity in 1 request; change 1")
-        terminal.wait_for("gone, high: checkout.gift-cards: min ISR 2, 1 replica")
+        terminal.wait_for("gone, high: checkout.gift-cards: min ISR 3, 2 replicas")
 
         terminal.send("scram set carol SCRAM-SHA-256 password=?\n")
         terminal.wait_for("type it; it is not shown")

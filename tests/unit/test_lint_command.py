@@ -31,7 +31,7 @@ def test_text_says_what_mends_a_finding_and_which_rules_did_not_look(kac: worlds
     assert ran.code == 0
     assert "HIGH single-replica (likely)" in ran.out
     assert "replication topic lone 3" in ran.out
-    assert "did not look: token-ends (delegation tokens: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED" in ran.out
+    assert "did not look: token-expiring (delegation tokens: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED" in ran.out
 
 
 def test_a_rule_alone_and_without_it(kac: worlds.Kac) -> None:
@@ -332,5 +332,5 @@ on_tls = worlds.commands("tls")
 
 
 def test_a_listener_that_shows_no_certificate_is_named(on_tls: worlds.Kac) -> None:
-    (line,) = json.loads(on_tls("lint", "--rule", "certificate-ends", "--output", "json").out)["not_read"]
+    (line,) = json.loads(on_tls("lint", "--rule", "certificate-expiring", "--output", "json").out)["not_read"]
     assert line.startswith("certificates of 127.0.0.1:1 could not be read: NO_CERTIFICATE")

@@ -80,6 +80,7 @@ def test_now_has_a_row_only_of_what_counts() -> None:
     assert muted is not None
     assert muted.muted == until
     assert now_row(lint(healthy(), target), {}) is None
+    assert now_row(report("replication-throttled"), {}) is None, "it is a cause there itself"
     assert now_row(report("single-replica", accepted=(Acceptance("single-replica", "*", "so"),)), {}) is None
 
 

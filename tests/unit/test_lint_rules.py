@@ -53,7 +53,7 @@ def test_a_remedy_of_edits_ends_its_finding(rule: Rule) -> None:
         plan = Plan(tuple(Staged(edit, UNREAD) for edit in found.edits))
         after = replace(seen, snapshot=predict(seen.snapshot, plan))
         left = [(each.subject, each.key) for each in rule.find(after)]
-        if rule.name != "token-ends":  # how long brokers renew it is theirs to say
+        if rule.name != "token-expiring":  # how long brokers renew it is theirs to say
             assert (found.subject, found.key) not in left
 
 

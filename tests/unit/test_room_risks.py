@@ -71,8 +71,8 @@ def warned(snapshot: Snapshot, key: str, value: str) -> list[str]:
 def test_it_says_where_how_much_and_when() -> None:
     (text,) = warned(cluster(Case()), "retention.bytes", str(32 * MIB))
     assert text == (
-        "6 replicas on broker 1 may grow by 176,160,768 bytes until records are deleted, and 125,829,120 are left on "
-        "the disk of /data, which is full in 0 min at the present rate; retention.bytes is for each partition"
+        "6 replicas on broker 1 may grow by 168 MiB until records are deleted, and 120 MiB are left on the disk of "
+        "/data, which is full in 20 s at the present rate; retention.bytes is for each partition"
     )
 
 

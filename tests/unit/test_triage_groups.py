@@ -279,9 +279,8 @@ def test_groups_that_no_coordinator_can_be_made_for_are_a_trouble() -> None:
     assert (only.claim.cause, only.claim.subject) == ("coordinator-unavailable", Subject(topic="__consumer_offsets"))
     assert (only.claim.severity, only.claim.title) == (
         Severity.HIGH,
-        "__consumer_offsets can't be made: no group can work",
+        f"topic __consumer_offsets: it can't be made: {FACTOR} is 3, and 1 broker can take replicas: no group can work",
     )
-    assert only.claim.evidence[0].fact == f"{FACTOR} is 3, and 1 broker can take replicas"
 
 
 @pytest.mark.parametrize(
@@ -307,18 +306,43 @@ def allowing(*types: str) -> tuple[Acl, ...]:
     return tuple(samples.acl("User:pay", "pay", "WRITE", on=each) for each in types)
 
 
-def test_transactions_need_their_own_topic_once_somebody_may_begin_one() -> None:
-    base = small(1, 3, TRANSACTION_FACTOR)
+def with_offsets(snapshot: Snapshot) -> Snapshot:
     offsets = cluster.Topic("__consumer_offsets", (cluster.Partition(0, 1, (1,), (1,)),), internal=True)
-    base = replace(base, topics={**base.topics, offsets.name: offsets})
+    return replace(snapshot, topics={**snapshot.topics, offsets.name: offsets})
+
+
+def test_transactions_need_their_own_topic_once_somebody_may_begin_one() -> None:
+    base = with_offsets(small(1, 3, TRANSACTION_FACTOR))
     idle = diagnose(watched(lambda s, _: s, before=replace(base, acls=allowing("TOPIC"))))
     assert idle.causes == ()
     needed = replace(base, acls=allowing("TOPIC", "TRANSACTIONAL_ID"))
     (only,) = diagnose(watched(lambda s, _: s, before=needed)).causes
     assert (only.claim.cause, only.claim.subject) == ("coordinator-unavailable", Subject(topic="__transaction_state"))
     assert only.claim.severity == Severity.HIGH
-    assert only.claim.title == "__transaction_state can't be made: no transaction can begin, and ACLs let some"
-    assert only.claim.evidence[0].fact == f"{TRANSACTION_FACTOR} is 3, and 1 broker can take replicas"
+    assert only.claim.title == (
+        f"topic __transaction_state: it can't be made: {TRANSACTION_FACTOR} is 3, and 1 broker can take replicas: no "
+        "transaction can begin, and ACLs let some"
+    )
+
+
+def test_a_number_that_a_file_sets_above_the_brokers_is_a_warning_without_acls() -> None:
+    base = with_offsets(small(3, 5, TRANSACTION_FACTOR))
+    entries = ConfigSet((ConfigEntry(TRANSACTION_FACTOR, "5", ConfigSource(4)),))
+    base = replace(base, configs=dict.fromkeys(base.configs, entries))
+    (only,) = diagnose(watched(lambda s, _: s, before=base)).causes
+    assert (only.claim.cause, only.claim.severity) == ("coordinator-unavailable", Severity.WARNING)
+    assert only.claim.next[0].text.startswith(f"set {TRANSACTION_FACTOR}=3 in the brokers' files")
+    made = cluster.Topic("__transaction_state", (cluster.Partition(0, 1, (1,), (1,)),), internal=True)
+    there = replace(base, topics={**base.topics, made.name: made})
+    assert diagnose(watched(lambda s, _: s, before=there)).causes == ()
+
+
+def test_brokers_that_go_while_it_is_watched_make_it_a_cause_after_five_minutes() -> None:
+    """A cluster that restarts its brokers has fewer meanwhile, before anybody used a group on it."""
+    whole, less = small(3, 3), small(2, 3)
+    assert diagnose(watched(lambda s, _: less, before=whole)).causes == ()
+    (only,) = diagnose(watched(lambda s, _: less, before=whole, ticks=80)).causes
+    assert only.claim.cause == "coordinator-unavailable"
 
 
 @pytest.mark.parametrize("other", [2, None])
@@ -334,15 +358,11 @@ def test_a_topic_that_one_of_the_brokers_may_make_is_no_trouble(other: int | Non
 
 
 def test_share_groups_need_their_own_topic() -> None:
-    offsets = cluster.Topic("__consumer_offsets", (cluster.Partition(0, 1, (1,), (1,)),), internal=True)
-    base = small(1, 3, SHARE_FACTOR)
-    sharing = replace(
-        base,
-        topics={**base.topics, offsets.name: offsets},
-        groups={"s": cluster.Group("s", "Stable", "share", coordinator=1)},
-    )
+    base = with_offsets(small(1, 3, SHARE_FACTOR))
+    sharing = replace(base, groups={"s": cluster.Group("s", "Stable", "share", coordinator=1)})
     (only,) = diagnose(watched(lambda s, _: s, before=sharing)).causes
-    assert only.claim.title == "__share_group_state can't be made: no share group can read"
+    assert only.claim.title.startswith("topic __share_group_state: it can't be made: ")
+    assert only.claim.title.endswith("no share group can read")
 
 
 @pytest.mark.parametrize(

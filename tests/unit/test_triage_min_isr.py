@@ -77,6 +77,17 @@ def test_one_topic_is_named_itself() -> None:
     assert "orders has 3 replicas and min.insync.replicas=3" in claim.evidence[0].fact
 
 
+def of_one_replica(snapshot: Snapshot) -> Snapshot:
+    topic = snapshot.topics["orders"]
+    alone = tuple(each._replace(replicas=each.replicas[:1], isr=each.replicas[:1]) for each in topic.partitions)
+    return replace(snapshot, topics={"orders": replace(topic, partitions=alone)})
+
+
+def test_brokers_take_any_number_for_one_of_a_single_replica() -> None:
+    """Since Kafka 3.0 its leader is enough: scratch topics next to a default of two are no trouble."""
+    assert diagnose(triage.watched(lambda s, _: wanting(of_one_replica(s), 2))).is_healthy
+
+
 def test_a_min_isr_with_room_is_the_brokers_trouble_alone() -> None:
     """Two of three have to be in sync; two brokers are away: it is they."""
     assert min_isr_of(diagnose(triage.watched(lambda s, _: triage.without_broker(wanting(s, 2), [2, 3])))) == []
@@ -89,10 +100,7 @@ def test_an_announced_restart_is_none() -> None:
 
 def test_one_replica_is_a_partition_without_a_leader() -> None:
     def single(snapshot: Snapshot, _tick: int) -> Snapshot:
-        topic = snapshot.topics["orders"]
-        alone = tuple(each._replace(replicas=each.replicas[:1], isr=each.replicas[:1]) for each in topic.partitions)
-        known = replace(snapshot, topics={"orders": replace(topic, partitions=alone)})
-        return triage.without_broker(wanting(known, 1), [2])
+        return triage.without_broker(wanting(of_one_replica(snapshot), 1), [2])
 
     assert min_isr_of(diagnose(triage.watched(single, before=triage.healthy()))) == []
 

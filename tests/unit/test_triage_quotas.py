@@ -21,16 +21,22 @@ Quotas = Mapping[tuple[tuple[str, str | None], ...], float]
 """Entity -> consumer_byte_rate."""
 
 
-def starved(quotas: Quotas, read: int, written: int = 50) -> list[Claim]:
-    """What is named where so many records of 100 bytes are written to each of six partitions in 5 s, and so many read:
-    each broker leads two of them."""
+def starved(quotas: Quotas, read: int, written: int = 50, clients: int = 1) -> list[Claim]:
+    """What is named where so many records of 100 bytes are written to each of six partitions in 5 s, and so many read
+    by each of some groups, of clients of their own: each broker leads two of them."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         rows = dict.fromkeys(range(6), (100 + read * tick, 100 + written * tick))
         sizes = ReplicaSizes([ReplicaSize("orders", n, 10_000, 0, False) for n in range(6)])
         dirs = {broker: (LogDir("/data", sizes, 10**9, 9 * 10**8),) for broker in (1, 2, 3)}
         limits = {QuotaEntity.of(dict(entity)): {"consumer_byte_rate": value} for entity, value in quotas.items()}
-        return replace(moved(snapshot, rows), log_dirs=dirs, quotas=limits)
+        known = moved(snapshot, rows)
+        group, lag = known.groups["billing"], known.lags["billing"]
+        names = ["billing", *(f"g{n}" for n in range(1, clients))]
+        ids = {name: "c" if name == "billing" else name for name in names}
+        members = {name: tuple(replace(each, client_id=ids[name]) for each in group.members or ()) for name in names}
+        groups = {name: replace(group, name=name, members=members[name]) for name in names}
+        return replace(known, log_dirs=dirs, quotas=limits, groups=groups, lags=dict.fromkeys(names, lag))
 
     return [each.claim for each in diagnose(watched(change, ticks=30, facts=_whole_logs)).causes]
 
@@ -46,6 +52,18 @@ def test_it_is_the_cause_in_one_row(entity: tuple[tuple[str, str | None], ...], 
     assert isinstance(edit, SetQuota)
     assert (edit.entity, edit.value) == (QuotaEntity.of(dict(entity)), 4_000.0)
     assert command_of(edit)
+
+
+@pytest.mark.parametrize("clients", [2, 5])
+def test_clients_that_one_default_holds_back_are_one_row(clients: int) -> None:
+    (only,) = starved({(("client-id", None),): 400.0}, 10, clients=clients)
+    assert (only.subject.entity, only.title) == (
+        "client-id <default>",
+        f"{clients} groups are held back by the quota of their client",
+    )
+    (edit,) = only.next[0].edits
+    assert isinstance(edit, SetQuota)
+    assert edit.value == 4_000.0
 
 
 def test_a_quota_above_what_is_written_is_not_the_cause() -> None:

@@ -1,23 +1,31 @@
-"""What stands wrong in the whole cluster is a cause by itself, unless it is work under way, or accepted."""
+"""What stands wrong by a rule of lint is a cause by itself, unless it is work under way, meant, or accepted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
+import pytest
 from msgspec.structs import replace
 
 from console.lint.acceptance import Acceptance
 from console.lint.rule import SETTLED
 from console.model import cluster
+from console.model.certificates import Certificate, Listener
+from console.model.codes import ConfigSource
+from console.model.config import CLUSTER_DEFAULT, ConfigPlace, broker_resource, topic_resource
 from console.model.parts import Part
+from console.model.severity import Severity
 from console.model.snapshot import Snapshot
-from console.plan.edits import SetFeature
+from console.plan.edits import RemoveAcl, SetFeature, UnsetConfig
+from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
+from console.triage.facts import Facts
 from console.triage.observations import after, begin
 from console.triage.standing import STANDING
 from console.triage.symptoms import Poll, Subject
 from console.tui.panes.now import evidence_of
+from tests.support import samples
 from tests.unit.test_triage import START, healthy, named
 
 TICK = timedelta(seconds=30)
@@ -43,10 +51,18 @@ def holding(snapshot: Snapshot, *brokers: int, partitions: int = 30) -> Snapshot
     return replace(snapshot, topics={"orders": cluster.Topic("orders", made, topic_id="id")})
 
 
-def seen(*snapshots: Snapshot, accepted: Iterable[Acceptance] = (), times: int = 1) -> Verdict:
+def seen(
+    *snapshots: Snapshot,
+    accepted: Iterable[Acceptance] = (),
+    times: int = 1,
+    shown: Iterable[Certificate] = (),
+    silent: Iterable[int] = (),
+    meant: Iterable[ConfigPlace] = (),
+) -> Verdict:
     """The verdict over polls 30 s apart, the last one repeated."""
+    facts, away, own = Facts(certificates=tuple(shown)), frozenset(silent), frozenset(meant)
     polls = [
-        Poll(START + number * TICK, each, accepted=tuple(accepted))
+        Poll(START + number * TICK, each, away, facts=facts, accepted=tuple(accepted), own_throttles=own)
         for number, each in enumerate([*snapshots, *snapshots[-1:] * (times - 1)])
     ]
     observations = begin(polls[0])
@@ -142,3 +158,133 @@ def test_another_cause_on_the_same_topic_hides_it() -> None:
     verdict = seen(replace(healthy(), topics={**topics, **made}))
     assert standing(verdict) == set()
     assert any(each.claim.subject.topic == "news" for each in verdict.causes)
+
+
+# -- what is no work at any time ---------------------------------------------------------------------------------------
+
+RATE, LIST = "follower.replication.throttled.rate", "follower.replication.throttled.replicas"
+ORDERS = topic_resource("orders")
+
+
+def configured() -> Snapshot:
+    """The snapshot with configs of brokers and topics, which set nothing."""
+    resources = [ORDERS, *map(broker_resource, (1, 2, 3))]
+    return replace(healthy(), configs={each: samples.config_set({}, ConfigSource(5)) for each in resources})
+
+
+def throttled(topics: Iterable[str] = ("orders",)) -> Snapshot:
+    """The snapshot with a throttle of all brokers, and of some topics."""
+    known = configured()
+    rates = {each: samples.config_set({RATE: "1024"}, ConfigSource(2)) for each in map(broker_resource, (1, 2, 3))}
+    lists = {topic_resource(each): samples.config_set({LIST: "0:1"}, ConfigSource(1)) for each in topics}
+    return replace(known, configs={**known.configs, **rates, **lists})
+
+
+def only(verdict: Verdict) -> Claim:
+    (found,) = verdict.causes
+    return found.claim
+
+
+def test_throttles_that_no_move_uses_are_one_row_of_their_topic_whose_step_removes_all() -> None:
+    claim = only(seen(throttled()))
+    assert (claim.cause, claim.subject) == ("replication-throttled", Subject(topic="orders", key=LIST))
+    assert (claim.severity, claim.certainty.value, claim.since) == (Severity.WARNING, "certain", None)
+    assert claim.title.startswith("topic orders and 3 more: a throttle is left over, as no partition ")
+    assert set(claim.next[0].edits) == {
+        UnsetConfig(ORDERS, LIST),
+        *(UnsetConfig(broker_resource(each), RATE) for each in (1, 2, 3)),
+    }
+    assert [each.fact.partition(":")[0] for each in claim.evidence[:4]] == [
+        "topic orders",
+        *(f"broker {each}" for each in (1, 2, 3)),
+    ]
+
+
+def test_a_throttle_that_is_set_while_it_is_watched_is_named_at_once_with_its_time() -> None:
+    verdict = seen(configured(), throttled())
+    assert only(verdict).since == START + TICK
+    assert seen(configured(), throttled(), configured()).is_calm
+
+
+def test_throttles_that_a_move_uses_or_that_are_declared_or_accepted_are_no_cause() -> None:
+    move = cluster.Reassignment("orders", 0, (1, 2, 3), (), (3,))
+    assert standing(seen(replace(throttled(), reassignments=(move,)))) == set()
+    places = {(ORDERS, LIST), *((broker_resource(each), RATE) for each in (1, 2, 3))}
+    assert seen(throttled(), meant=places).is_calm
+    assert only(seen(throttled(), meant={(ORDERS, LIST)})).subject == Subject(broker=1, key=RATE)
+    accepted = [Acceptance("replication-throttled", subject, "at all times") for subject in ("topic *", "broker *")]
+    assert seen(throttled(), accepted=accepted).is_calm
+
+
+def test_a_default_of_the_cluster_is_accepted_by_the_name_that_lint_prints() -> None:
+    known = configured()
+    rate = {CLUSTER_DEFAULT: samples.config_set({RATE: "1024"}, ConfigSource(3))}
+    limited = replace(known, configs={**known.configs, **rate})
+    assert only(seen(limited)).title.startswith("broker <default>: a throttle is left over, as ")
+    accepted = [Acceptance("replication-throttled", "broker <default>", "at all times")]
+    assert seen(limited, accepted=accepted).is_calm
+
+
+def test_acls_without_a_type_are_one_row_whose_step_removes_them() -> None:
+    wrong = [*map(samples.acl, ("alice", "bob"))]
+    known = replace(healthy(), acls=(*wrong, *map(samples.acl, ("User:bob", ":c"))))
+    known = replace(known, read_at={**known.read_at, Part.ACLS: START})
+    claim = only(seen(known))
+    assert (claim.cause, claim.severity, claim.certainty.value) == ("acl-without-type", Severity.HIGH, "certain")
+    assert claim.subject.entity is not None
+    assert claim.subject.entity.startswith("allow alice ")
+    assert "super users aside" in claim.title
+    assert set(claim.next[0].edits) == {*map(RemoveAcl, wrong)}
+    assert any("bob" in each.fact for each in claim.evidence)
+    many = replace(known, acls=tuple(samples.acl(f"u{number}") for number in range(1_000)))
+    assert " and 999 more: " in only(seen(many)).title
+    assert len(only(seen(many)).next[0].edits) == 100
+
+
+def certificate(
+    left: timedelta, lasts: timedelta = timedelta(days=365), broker: int = 1, port: int = 9001
+) -> Certificate:
+    listener = Listener(broker, "127.0.0.1", port, "TLS")
+    return Certificate(listener, "CN=b", "CN=ca", START + left - lasts, START + left)
+
+
+@pytest.mark.parametrize(
+    ("left", "lasts", "severity"),
+    [
+        (timedelta(days=20), timedelta(days=365), Severity.WARNING),
+        (timedelta(days=5), timedelta(days=365), Severity.HIGH),
+        (timedelta(hours=4), timedelta(days=1), Severity.WARNING),  # a program replaces it
+        (timedelta(hours=1), timedelta(days=1), Severity.HIGH),
+        (timedelta(minutes=-5), timedelta(days=365), Severity.CRITICAL),
+    ],
+)
+def test_a_certificate_is_worse_the_nearer_its_end_is(left: timedelta, lasts: timedelta, severity: Severity) -> None:
+    claim = only(seen(configured(), shown=[certificate(left, lasts)]))
+    assert (claim.cause, claim.severity, claim.certainty.value) == ("certificate-expiring", severity, "certain")
+    assert (claim.subject.broker, "127.0.0.1:9001 shows CN=b, of CN=ca" in claim.title) == (1, True)
+    assert claim.since == (START + left if severity is Severity.CRITICAL else None)
+
+
+def test_a_certificate_that_lasts_is_no_cause_and_those_of_all_listeners_are_one_row() -> None:
+    week = timedelta(days=7)
+    assert seen(
+        configured(), shown=[certificate(40 * week), certificate(timedelta(hours=16), timedelta(days=1))]
+    ).is_calm
+    ending = [certificate(week / 2, broker=broker, port=port) for broker in (1, 2) for port in (9001, 9002)]
+    claim = only(seen(configured(), shown=ending))
+    assert claim.title.startswith("broker 1 and 3 more: the certificate of its listener TLS ends in 3 days: ")
+    assert sum("127.0.0.1:9002 shows CN=b" in each.fact for each in claim.evidence) == 2
+
+
+def test_a_broker_behind_a_certificate_that_has_ended_is_silent_by_it() -> None:
+    verdict = seen(configured(), shown=[certificate(timedelta(hours=-1))], silent=[1])
+    assert {each[0] for each in named(verdict)} == {"certificate-expiring"}
+    ending = seen(configured(), shown=[certificate(timedelta(hours=1))], silent=[1])
+    assert {each[0] for each in named(ending)} == {"certificate-expiring", "broker-unresponsive"}
+
+
+def test_enter_goes_to_the_key_the_acls_and_the_tokens() -> None:
+    place, row = evidence_of("replication-throttled", Subject(topic="orders", key=LIST))
+    assert (place.view, place.about, row) == ("configs", ORDERS, LIST)
+    assert evidence_of("acl-without-type", Subject(entity="allow alice READ on topic orders"))[0].view == "acls"
+    assert evidence_of("token-expiring", Subject(entity="User:alice"))[0].view == "tokens"

@@ -5,10 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from console.model.cluster import Broker, ClusterInfo
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, broker_resource
+from console.model.parts import Part
+from console.model.severity import Severity
 from console.model.snapshot import Snapshot
 from console.model.tokens import PERIOD_KEY, DelegationToken
 from console.triage.diagnosis import diagnose
@@ -18,6 +21,7 @@ from console.triage.symptoms import Poll, Subject
 AT = datetime(2027, 3, 1, 3, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 DAY, WEEK = 24 * HOUR, 7 * 24 * HOUR
+DO_SO = " renewed: its owner may do so"
 
 
 def token(made: timedelta, ends: timedelta, lives: timedelta = WEEK, **more: object) -> DelegationToken:
@@ -29,15 +33,19 @@ def token(made: timedelta, ends: timedelta, lives: timedelta = WEEK, **more: obj
     return DelegationToken(**{**fields, "issued": issued, "expires": expires, "max_time": last, **more})  # type: ignore[arg-type]
 
 
+def having(*tokens: DelegationToken) -> Snapshot:
+    """Return a cluster with these tokens."""
+    known = {each.id: each for each in tokens}
+    return Snapshot(cluster=ClusterInfo("c", 1, (Broker(1, "h", 1),)), tokens=known, read_at={Part.TOKENS: AT})
+
+
 def named(*tokens: DelegationToken, period: timedelta | None = None) -> list[tuple[str, str, str]]:
     """Return cause, severity and title of what is named."""
-    snapshot = Snapshot(cluster=ClusterInfo("c", 1, (Broker(1, "h", 1),)), tokens={each.id: each for each in tokens})
+    snapshot = having(*tokens)
     if period is not None:
         value = str(round(period.total_seconds() * 1000))
         entry = ConfigEntry(PERIOD_KEY, value, ConfigSource(4))
-        snapshot = Snapshot(
-            cluster=snapshot.cluster, tokens=snapshot.tokens, configs={broker_resource(1): ConfigSet((entry,))}
-        )
+        snapshot = replace(snapshot, configs={broker_resource(1): ConfigSet((entry,))})
     found = diagnose(begin(Poll(AT, snapshot))).causes
     return [(each.claim.cause, each.claim.severity, each.claim.title) for each in found]
 
@@ -46,20 +54,36 @@ def named(*tokens: DelegationToken, period: timedelta | None = None) -> list[tup
     ("found", "severity", "title"),
     [
         # Made for a day, renewed by nobody.
-        (token(19 * HOUR, 5 * HOUR), "warning", "ends in 5 h, and is not renewed"),
-        (token(23.5 * HOUR, 0.5 * HOUR), "high", "ends in 30 min, and is not renewed"),
+        (
+            token(19 * HOUR, 5 * HOUR),
+            "warning",
+            "ends in 5 h, at 2027-03-01T08:00:00+00:00, and is not" + DO_SO,
+        ),
+        (
+            token(23.5 * HOUR, 0.5 * HOUR),
+            "high",
+            "ends in 30 min, at 2027-03-01T03:30:00+00:00, and is not" + DO_SO,
+        ),
         # Renewed until yesterday: whoever did it renews no more.
-        (token(70 * HOUR, 1.1 * HOUR), "warning", "ends in 66 min, and is not renewed"),
+        (
+            token(70 * HOUR, 1.1 * HOUR),
+            "warning",
+            "ends in 66 min, at 2027-03-01T04:06:00+00:00, and is not" + DO_SO,
+        ),
         # A renewer is named, and is late.
-        (token(23 * HOUR, HOUR - timedelta(minutes=1), renewers=("User:yarn",)), "high", "is not renewed"),
+        (
+            token(23 * HOUR, HOUR - timedelta(minutes=1), renewers=("User:yarn",)),
+            "high",
+            "its owner or User:yarn may do so",
+        ),
         # The last day of its life: renewing does not help.
-        (token(6.5 * DAY, 12 * HOUR), "warning", "ends in 12 h"),
+        (token(6.5 * DAY, 12 * HOUR), "warning", "ends in 12 h, at 2027-03-01T15:00:00+00:00, the end of its lifetime"),
     ],
 )
 def test_one_that_ends_is_named(found: DelegationToken, severity: str, title: str) -> None:
     (told,) = named(found)
     assert told[:2] == ("token-expiring", severity)
-    assert told[2].startswith("token t of User:alice ends in ")
+    assert told[2].startswith("token t of User:alice: it ends in ")
     assert told[2].endswith(title)
 
 
@@ -93,12 +117,13 @@ def test_the_brokers_own_period_counts() -> None:
 def test_what_to_do_about_it() -> None:
     tokens = [token(23 * HOUR, HOUR / 2, id=f"t{number}") for number in range(3)]
     over = token(6.9 * DAY, 2.4 * HOUR, id="u")
-    snapshot = Snapshot(cluster=ClusterInfo("c", 1, ()), tokens={each.id: each for each in (*tokens, over)})
-    (found,) = diagnose(begin(Poll(AT, snapshot))).causes
+    (found,) = diagnose(begin(Poll(AT, having(*tokens, over)))).causes
     claim = found.claim
-    assert claim.subject == Subject(entity="User:alice")
-    assert claim.title == "4 tokens of User:alice end in 30 min, and are not renewed"
+    assert (claim.subject, claim.severity) == (Subject(entity="User:alice"), Severity.HIGH)
+    assert claim.title.startswith("token t0 of User:alice and 3 more: it ends in 30 min, ")
     renew, make = claim.next
     assert [getattr(each, "id", "") for each in renew.edits] == ["t0", "t1", "t2"]
     assert [getattr(each, "owner", "") for each in make.edits] == ["User:alice"]
-    assert "up to 2027-03-07T04:00:00+00:00 it may be renewed by its owner" in claim.evidence[0].fact
+    assert [each.fact.partition(" ends")[0] for each in claim.evidence[:4]] == [
+        f"token {each} of User:alice: it" for each in ("t0", "t1", "t2", "u")
+    ]

@@ -28,6 +28,8 @@ errs. It only reads.
   sets it, with the number of topics that inherit it.
 - Its remedy is a statement for `kac run -e` or the command bar, if an edit mends it, else an advice. kac applies
   nothing: you stage the statement like any other, with its [warnings](trust.md).
+- The severity in the tables below is that of the rule; a finding may be worse or milder, such as a certificate by the
+  time that is left.
 - `certain`: no cluster is better with it. `likely`: hardly any cluster is. `possible`: an operator may mean it.
 - A part that kac could not read makes no finding. The report names the rules that did not look, and the reason: a
   missing right, a broker that does not answer. It also names topics, brokers and groups that it could not read.

@@ -86,8 +86,8 @@ SHRINK_EVERY = 5.0
 THROTTLED = "checkout-loader"
 """The client that exceeds the default quota."""
 IMPOSSIBLE = "checkout.gift-cards"
-"""A topic with min.insync.replicas above its replication factor. Brokers require all existing replicas (measured on 3.9
-and 4.3)."""
+"""A topic with min.insync.replicas above its number of replicas. Brokers require all that exist (measured on 3.9 and
+4.3)."""
 LEFTOVER = "logistics.stock"
 """A topic with replication throttles of a reassignment that ended long ago."""
 LOADED = "checkout.carts"
@@ -104,7 +104,7 @@ def seed(cluster: Cluster) -> None:
     """Fill the quiet cluster, and add the problems."""
     quiet.seed(cluster)
     state = cluster.state
-    scenarios_seed.add_topic(state, IMPOSSIBLE, 6, 1, {"min.insync.replicas": "2"})
+    scenarios_seed.add_topic(state, IMPOSSIBLE, 6, 2, {"min.insync.replicas": "3"})
     scenarios_seed.add_group(cluster, BEHIND, (LOADED,), ("reminders-1",), _BEHIND_BY)
     scenarios_seed.quota(state, {"client-id": None}, producer_byte_rate=65_536.0, consumer_byte_rate=131_072.0)
     state.alter_config(

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from console.model.certificates import WEEK
 from console.model.changes import BrokerTarget
 from console.model.cluster import Partition, Topic
 from console.model.codes import DEFAULT_CONFIG
@@ -18,7 +17,6 @@ from console.model.observers import not_in_sync
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
-from console.model.transactions import minutes
 from console.triage import cause, symptoms
 from console.triage.events import ADDRESS
 from console.triage.observations import FLAPS, Interval, Observations, earliest
@@ -632,45 +630,6 @@ def _metadata_behind(observations: Observations) -> Iterator[cause.Claim]:
         )
 
 
-def _certificates(observations: Observations) -> Iterator[cause.Claim]:
-    now = symptoms.cluster_time(observations.last)
-    for each in observations.last.facts.certificates:
-        if not each.ends_soon(now):
-            continue
-        broker, address = each.listener.broker, each.listener.address
-        left = each.ends - now
-        ended = left <= timedelta(0)
-        name = f" {each.listener.name}" if each.listener.name else ""
-        days = f"{left.days} days" if left.days >= 2 else minutes(int(left.total_seconds() * 1000))
-        subject = symptoms.Subject(broker=broker, listener=address)
-        # Certificates with a lifetime of a day are replaced by a program: a week before the end is no alarm for them.
-        soon = min(WEEK, (each.ends - each.begins) / 20)
-        yield cause.Claim(
-            cause="certificate-expiring",
-            subject=subject,
-            severity=Severity.CRITICAL if ended else Severity.HIGH if left < soon else Severity.WARNING,
-            certainty=Certainty.CERTAIN,
-            title=f"broker {broker}: the certificate of its listener{name} "
-            + (f"ended at {each.ends:%Y-%m-%d %H:%M} UTC" if ended else f"ends in {days}"),
-            since=each.ends if ended else observations.since(symptoms.Symptom(symptoms.CERTIFICATE_ENDS, subject)),
-            evidence=(
-                cause.Evidence(
-                    f"{address} shows {each.subject}, of {each.issuer}, until {each.ends:%Y-%m-%d %H:%M} UTC",
-                    "TLS handshake",
-                ),
-            ),
-            predicted=(
-                *cause.predict(symptoms.CERTIFICATE_ENDS, subject=subject),
-                *(cause.predict(symptoms.BROKER_SILENT, subject=symptoms.Subject(broker=broker)) if ended else ()),
-            ),
-            next=(
-                cause.Next(
-                    "replace it in the key store of that broker; a dynamic one is read again when it is set again"
-                ),
-            ),
-        )
-
-
 def _answer(observations: Observations) -> str:
     """Return the evidence that brokers answer; fenced brokers receive no request."""
     which = "every other broker" if _away(observations) else "every broker"
@@ -750,12 +709,5 @@ CAUSES = (
         _metadata_behind,
         reads="Metadata of each broker in turn",
         takes="certain: for 8 s it shows a leader epoch below one that was known before the request",
-    ),
-    cause.CauseRule(
-        "certificate-expiring",
-        _certificates,
-        reads="a TLS handshake with each listener of brokers and controllers, hourly",
-        takes="certain: the last month of a certificate, or the last fifth of a short life",
-        since="any",
     ),
 )

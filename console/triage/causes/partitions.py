@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from console.model import cluster as model_cluster
 from console.model import config
-from console.model.codes import TOPIC
 from console.model.numbers import LONG_MAX, long_number, plural, time_of_day
-from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.plan.edits import CancelMove
-from console.plan.stale_throttles import StaleThrottle, stale_throttles
+from console.plan.topic_risks import ISR
 from console.triage import cause
 from console.triage import symptoms as triage_symptoms
 from console.triage.moves import STALLS, Copy, raised_throttle
 from console.triage.observations import Observations, earliest
-from console.triage.remembered import remembered
 
 STOPPED = 15.0
 """Seconds without a new record after which writes to a topic have stopped: three polls of its log."""
@@ -32,7 +29,7 @@ def _min_isr(observations: Observations) -> Iterator[cause.Claim]:
         if topic is None:
             continue
         wanted, replication = config.min_isr(snapshot.configs, topic), snapshot.topics[topic].replication
-        entry = snapshot.configs[config.topic_resource(topic)].get("min.insync.replicas")
+        entry = snapshot.configs[config.topic_resource(topic)].get(ISR)
         since = observations.since(symptom)
         yield cause.Claim(
             cause="min-isr-impossible",
@@ -42,7 +39,7 @@ def _min_isr(observations: Observations) -> Iterator[cause.Claim]:
             title=f"{topic}: min ISR {wanted}, {_replicas(replication)}: {_what_passes(snapshot.topics[topic])}",
             since=since,
             evidence=(
-                cause.Evidence(f"min.insync.replicas={wanted}{_from(entry)}", "DescribeConfigs"),
+                cause.Evidence(f"{ISR}={wanted}{_from(entry)}", "DescribeConfigs"),
                 cause.Evidence(f"the topic has {_replicas(replication)}", "Metadata"),
                 *_no_writes(observations, topic, since),
             ),
@@ -52,7 +49,7 @@ def _min_isr(observations: Observations) -> Iterator[cause.Claim]:
             next=(
                 cause.Next(
                     "a min ISR that can be met; or more replicas",
-                    f"set topic {topic} min.insync.replicas={max(1, replication - 1)}",
+                    f"set topic {topic} {ISR}={max(1, replication - 1)}",
                 ),
             ),
         )
@@ -94,14 +91,14 @@ def _min_isr_of_all(observations: Observations) -> Iterator[cause.Claim]:
     wanted = snapshot.topics[first].replication
     yield cause.Claim(
         cause="min-isr-impossible",
-        subject=triage_symptoms.Subject(key="min.insync.replicas") if more else triage_symptoms.Subject(topic=first),
+        subject=triage_symptoms.Subject(key=ISR) if more else triage_symptoms.Subject(topic=first),
         severity=Severity.CRITICAL if stopped else Severity.HIGH,
         certainty=Certainty.CERTAIN,
         title=f"{what}: min ISR is the number of replicas, and not all are alive: no acks=all write passes",
         since=since,
         evidence=(
             cause.Evidence(
-                f"{first} has {_replicas(wanted)} and min.insync.replicas={wanted}"
+                f"{first} has {_replicas(wanted)} and {ISR}={wanted}"
                 f"{_from(snapshot.configs[config.topic_resource(first)].get('min.insync.replicas'))}",
                 "DescribeConfigs, Metadata",
             ),
@@ -111,7 +108,7 @@ def _min_isr_of_all(observations: Observations) -> Iterator[cause.Claim]:
         next=(
             cause.Next(
                 "bring the broker back; or until then ask for fewer",
-                f"set topic {first} min.insync.replicas={wanted - 1}",
+                f"set topic {first} {ISR}={wanted - 1}",
             ),
         ),
         beside=True,
@@ -243,69 +240,6 @@ def _unclean(observations: Observations) -> Iterator[cause.Claim]:
 
 def _list(brokers: tuple[int, ...] | list[int]) -> str:
     return ", ".join(map(str, brokers)) or "none"
-
-
-def _stale(poll: triage_symptoms.Poll) -> tuple[StaleThrottle, ...]:
-    """Return the throttles that were left behind, without those of this host's operations, which remove them."""
-    snapshot = poll.snapshot
-    if Part.REASSIGNMENTS not in snapshot.read_at:
-        return ()
-    found = _stale_of(snapshot.configs, snapshot.reassignments, snapshot.log_dirs, snapshot.cluster)
-    return tuple(each for each in found if (each.edit.resource, each.edit.key) not in poll.own_throttles)
-
-
-@remembered
-def _stale_of(
-    configs: Mapping[config.ConfigResource, config.ConfigSet],
-    moves: tuple[model_cluster.Reassignment, ...],
-    dirs: Mapping[int, tuple[model_cluster.LogDir, ...]],
-    cluster: model_cluster.ClusterInfo,
-) -> tuple[StaleThrottle, ...]:
-    """Return the leftover throttles from the only parts that decide about them: other parts of a snapshot change with
-    every poll, and would make `remembered` useless.
-    """
-    return stale_throttles(
-        Snapshot(cluster=cluster, configs=configs, reassignments=moves, log_dirs=dirs, read_at=_READ)
-    )
-
-
-_READ: Mapping[str, datetime] = {Part.REASSIGNMENTS: datetime.min}
-
-
-def _throttles(observations: Observations) -> Iterator[cause.Claim]:
-    found = _stale(observations.last)
-    if not found:
-        return
-    topics = sorted({each.edit.resource.name for each in found if each.edit.resource.type == TOPIC})
-    brokers = sorted({each.edit.resource.name for each in found if each.edit.resource.type != TOPIC})
-    subject = triage_symptoms.Subject(topic=topics[0]) if topics else _broker_subject(brokers)
-    yield cause.Claim(
-        cause="replication-throttled",
-        subject=subject,
-        severity=Severity.WARNING,
-        certainty=Certainty.CERTAIN,
-        title="replication throttles without a reassignment",
-        times=len(found),
-        evidence=tuple(
-            cause.Evidence(f"{_place(each)} = {each.value}: {each.why}", "DescribeConfigs") for each in found[:8]
-        ),
-        next=(cause.Next(_removal(found), edits=tuple(each.edit for each in found)),),
-    )
-
-
-def _removal(throttles: Sequence[StaleThrottle]) -> str:
-    more = f", and {len(throttles) - 1} more" if throttles[1:] else ""
-    return f"remove the throttle of {_place(throttles[0])}{more}"
-
-
-def _broker_subject(names: list[str]) -> triage_symptoms.Subject:
-    numbers = [int(name) for name in names if name.isdecimal()]
-    return triage_symptoms.Subject(broker=numbers[0]) if numbers else triage_symptoms.Subject()
-
-
-def _place(throttle: StaleThrottle) -> str:
-    resource = throttle.edit.resource
-    return f"{'topic' if resource.type == TOPIC else 'broker'} {resource.name or '<default>'} {throttle.edit.key}"
 
 
 def _moves(observations: Observations, *, stalled: bool) -> Iterator[cause.Claim]:
@@ -451,7 +385,10 @@ CAUSES = (
         "min-isr-impossible",
         _min_isr,
         reads="DescribeConfigs, Metadata",
-        takes=("certain: above the number of replicas, or equal to it while one is away. Critical if writes stopped"),
+        takes=(
+            "certain: above the number of replicas of a topic that has several, or equal to it while one is away. "
+            "Critical if writes stopped"
+        ),
     ),
     cause.CauseRule(
         "leaderless",
@@ -464,13 +401,6 @@ CAUSES = (
         _unclean,
         reads="Metadata and ListOffsets over time",
         takes=("certain: the new leader was not in the ISR while all of the ISR were away, or the end of the log fell"),
-    ),
-    cause.CauseRule(
-        "replication-throttled",
-        _throttles,
-        lambda c: "" if _stale(c.last) else "no leftover replication throttle",
-        reads="DescribeConfigs, ListPartitionReassignments",
-        takes="certain: no reassignment uses the throttle",
     ),
     cause.CauseRule(
         "reassignment-stalled",

@@ -10,16 +10,14 @@ from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
 
-from console.model.acl import Acl, has_type
 from console.model.cluster import Group, PartitionLag, Topic, partition_in
 from console.model.config import broker_resource
 from console.model.lag_trend import LagTrend
-from console.model.numbers import first_few
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues, effective
 from console.model.rates import WINDOW, Rates
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
-from console.plan.edits import RemoveAcl, SetConfig, SetQuota
+from console.plan.edits import SetConfig, SetQuota
 from console.triage import cause
 from console.triage import symptoms as triage_symptoms
 from console.triage.changed_places import quota_text
@@ -34,7 +32,6 @@ sizes are also means.
 CONSUMERS, PRODUCERS = "consumer_byte_rate", "producer_byte_rate"
 LONG_ENOUGH = 15.0
 """Seconds of writes above the read quota, after which the quota holds a reader back."""
-_ACLS_SHOWN, _ACLS_REVOKED = 3, 100
 _MANY = 1_000
 """Limit of quotas of producers that are compared."""
 
@@ -241,7 +238,7 @@ def _throttled(group: str, since: datetime | None, limit: Limit, what: str, writ
     allow = 2 * max(limit.quota, written)
     return cause.Claim(
         cause="quota-exceeded",
-        subject=triage_symptoms.Subject(group=group, entity=f"client-id {limit.client}"),
+        subject=triage_symptoms.Subject(group=group, entity=quota_text(limit.entity)),
         severity=Severity.HIGH,
         certainty=Certainty.LIKELY if sure else Certainty.POSSIBLE,
         title=(
@@ -398,36 +395,6 @@ def _denied(observations: Observations) -> Iterator[cause.Claim]:
         )
 
 
-def _untyped(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield ACLs that brokers before 3.9 accepted and can't compare with any principal: each authorization that meets
-    one fails.
-    """
-    wrong = [acl for acl in observations.last.snapshot.acls if not has_type(acl.principal)]
-    if not wrong:
-        return
-    principals = sorted({acl.principal for acl in wrong})
-    who = first_few([f"'{each}'" for each in principals], 1)
-    yield cause.Claim(
-        cause="acl-without-type",
-        subject=triage_symptoms.Subject(entity=f"ACLs of {who}"),
-        severity=Severity.HIGH,
-        certainty=Certainty.CERTAIN,
-        title=f"ACLs of {who} have no TYPE:NAME: requests that meet one fail, super users aside",
-        evidence=tuple(cause.Evidence(_said(acl), "DescribeAcls") for acl in wrong[:_ACLS_SHOWN]),
-        next=(
-            cause.Next(
-                "revoke them; allow User:NAME instead where a user is meant",
-                edits=tuple(RemoveAcl(acl) for acl in wrong[:_ACLS_REVOKED]),
-            ),
-        ),
-    )
-
-
-def _said(acl: Acl) -> str:
-    where = f"{acl.resource_type.name.lower()} {acl.resource_name}"
-    return f"{acl.permission.name.lower()} '{acl.principal}' {acl.operation.name} on {where}"
-
-
 QUOTAS = (
     cause.CauseRule(
         "quota-exceeded",
@@ -442,15 +409,6 @@ QUOTAS = (
 )
 """In front of the rules for the symptoms of a throttled group."""
 CAUSES = (
-    cause.CauseRule(
-        "acl-without-type",
-        _untyped,
-        reads="DescribeAcls",
-        takes=(
-            "certain: brokers before 3.9 take an ACL of `alice` for one of `User:alice`, and fail on "
-            "decisions that meet it"
-        ),
-    ),
     cause.CauseRule(
         "config-odd",
         _odd,

@@ -1,29 +1,26 @@
-"""Causes that rules of lint find: states that hurt no client yet, and that do not end by themselves."""
+"""Causes that rules of lint find: states that do not end by themselves. All findings of a rule are one row."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 
-from console.lint.rule import Rule
+from console.lint.rule import AT_ONCE, Rule
 from console.model.parts import Part
-from console.model.severity import Severity
+from console.model.severity import Certainty, Severity
 from console.triage import cause
 from console.triage.observations import Observations
 from console.triage.standing import STANDING, Stands
-
-NEW = timedelta(minutes=5)
-"""Time for which a finding that began while it was watched is still work under way: an upgrade that ended a moment
-ago, or a broker that was just added."""
+from console.triage.symptoms import BROKER_SILENT, Subject
 
 
 def _claims_of(rule: Rule) -> Callable[[Observations], Iterator[cause.Claim]]:
     def claims(observations: Observations) -> Iterator[cause.Claim]:
         poll = observations.last
         for each in observations.standing.findings.values():
-            is_new = each.since is not None and poll.at - each.since < (rule.stands_after or timedelta(0))
-            accepted = any(one.fits(rule.name, each.place.name) for one in poll.accepted)
-            if each.rule is rule and not (is_new or each.is_meant or accepted):
+            if each.rule is not rule or each.is_meant or not rule.stands(each.found):
+                continue
+            is_new = each.since is not None and poll.at - each.since < (rule.stands_after or AT_ONCE)
+            if not is_new and not any(one.fits(rule.name, each.place.name) for one in poll.accepted):
                 yield _claim(each)
 
     return claims
@@ -31,29 +28,65 @@ def _claims_of(rule: Rule) -> Callable[[Observations], Iterator[cause.Claim]]:
 
 def _claim(stands: Stands) -> cause.Claim:
     rule, found, place, since, _ = stands
+    name = f"{place.name} of {found.whose}" if found.whose else place.name
     return cause.Claim(
         cause=rule.name,
         subject=place.subject,
-        severity=Severity.WARNING,
+        severity=found.severity or (rule.severity if rule.severity is Severity.HIGH else Severity.WARNING),
         certainty=rule.certainty,
-        title=f"{place.name}: {found.what}",
+        title=f"{name}: {found.what}",
         evidence=(
-            cause.Evidence(found.what, ", ".join(part.noun for part in rule.reads)),
+            cause.Evidence(found.what, _reads(rule)),
             cause.Evidence(rule.why, rule.source),
         ),
+        predicted=tuple(_explained(stands)),
         since=since,
         next=(cause.Next(found.advice or "mend it", " ".join(found.command), found.edits),),
-        yields=True,
+        yields=rule.certainty is not Certainty.CERTAIN,
+        stands=(name, found.what),
     )
 
 
-_READS = {Part.FEATURES: "ApiVersions of all brokers, each 30 s", Part.TOPICS: "Metadata"}
+def _explained(stands: Stands) -> Iterator[cause.Prediction]:
+    """Yield what follows from a finding: behind a certificate that has ended a broker seems to be silent."""
+    broker = stands.place.subject.broker
+    if stands.found.severity is Severity.CRITICAL and broker is not None:
+        yield from cause.predict(BROKER_SILENT, subject=Subject(broker=broker))
+
+
+_READS = {
+    Part.FEATURES: "ApiVersions of all brokers, each 30 s",
+    Part.TOPICS: "Metadata",
+    Part.CONFIGS: "DescribeConfigs",
+    Part.REASSIGNMENTS: "ListPartitionReassignments",
+    Part.ACLS: "DescribeAcls",
+    Part.TOKENS: "DescribeDelegationToken, each minute",
+    Part.CERTIFICATES: "a TLS handshake with each listener of brokers and controllers, hourly",
+}
+
+
+def _reads(rule: Rule) -> str:
+    return ", ".join(text for part, text in _READS.items() if part in rule.reads)
 
 
 def _rule(rule: Rule) -> cause.CauseRule:
-    reads = ", ".join(text for part, text in _READS.items() if part in rule.reads)
     takes = f"{rule.certainty.value}: {rule.title}; the rule of `kac lint`"
-    return cause.CauseRule(rule.name, _claims_of(rule), reads=reads, takes=takes, since=rule.since or "2.8")
+    claims, since = _claims_of(rule), rule.since or "2.8"
+    return cause.CauseRule(rule.name, claims, _rules_out(rule), reads=_reads(rule), takes=takes, since=since)
+
+
+def _rules_out(rule: Rule) -> Callable[[Observations], str]:
+    what = _NOT_THERE.get(rule.name, "")
+
+    def why(observations: Observations) -> str:
+        found = observations.standing
+        return what if rule.name in found.looked and all(name != rule.name for name, *_ in found.findings) else ""
+
+    return why
+
+
+_NOT_THERE = {"replication-throttled": "no leftover replication throttle"}
+"""Why a rule finds nothing, of those whose findings might explain a symptom."""
 
 
 CAUSES = tuple(map(_rule, STANDING))

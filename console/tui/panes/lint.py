@@ -69,12 +69,12 @@ class LintView(DetailsView[lint_rows.LintRow]):
     def words(self, row: lint_rows.LintRow) -> str:
         """Return the rule, the subject, what stands wrong, and what mends it."""
         rule, found, _ = row.finding
-        words = rule.name, rule.severity.value, target(found.subject), found.key, found.what, found.advice
+        words = rule.name, row.finding.severity.value, target(found.subject), found.key, found.what, found.advice
         return " ".join((*words, *(step.command for step in row.next)))
 
     def in_trouble(self, row: lint_rows.LintRow) -> bool:
         """Return whether the finding is not accepted and more severe than information."""
-        return not row.accepted and row.finding.rule.severity is not Severity.INFO
+        return not row.accepted and row.finding.severity is not Severity.INFO
 
     def crumbs(self) -> Line:
         """Return the parts of the pane."""

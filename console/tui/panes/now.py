@@ -323,8 +323,10 @@ def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
     """Return the place of a cause's evidence, and the key of its row there; None for the top."""
     if cause == present_triage.LINT_ROW:
         return view_place(keymap.LINT), None
-    if cause == "access-changed":
+    if cause in _OF_ACLS:
         return pane_named(keymap.ACLS), None
+    if cause == "token-expiring":
+        return view_place(keymap.TOKENS), None
     if subject.group is not None:
         row = (subject.topic, subject.partition) if subject.topic is not None else None
         return Place(keymap.GROUP, pane_named(keymap.GROUPS).pane, subject.group), row
@@ -338,7 +340,7 @@ def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
         return Place(keymap.TRANSACTIONS, pane_named(keymap.TOPICS).pane, topic_resource(subject.topic)), None
     if subject.topic is not None:
         view = keymap.CONFIGS if cause in _OF_CONFIGS else keymap.TOPIC
-        at: Hashable | None = _OF_CONFIGS.get(cause, subject.partition)
+        at: Hashable | None = (subject.key or _OF_CONFIGS[cause]) if cause in _OF_CONFIGS else subject.partition
         return Place(view, pane_named(keymap.TOPICS).pane, topic_resource(subject.topic)), at
     if cause in _OF_GROUPS:
         return pane_named(keymap.GROUPS), None
@@ -352,6 +354,8 @@ def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
     return brokers, str(subject.broker) if subject.broker is not None else None
 
 
+_OF_ACLS = frozenset({"access-changed", "acl-without-type"})
+"""Causes whose evidence is ACLs."""
 _OF_CONFIGS = {
     "min-isr-impossible": "min.insync.replicas",
     "replication-throttled": "leader.replication.throttled.replicas",
