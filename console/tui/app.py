@@ -217,6 +217,7 @@ class Console(KeysInOrder["Context"]):
         """Clear the message about the former place, and the marks of changes, which the operator has seen."""
         if new.pane != old.pane:
             self.cluster.changed.clear()
+        self.cluster.half_hour.leave_moment()
         self.reading.contact = contact.elsewhere(self.reading.contact)
         self.message_line.forget()
 

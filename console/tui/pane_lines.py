@@ -14,7 +14,6 @@ from console.tui import keymap, places
 from console.tui.navigator import Navigator
 from console.tui.panes.details import DetailsView
 from console.tui.panes.now import NowView
-from console.tui.panes.own_lines import OwnLinesView
 from console.tui.panes.table import ShownRows
 from console.tui.voice import Voice
 from widgets.columns import ColumnView
@@ -22,7 +21,6 @@ from widgets.diff_view import DiffView
 from widgets.lazy_tree import LazyTree
 
 if TYPE_CHECKING:
-    from console.model.half_hour import Kind
     from console.tui.watch import ShownCluster
 
 PAGE = 20
@@ -179,28 +177,12 @@ class PaneLines:
         if isinstance(view, DetailsView) and (row := view.row()) is not None:
             _, *more = view.details(row) or [[]]
             self._voice.say_all(in_words.sentences(more, HANG))
-        if (subject := self._subject(key)) is not None and (known := self._cluster.half_hour.known) is not None:
+        subject = view.subject() if isinstance(view, DetailsView) else None
+        if subject is not None and (known := self._cluster.half_hour.known) is not None:
             for each in in_words.own_graphs(known, *subject):
                 self._voice.say(each)
         if view.ENTER:
             self._voice.say(f"the word enter: {view.ENTER}")
-
-    def _subject(self, key: Hashable) -> tuple[Kind, str] | None:
-        """Return the topic, group or broker of the chosen row."""
-        view = self._navigator.view
-        if isinstance(view, OwnLinesView):
-            return view.subject()
-        if view.NAME in (keymap.TOPICS, keymap.GROUPS) and isinstance(key, str):
-            return ("topic" if view.NAME == keymap.TOPICS else "group"), key
-        row = view.row() if isinstance(view, DetailsView) else None
-        if isinstance(row, triage.CauseRow):
-            about = row.claim.subject
-            if about.group is not None:
-                return "group", about.group
-            if about.topic is not None:
-                return "topic", about.topic
-            return ("broker", str(about.broker)) if about.broker is not None else None
-        return None
 
     def tell_graphs(self) -> None:
         """Tell the last half hour of the cluster."""

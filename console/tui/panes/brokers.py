@@ -14,7 +14,7 @@ from console.present import brokers as present_brokers
 from console.present.names import DEFAULT
 from console.present.text import Line
 from console.tui import keymap
-from console.tui.panes.own_lines import OwnLinesView
+from console.tui.panes.details import FEW, DetailsView
 from console.tui.panes.rates import ShownRates, read_rates
 from console.tui.tools import Tools
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from console.model.half_hour import Kind
 
 
-class BrokersView(OwnLinesView[present_brokers.BrokerRow]):
+class BrokersView(DetailsView[present_brokers.BrokerRow]):
     """One row for each broker and one for the cluster default; Enter opens its configs."""
 
     NAME = keymap.BROKERS
@@ -30,6 +30,8 @@ class BrokersView(OwnLinesView[present_brokers.BrokerRow]):
     NEEDS = Part.CLUSTER
     ENTER = "configs"
     NOUN = present_brokers.BROKERS
+    TAKES = FEW
+    DETAILS_AFTER = 0.0
     EMPTY = "no brokers"
 
     def __init__(self, tools: Tools) -> None:

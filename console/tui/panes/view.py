@@ -160,8 +160,9 @@ class View(Widget):
     def update(self) -> None:
         """Draw again if one of the inputs is another object, and write the breadcrumbs."""
         # An empty response changes no data, but must still remove "reading…".
-        contact = self.cluster.contact
-        inputs = (*self.inputs(), self.known(), contact.lost, contact.unread, contact.silent, self.snapshot.failures)
+        contact, moment = self.cluster.contact, self.cluster.half_hour.moment
+        state = self.known(), contact.lost, contact.unread, contact.silent, self.snapshot.failures, moment
+        inputs = (*self.inputs(), *state)
         if not same(inputs, self._inputs):
             self._inputs = inputs
             self.draw()

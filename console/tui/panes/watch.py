@@ -19,19 +19,19 @@ from console.present.names import plural
 from console.present.text import Line, clean
 from console.session.connector_reads import sink_groups
 from console.tui import keymap
+from console.tui.panes.details import DetailsView
 from console.tui.panes.rates import ShownRates, read_rates
-from console.tui.panes.table import TableView
 from console.tui.places import Place, pane_named, view_place
 from console.tui.tools import Tools
 
 if TYPE_CHECKING:
-    from console.model.half_hour import OwnSample
+    from console.model.half_hour import Kind
 
 MOST_PLACES = 500
 """Most partitions whose newest record is asked for in a turn."""
 
 
-class WatchView(TableView[present_watched.WatchRow]):
+class WatchView(DetailsView[present_watched.WatchRow]):
     """One row for each entity that is watched; Enter opens it in its own pane."""
 
     NAME = keymap.WATCH
@@ -53,9 +53,11 @@ class WatchView(TableView[present_watched.WatchRow]):
         self._newest: Mapping[str, datetime] = {}
         self._was_read: tuple[watched.Watched, ...] = ()
 
-    def _samples(self) -> Sequence[OwnSample]:
-        known = self.cluster.half_hour.known
-        return known.own if known is not None else ()
+    def subject(self) -> tuple[Kind, str] | None:
+        """Return the topic, the group or the broker under the cursor."""
+        row = self.row()
+        of = present_watched.LINES.get(row.subject.kind) if row is not None and row.is_found else None
+        return (of[0], row.name) if row is not None and of is not None else None
 
     def inputs(self) -> tuple[object, ...]:
         """Return what is watched, the parts of the snapshot that rows are made of, the samples and the width."""
@@ -66,7 +68,7 @@ class WatchView(TableView[present_watched.WatchRow]):
             self._was_read,
             *(known.topics, known.configs, known.groups, known.lags, known.lag_trends),
             *(known.cluster, known.log_dirs, known.connect, known.schemas),
-            *(self._lags.topics, self._rates.by_topic(), self._newest, self._samples()),
+            *(self._lags.topics, self._rates.by_topic(), self._newest, self.own_samples()),
             width >= present_watched.WIDE,
         )
 
@@ -139,7 +141,7 @@ class WatchView(TableView[present_watched.WatchRow]):
             self._rates.by_topic() if known.rates is not NOT_POLLED else {},
             self._lags,
             self._newest,
-            self._samples(),
+            self.own_samples(),
             present_watched.LINE_CELLS if is_wide else present_watched.SHORT_CELLS,
             self.trouble.found,
             self.cluster.contact.silent,
