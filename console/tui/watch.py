@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from console.model.half_hour import HalfHour, Kind, Measure
     from console.present.changed import Changed
     from console.present.graphs import Chart, Graph, Moment
+    from console.present.in_words import Sentence
     from console.present.overview import Shown
     from console.present.text import Line
     from console.session.muted_causes import MutedCauses
@@ -232,6 +233,7 @@ class Drawn(NamedTuple):
 
 
 NO_GRAPHS = "there is no graph on the screen: a taller one has some, and ^G"
+IN_WORDS = "there are no graphs to move in: slow_link = true tells them in words"
 
 
 class HalfHourWatch:
@@ -242,13 +244,14 @@ class HalfHourWatch:
     column of the cursor in the place before.
     """
 
-    def __init__(self, triage: Watch, journal: Journal, redraw: Callable[[], None]) -> None:
+    def __init__(self, triage: Watch, journal: Journal, redraw: Callable[[], None], *, in_words: bool = False) -> None:
         """Create it; `begin` adds the samples to the screen's reads.
 
         Args:
             triage: has the session, and reads all needed data while it runs.
             journal: has the events.
             redraw: redraws the visible view.
+            in_words: whether graphs are sentences, which change only with what they tell.
         """
         self._reading, self._session = triage.reading, triage.reading.session
         self._triage, self._journal, self._redraw = triage, journal, redraw
@@ -258,7 +261,9 @@ class HalfHourWatch:
         self.usage: Mapping[str, Mapping[int, float]] | None = None
         self.moment: Moment | None = None
         self.left_at: Moment | None = None
-        self.no_graphs = NO_GRAPHS
+        self.in_words = in_words
+        self._told: dict[tuple[Kind, str] | None, Mapping[Any, Sentence]] = {}
+        self.no_graphs = IN_WORDS if in_words else NO_GRAPHS
         """Why there are no graphs to move the cursor in time in."""
 
     def begin(self) -> None:
@@ -301,6 +306,8 @@ class HalfHourWatch:
 
     def cluster(self, width: int, room: int) -> Drawn:
         """Return the cluster's chart, in at most `room` lines."""
+        if self.in_words:
+            return self._in_words(self.sentences(None).values(), width, room)
         from console.present.overview import overview_chart
 
         return self._drawn(overview_chart(self.shown(), width, room - 2), width, room, "^G")
@@ -308,12 +315,33 @@ class HalfHourWatch:
     def own(self, kind: Kind, name: str, width: int, room: int, readers: Collection[str] = ()) -> Drawn:
         """Return the chart of one topic, group or broker (`console.present.overview.own_chart`), in at most `room`
         lines."""
+        if self.in_words:
+            return self._in_words(self.sentences((kind, name)).values(), width, room)
         from console.present.overview import own_chart
 
         samples = self.known.own if self.known is not None else ()
         full_in = self._session.snapshot.rates.seconds_left
         chart = own_chart(samples, kind, name, width, readers, full_in, self._journal.marks())
         return self._drawn(chart, width, room)
+
+    def sentences(self, about: tuple[Kind, str] | None) -> Mapping[Any, Sentence]:
+        """Return the half hour of the cluster, or of a topic, group or broker, as sentences."""
+        from console.present.in_words import cluster_graphs, own_graphs, still_told
+
+        known = self.known
+        if known is None:
+            return {}
+        now: Mapping[Any, Sentence] = cluster_graphs(known) if about is None else own_graphs(known, *about)
+        told = still_told(self._told.get(about, {}), now)
+        # Of the cluster, and of what is under the cursor.
+        self._told = {key: each for key, each in self._told.items() if key is None} | {about: told}
+        return told
+
+    def _in_words(self, told: Iterable[Sentence], width: int, room: int) -> Drawn:
+        from console.tui.text_lines import wrap_all
+
+        lines = wrap_all(([(each.text, "")] for each in told), max(20, width - 2), 2)
+        return Drawn([([(" ", ""), *line], None) for line in lines[:room]])
 
     def _drawn(self, chart: Chart | None, width: int, room: int, more: str = "") -> Drawn:
         from console.present.graphs import laid_out

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row")
 
+UNKNOWN = ("·", NOTHING)
+"""What the cells of unknown values have."""
+
 GAP = 2
 """Blank cells between a table and details next to it."""
 LEAST_BELOW = 4
@@ -351,8 +354,8 @@ class DetailsView(GraphedView[Row]):
         """
         line: Line = []
         for column, cell in self.table.left_out(self.table.cursor_index):
-            text = clean_cell(plain(as_spans(cell))).strip()
-            if text not in ("", NOTHING, "·") and text not in told:
+            text, *_ = [*filter(None, (clean_cell(each).strip() for each, _ in as_spans(cell))), ""]
+            if text not in ("", *UNKNOWN) and text not in told:
                 line += [("   " if line else "", ""), (f"{clean_cell(column.label or column.id)} ", "muted")]
                 line += [(clean_cell(text), name) for text, name in as_spans(cell)]
         return [joined(line)] if line else []

@@ -57,21 +57,25 @@ class GraphTable(RowTable, inherit_bindings=False):
         return [(" ", ""), *graphs.axis_line(self.chart, width, self.moment)] if self.chart is not None else None
 
     def spans(self, index: int, width: int) -> Sequence[Span]:
-        """Return a graph in one line."""
+        """Return a graph in one line; without a chart a sentence."""
+        if self.chart is None:
+            return super().spans(index, width)
         return self.pieces(index, width, 1)[0]
 
-    def is_cut(self, width: int) -> bool:  # noqa: ARG002
-        """Return whether there are graphs, which take more lines if there is space."""
-        return self.chart is not None
+    def is_cut(self, width: int) -> bool:
+        """Return whether there are graphs, which take more lines if there is space, or sentences that are too long."""
+        return self.chart is not None or super().is_cut(width)
 
     def pieces(self, index: int, width: int, most: int) -> list[Sequence[Span]]:
         """Return the lines of a graph."""
         chart, key = self.chart, self.key_at(index)
-        if chart is not None and key == CHANGES.key:
+        if chart is None:
+            return super().pieces(index, width, most)
+        if key == CHANGES.key:
             return [graphs.changes_line(chart, width + 1, self.moment)]
         # Between two charts the rows are those of the last one.
-        at = next((at for at, each in enumerate(chart.graphs) if each.key == key), None) if chart is not None else None
-        if chart is None or at is None:
+        at = next((at for at, each in enumerate(chart.graphs) if each.key == key), None)
+        if at is None:
             return [()]
         lines = graphs.heights(chart.graphs, self._page - 1)[at]
         return [*graphs.graph_lines(chart, chart.graphs[at], min(lines, most), width + 1, self.moment)]
@@ -141,13 +145,17 @@ class OverviewView(GraphedView[graphs.Graph]):
     def draw(self) -> None:
         """Draw the chart, with the cursor as long as its time is drawn."""
         table, half_hour = self.table, self.cluster.half_hour
-        table.chart = chart = overview_chart(half_hour.shown(), self.app.size.width)
+        chart = overview_chart(half_hour.shown(), self.app.size.width) if not half_hour.in_words else None
+        table.chart = chart
         table.moment = half_hour.moment.column(chart.axis) if chart is not None and half_hour.moment else None
         self.column_seconds = [chart.axis.seconds] if chart is not None else []
         super().draw()
 
     def rows(self) -> Sequence[graphs.Graph]:
-        """Return the changes, and the graphs."""
+        """Return the changes, and the graphs; in words a row for each sentence."""
+        if self.cluster.half_hour.in_words:
+            told = self.cluster.half_hour.sentences(None)
+            return [graphs.Graph(" ".join(each), told[each].text, each.what, {}, measure=each) for each in told]
         return [CHANGES, *self.table.chart.graphs] if self.table.chart is not None else []
 
     def key(self, row: graphs.Graph) -> Hashable:

@@ -136,13 +136,15 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         context, known = self.session.context, self.snapshot
         has = {Part.CONNECT: bool(context.settings.connect), Part.SCHEMAS: context.schemas is not None}
         absent = {part: why for part, why in present_watched.NOT_NAMED.items() if not has[part]}
+        moment = self.cluster.half_hour.moment
         is_wide = self.app.size.width >= present_watched.WIDE
         beside = present_watched.Beside(
             self._rates.by_topic() if known.rates is not NOT_POLLED else {},
             self._lags,
             self._newest,
-            self.own_samples(),
+            self.own_samples() if not self.cluster.half_hour.in_words else (),
             present_watched.LINE_CELLS if is_wide else present_watched.SHORT_CELLS,
+            moment.at if moment is not None else None,
             self.trouble.found,
             self.cluster.contact.silent,
             self._was_read is self._watching.subjects,
