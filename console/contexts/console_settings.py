@@ -41,7 +41,7 @@ class ConsoleSettings(Struct, frozen=True):
     """start_pane: one of PANES. theme: one of THEMES; None to follow the terminal. refresh: seconds between reads; 0
     for reads only on request. keys: action -> its keys instead of the defaults; unknown actions are not checked here.
     editing_mode: of the command bar and the shell. accessible: whether the console is lines instead of a screen.
-    slow_link: whether graphs are told in words, since drawn ones scroll. watch: of ``--watch``, the set that the screen
+    slow_link: whether graphs are sentences, since drawn ones scroll. watch: of ``--watch``, the set that the screen
     opens on; ``""`` for none.
     """
 

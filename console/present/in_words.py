@@ -318,11 +318,8 @@ Key = TypeVar("Key")
 def still_told(before: Mapping[Key, Sentence], now: Mapping[Key, Sentence]) -> dict[Key, Sentence]:
     """Return the sentences of now, and instead of those that say nearly the same the ones told before: a line of text
     then stays as it is while a value wavers."""
-    return {
-        key: told if key in before and not told.is_worth_telling(before[key]) else each
-        for key, each in now.items()
-        for told in (before.get(key, each),)
-    }
+    kept = (key for key, each in now.items() if key in before and not each.is_worth_telling(before[key]))
+    return {**now, **{key: before[key] for key in kept}}
 
 
 _OF_CLUSTER: Mapping[str, tuple[str, str]] = {

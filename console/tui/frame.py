@@ -47,8 +47,8 @@ _KEY_SIGNS = {
     "left_curly_bracket": "{",
     "right_curly_bracket": "}",
     "asterisk": "*",
-    "less_than_sign": "<",
-    "greater_than_sign": ">",
+    "left_parenthesis": "(",
+    "right_parenthesis": ")",
     "space": "Space",
 }
 

@@ -178,13 +178,13 @@ KEYS: tuple[Key, ...] = (
     ),
     _key(
         "earlier",
-        "less_than_sign",
+        "left_parenthesis",
         "earlier",
         "Move the cursor in time to the left in all graphs; Enter replays from there. In the overview ← does the same",
         *GRAPHED,
         rank=56,
     ),
-    _key("later", "greater_than_sign", "later", "Move the cursor in time to the right", *GRAPHED, rank=57),
+    _key("later", "right_parenthesis", "later", "Move the cursor in time to the right", *GRAPHED, rank=57),
     _key("copy", "y", "copy", "Copy to the terminal's clipboard (OSC 52)", rank=88),
     _key(
         "section",

@@ -233,7 +233,7 @@ class Drawn(NamedTuple):
 
 
 NO_GRAPHS = "there is no graph on the screen: a taller one has some, and ^G"
-IN_WORDS = "there are no graphs to move in: slow_link = true tells them in words"
+IN_WORDS = "there are no graphs to move in: with slow_link = true they are sentences"
 
 
 class HalfHourWatch:

@@ -152,7 +152,7 @@ class OverviewView(GraphedView[graphs.Graph]):
         super().draw()
 
     def rows(self) -> Sequence[graphs.Graph]:
-        """Return the changes, and the graphs; in words a row for each sentence."""
+        """Return the changes, and the graphs; over a slow link a row for each sentence."""
         if self.cluster.half_hour.in_words:
             told = self.cluster.half_hour.sentences(None)
             return [graphs.Graph(" ".join(each), told[each].text, each.what, {}, measure=each) for each in told]
