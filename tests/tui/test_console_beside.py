@@ -73,7 +73,7 @@ async def test_a_narrow_screen_has_the_details_in_the_lines_that_the_list_leaves
         await it.until(lambda: bool(below(it)) and "checkout.payments ─" in below(it)[0])
         assert any("min.insync.replicas" in line for line in below(it))
         hidden = not any("Grps" in line for line in it.lines[:4])
-        assert any(line.startswith(" ") and "Grps 3" in line for line in below(it)) is hidden
+        assert any(line.startswith(" ") and "Grps " in line for line in below(it)) is hidden
         await it.press("escape", "3")
         await it.filter("checkout.payments")
         await it.until(lambda: bool(below(it)) and any("30 d" in line for line in below(it)))
@@ -94,7 +94,7 @@ async def test_a_list_that_fills_the_screen_keeps_its_lines(cluster: ThreadedClu
 async def test_a_wide_table_of_few_rows_keeps_its_columns_and_has_its_details_below(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster, size=(170, 40)) as it:
         await it.press("1", "j")
-        await it.until(lambda: "zone-a" in it.text)
+        await it.until(lambda: "leader, epoch" in it.text)
         await it.settle()
         assert "Over" in it.lines[3]
         assert "›" not in it.lines[3]

@@ -20,6 +20,7 @@ from console.tui.tools import Tools
 
 if TYPE_CHECKING:
     from console.model.half_hour import Kind
+    from console.tui.panes.details import DrawnLines
 
 
 class BrokersView(DetailsView[present_brokers.BrokerRow]):
@@ -61,6 +62,12 @@ class BrokersView(DetailsView[present_brokers.BrokerRow]):
         """Return the broker under the cursor."""
         row = self.row()
         return ("broker", str(row.broker.id)) if row is not None and row.broker is not None else None
+
+    def own_graphs(self, width: int, room: int) -> DrawnLines:
+        """Return the graphs of the broker; on the cluster default, those of the cluster."""
+        if self.subject() is not None:
+            return super().own_graphs(width, room)
+        return self.drawn(self.cluster.half_hour.cluster(width, room))
 
     async def read(self) -> None:
         """Read brokers and quorum, topics for the counts, and the brokers' own configs.

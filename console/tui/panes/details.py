@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row")
 
+NUMBER = 10
+"""Characters up to which a text of the details may have a value by chance."""
 UNKNOWN = ("·", NOTHING)
 """What the cells of unknown values have."""
 
@@ -46,11 +48,11 @@ GAP = 2
 """Blank cells between a table and details next to it."""
 LEAST_BELOW = 4
 """Free lines from which details stand below a table that gives up none for them."""
-LEAST_GRAPHS, FEW_GRAPHS = 4, 10
+LEAST_GRAPHS, FEW_GRAPHS = 3, 10
 """Lines from which graphs stand below details; the most that they take from details that would need them too."""
 LEAST_LEFT = 8
 """Free lines below a table next to its details from which graphs stand there."""
-DETAILS_SHARE = (40, 50)
+DETAILS_SHARE = (40, 44)
 """Least and most percent of the width that details next to a table have."""
 Takes = tuple[int, int]
 """Percent of the height, and lines, that details have at most where the list needs them too."""
@@ -73,7 +75,7 @@ def arranged(view: View, lines: LineView, below: TextLines, takes: Takes) -> tup
         below: the details; the class ``wide`` of the view says where they are.
 
     Returns:
-        Width and height of the details, in cells.
+        Width and height of the details, in cells. An empty list has no details: it gets their width.
     """
     width, styles = view.size.width, below.styles
     height = view.size.height - view.where.size.height
@@ -83,6 +85,8 @@ def arranged(view: View, lines: LineView, below: TextLines, takes: Takes) -> tup
     is_wide = view.app.size.width >= SIDE_BY_SIDE
     is_beside = is_wide and (spare < LEAST_BELOW or not lines.hides_columns(width - least - GAP))
     view.set_class(is_beside, "wide")
+    if is_beside and not lines.line_count():
+        return -GAP, height
     if is_beside:
         cells = max(least, min(most, width - lines.cells_wanted() - GAP))
         styles.width, styles.height = cells, "1fr"
@@ -197,7 +201,7 @@ class Graphs:
         view = self._view
         about, room = view.subject(), height - view.table.lines_wanted(width) - 1
         found = view.own_graphs(width, room - 1) if room >= LEAST_LEFT else ()
-        return [(titled(about, width), None), *found] if found and about is not None else ()
+        return [*([(titled(about, width), None)] if about is not None else []), *found] if found else ()
 
     def below(self, width: int, room: int) -> Sequence[Line]:
         """Return the graphs below the details."""
@@ -317,7 +321,7 @@ class DetailsView(GraphedView[Row]):
         is_beside, row = self.has_class("wide"), self.row()
         self.is_left_drawn = self._left.draw(self.size.width - width - GAP, height if is_beside else 0)
         lines = self._lines(row) if row is not None and height > 1 else []
-        self.below.display = is_beside or bool(lines)
+        self.below.display = row is not None and (is_beside or bool(lines))
         self.below.set(*lines)
 
     def _lines(self, row: Row) -> Sequence[Line]:
@@ -331,7 +335,8 @@ class DetailsView(GraphedView[Row]):
         is_titled = about is not None and heading not in (about[1], " ".join(about))
         text = wrap_all(found[:height], text_width, 2)
         # Before the details are cut for them, graphs are drawn in one line each.
-        least = min(height // 2, FEW_GRAPHS) if about is not None and self.TAKES in (NONE, FEW) else 0
+        shares = self.TAKES in (NONE, FEW) and not self.is_left_drawn and bool(self.own_graphs(width, height))
+        least = min(height // 2, FEW_GRAPHS) if shares else 0
         kept = len(clipped(text, max(1, height - 1 - least))) if text else 0
         spare = height - (kept + 2 if kept else 1) - is_titled
         graphs: Sequence[Line] = self.graphs.below(width, spare) if spare >= LEAST_GRAPHS else ()
@@ -355,7 +360,7 @@ class DetailsView(GraphedView[Row]):
         line: Line = []
         for column, cell in self.table.left_out(self.table.cursor_index):
             text, *_ = [*filter(None, (clean_cell(each).strip() for each, _ in as_spans(cell))), ""]
-            if text not in ("", *UNKNOWN) and text not in told:
+            if text not in ("", *UNKNOWN) and (len(text) <= NUMBER or text not in told):
                 line += [("   " if line else "", ""), (f"{clean_cell(column.label or column.id)} ", "muted")]
                 line += [(clean_cell(text), name) for text, name in as_spans(cell)]
         return [joined(line)] if line else []
