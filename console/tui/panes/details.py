@@ -20,7 +20,6 @@ from console.present.text import Line, clean, joined, plain
 from console.tui import keymap
 from console.tui.navigator import Navigator
 from console.tui.panes.table import TableView
-from console.tui.panes.view import SIDE_BY_SIDE
 from console.tui.places import Place, pane_named, view_place
 from console.tui.text_lines import TextLines, clipped, rule, wrap_all
 from console.tui.tools import Tools
@@ -52,6 +51,8 @@ LEAST_GRAPHS, FEW_GRAPHS = 3, 10
 """Lines from which graphs stand below details; the most that they take from details that would need them too."""
 LEAST_LEFT = 8
 """Free lines below a table next to its details from which graphs stand there."""
+SIDE_BY_SIDE = 150
+"""Width of the screen, in cells, from which details are next to their table: below it they would be mostly empty."""
 DETAILS_SHARE = (40, 44)
 """Least and most percent of the width that details next to a table have."""
 Takes = tuple[int, int]
@@ -302,7 +303,6 @@ class DetailsView(GraphedView[Row]):
 
     def on_resize(self) -> None:
         """Give table and details their places."""
-        super().on_resize()
         self._show_details()
 
     def on_line_view_highlighted(self) -> None:

@@ -200,7 +200,6 @@ class OverviewView(GraphedView[graphs.Graph]):
 
     def on_resize(self) -> None:
         """Draw again with the columns that fit."""
-        super().on_resize()
         self.update()
 
     async def enter(self, row: graphs.Graph) -> None:

@@ -140,7 +140,6 @@ class PlanView(View):
 
     def on_resize(self) -> None:
         """Give the edits and their commands their places."""
-        super().on_resize()
         self._show_commands()
 
     def _show_commands(self) -> None:

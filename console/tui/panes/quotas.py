@@ -307,7 +307,6 @@ class QuotasView(View):
 
     def on_resize(self) -> None:
         """Give the tree and the effective quota their places."""
-        super().on_resize()
         self._show_effective()
 
     def _show_effective(self) -> None:

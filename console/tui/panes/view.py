@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from console.tui.panes.only_trouble import OnlyTrouble
     from console.tui.watch import ShownCluster
 
-SIDE_BY_SIDE = 150
-"""Width of a view, in cells, from which details are next to their table: below it they would be mostly empty."""
-
 
 def bindings(view: str) -> list[BindingType]:
     """Return Textual's bindings for the keys of a view. All run the app's action `action_do` with the key's id."""
@@ -170,13 +167,8 @@ class View(Widget):
         self.tell_where()
 
     def on_mount(self) -> None:
-        """Apply colours and layout once the widgets exist."""
+        """Apply colours once the widgets exist."""
         self._dim()
-        self.on_resize()
-
-    def on_resize(self) -> None:
-        """Put the details next to the table on a wide screen, below it on a narrow one."""
-        self.set_class(self.app.size.width >= SIDE_BY_SIDE, "wide")
 
     def _dim(self) -> None:
         """Remove the colours while the cluster does not answer, and restore them when it does."""
