@@ -334,7 +334,8 @@ class HalfHourWatch:
         now: Mapping[Any, Sentence] = cluster_graphs(known) if about is None else own_graphs(known, *about)
         told = still_told(self._told.get(about, {}), now)
         # Of the cluster, and of what is under the cursor.
-        self._told = {key: each for key, each in self._told.items() if key is None} | {about: told}
+        of_cluster = {None: self._told[None]} if None in self._told else {}
+        self._told = {**of_cluster, about: told}
         return told
 
     def _in_words(self, told: Iterable[Sentence], width: int, room: int) -> Drawn:

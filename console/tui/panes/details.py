@@ -330,7 +330,7 @@ class DetailsView(GraphedView[Row]):
         if height < LEAST_BELOW and (few := self.own_graphs(width, height)):
             return [line for line, _ in few]
         title, *found = self.details(row) or [[]]
-        found = [*self._left_out(" ".join(map(plain, (title, *found)))), *found]
+        found = [*self._unshown(" ".join(map(plain, (title, *found)))), *found]
         about, heading = self.subject(), plain(title)
         is_titled = about is not None and heading not in (about[1], " ".join(about))
         text = wrap_all(found[:height], text_width, 2)
@@ -351,7 +351,7 @@ class DetailsView(GraphedView[Row]):
             return graphs
         return [*shown, *([[]] if text else []), *graphs]
 
-    def _left_out(self, told: str) -> list[Line]:
+    def _unshown(self, told: str) -> list[Line]:
         """Return a line with the values that the table has no space for, each with the label of its column.
 
         Args:
