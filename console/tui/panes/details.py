@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row")
 
-NUMBER = 10
-"""Characters up to which a text of the details may have a value by chance."""
+NUMBER, BEGINNING = 10, 40
+"""Characters up to which a text of the details may have a value by chance; those of a longer one that it is known by.
+"""
 UNKNOWN = ("·", NOTHING)
 """What the cells of unknown values have."""
 
@@ -359,8 +360,8 @@ class DetailsView(GraphedView[Row]):
         """
         line: Line = []
         for column, cell in self.table.left_out(self.table.cursor_index):
-            text, *_ = [*filter(None, (clean_cell(each).strip() for each, _ in as_spans(cell))), ""]
-            if text not in ("", *UNKNOWN) and (len(text) <= NUMBER or text not in told):
+            text = clean_cell(plain(as_spans(cell))).strip()
+            if text not in ("", *UNKNOWN) and (len(text) <= NUMBER or text[:BEGINNING] not in told):
                 line += [("   " if line else "", ""), (f"{clean_cell(column.label or column.id)} ", "muted")]
                 line += [(clean_cell(text), name) for text, name in as_spans(cell)]
         return [joined(line)] if line else []
