@@ -7,6 +7,8 @@ take those lines. What the list has no space for is in the details.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual import on
@@ -271,6 +273,7 @@ class DetailsView(GraphedView[Row]):
         self.is_left_drawn = False
         """Whether graphs stand below the table."""
         self.graphs = self.GRAPHS(self)
+        self._moved_at = -inf
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -307,13 +310,15 @@ class DetailsView(GraphedView[Row]):
         self._show_details()
 
     def on_line_view_highlighted(self) -> None:
-        """Show the details of the row under the cursor once the cursor has rested there."""
-        if not self.DETAILS_AFTER:
-            self._show_details()
-            return
+        """Show the details of the row under the cursor: at once, or once the cursor rests if it moved just before."""
+        before, self._moved_at = self._moved_at, monotonic()
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self.set_timer(self.DETAILS_AFTER, self._show_details)
+            self._timer = None
+        if self._moved_at - before >= self.DETAILS_AFTER:
+            self._show_details()
+        else:
+            self._timer = self.set_timer(self.DETAILS_AFTER, self._show_details)
 
     def _show_details(self) -> None:
         """Draw the details and the graphs, in their places."""
