@@ -180,7 +180,7 @@ KEYS: tuple[Key, ...] = (
         "earlier",
         "left_parenthesis",
         "earlier",
-        "Move the cursor in time to the left in all graphs; Enter replays from there. In the overview ← does the same",
+        "Move the cursor in time to the left, in the overview ← too; Enter replays",
         *GRAPHED,
         rank=56,
     ),

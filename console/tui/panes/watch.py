@@ -23,12 +23,21 @@ from console.tui.panes.details import DetailsView
 from console.tui.panes.rates import ShownRates, read_rates
 from console.tui.places import Place, pane_named, view_place
 from console.tui.tools import Tools
+from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
     from console.model.half_hour import Kind
 
 MOST_PLACES = 500
 """Most partitions whose newest record is asked for in a turn."""
+
+
+class WatchTable(RowTable):
+    """The rows with their lines of the half hour, which need the width that details would take."""
+
+    def hides_columns(self, width: int) -> bool:
+        """Return whether the lines would be shorter, or columns would not fit."""
+        return width < present_watched.WIDE or super().hides_columns(width)
 
 
 class WatchView(DetailsView[present_watched.WatchRow]):
@@ -43,6 +52,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
     )
     CALM = "nothing that is watched is in trouble"
     MORE_EVERY = 1
+    ROW_TABLE = WatchTable
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
@@ -53,6 +63,11 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         self._newest: Mapping[str, datetime] = {}
         self._was_read: tuple[watched.Watched, ...] = ()
 
+    @property
+    def _is_wide(self) -> bool:
+        """Whether the rows have the width for long lines."""
+        return self.app.size.width >= present_watched.WIDE and not self.has_class("wide")
+
     def subject(self) -> tuple[Kind, str] | None:
         """Return the topic, the group or the broker under the cursor."""
         row = self.row()
@@ -61,7 +76,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
 
     def inputs(self) -> tuple[object, ...]:
         """Return what is watched, the parts of the snapshot that rows are made of, the samples and the width."""
-        known, width = self.snapshot, self.app.size.width
+        known = self.snapshot
         self._lags = self._lags.after(known)
         return (
             self._watching.subjects,
@@ -69,7 +84,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
             *(known.topics, known.configs, known.groups, known.lags, known.lag_trends),
             *(known.cluster, known.log_dirs, known.connect, known.schemas),
             *(self._lags.topics, self._rates.by_topic(), self._newest, self.own_samples()),
-            width >= present_watched.WIDE,
+            self._is_wide,
         )
 
     async def read(self) -> None:
@@ -137,7 +152,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         has = {Part.CONNECT: bool(context.settings.connect), Part.SCHEMAS: context.schemas is not None}
         absent = {part: why for part, why in present_watched.NOT_NAMED.items() if not has[part]}
         moment = self.cluster.half_hour.moment
-        is_wide = self.app.size.width >= present_watched.WIDE
+        is_wide = self._is_wide
         beside = present_watched.Beside(
             self._rates.by_topic() if known.rates is not NOT_POLLED else {},
             self._lags,
