@@ -334,8 +334,9 @@ class HalfHourWatch:
         now: Mapping[Any, Sentence] = cluster_graphs(known) if about is None else own_graphs(known, *about)
         told = still_told(self._told.get(about, {}), now)
         # Of the cluster, and of what is under the cursor.
-        of_cluster = {None: self._told[None]} if None in self._told else {}
-        self._told = {**of_cluster, about: told}
+        for other in [key for key in self._told if key not in (None, about)]:
+            del self._told[other]
+        self._told[about] = told
         return told
 
     def _in_words(self, told: Iterable[Sentence], width: int, room: int) -> Drawn:
