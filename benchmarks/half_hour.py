@@ -14,6 +14,8 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from benchmarks.figures import report, report_ratio
 from benchmarks.terminal import Terminal
@@ -114,6 +116,21 @@ def drawing(command: list[str], pane: str, key: bytes, text: bytes, seconds: flo
         mouse(terminal, pane)
 
 
+def over_a_slow_link(command: list[str], seconds: float) -> None:
+    """Bytes that graphs as sentences take while nothing changes, on the overview and on Now."""
+    with TemporaryDirectory() as folder:
+        config = Path(folder, "kac", "config.toml")
+        config.parent.mkdir()
+        config.write_text("[settings]\nslow_link = true\n")
+        with Terminal(command, columns=200, rows=60, environ={"XDG_CONFIG_HOME": folder}) as terminal:
+            terminal.until(b" topic", 60.0)
+            for pane, key, text in (("overview", b"\x07", b"under-replicated"), ("Now", b".", b"watched")):
+                terminal.press(key)
+                terminal.until(text, 60.0, since=len(terminal.written) - 1)
+                terminal.listen(45.0)
+                report_ratio(f"{pane} over a slow link: bytes in {seconds:g} s", len(terminal.listen(seconds)), 0)
+
+
 def mouse(terminal: Terminal, pane: str) -> None:
     """Bytes of 100 moves of the pointer, of which terminals are not asked to tell, and of clicks on two rows."""
     report_ratio(f"{pane}: asked terminals for moves of the mouse", int(ASKS_FOR_MOVES in terminal.written), 0)
@@ -144,6 +161,7 @@ def main() -> None:
         command = [options.kac, "-b", cluster.bootstrap]
         drawing(command, "overview", b"\x07", b"written: growth", options.seconds, 10)
         drawing(command, "Now", b".", b"watched", options.seconds, 20)
+        over_a_slow_link(command, options.seconds)
 
 
 if __name__ == "__main__":

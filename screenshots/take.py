@@ -70,7 +70,9 @@ END_OFFSET = re.compile(r"\b4,1\d\d,\d{3}\b")
 RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
 PICTURE_ID = re.compile(r"terminal-\d+")
 """Made by Textual from the text, times of day and all."""
-WATCHED_UNTIL = datetime(2026, 11, 20, 12, 7, 5, tzinfo=UTC)
+TEN_MINUTES, WATCHED = 600, 425
+"""Seconds from one label of a time axis to the next, and those from such a time to the end of the half hour: it stands
+in the same columns in each picture, near the time of all else in it."""
 NO_TICKS = 3600.0
 """Seconds from one poll to the next: whatever is to be in a picture comes with the first."""
 
@@ -273,9 +275,11 @@ def somebody_moves(cluster: ThreadedCluster, text: str) -> None:
 class _Watched(HalfHourWatch):
     """Half an hour that was watched; samples of now change nothing."""
 
+    until: datetime
+
     @property
     def known(self) -> HalfHour:
-        return sample_half_hour.half_hour(WATCHED_UNTIL)
+        return sample_half_hour.half_hour(self.until)
 
     @known.setter
     def known(self, _taken: HalfHour | None) -> None: ...
@@ -283,8 +287,10 @@ class _Watched(HalfHourWatch):
 
 def was_watched(app: Console) -> None:
     """As if it had watched for half an hour."""
-    app.cluster.half_hour.__class__ = _Watched
-    app.journal.marks = lambda: sample_half_hour.marks(WATCHED_UNTIL)  # type: ignore[method-assign]
+    until = datetime.fromtimestamp(time.time() // TEN_MINUTES * TEN_MINUTES + WATCHED, UTC)
+    half_hour: Any = app.cluster.half_hour
+    half_hour.__class__, half_hour.until = _Watched, until
+    app.journal.marks = lambda: sample_half_hour.marks(until)  # type: ignore[method-assign]
 
 
 async def seen(app: Console, text: str, pause: Callable[[], Awaitable[None]]) -> None:
@@ -507,11 +513,18 @@ def themes(port: int = PORT) -> str:
             return beside(asyncio.run(_collected(walking)))
 
 
+def noon(now: datetime) -> str:
+    """Return the time zone in which it is less than ten minutes past noon."""
+    later = (now.hour * 3600 + now.minute * 60) // TEN_MINUTES * TEN_MINUTES - 12 * 3600
+    hours, minutes = divmod(abs(later) // 60, 60)
+    return f"HERE{'-' if later < 0 else '+'}{hours}:{minutes:02}"
+
+
 def _same_everywhere(state: str) -> None:
     """Take what a picture depends on out of the environment."""
     os.environ |= {
         # Noon, wherever that is now: what happened lately is of today, and as wide.
-        "TZ": f"HERE{datetime.now(UTC).hour - 12:+d}",
+        "TZ": noon(datetime.now(UTC)),
         "TERM": "xterm-256color",
         "COLORTERM": "truecolor",
         "XDG_STATE_HOME": state,

@@ -259,7 +259,34 @@ class ColumnView(LineView):
             pieces.append(spans)
         return pieces
 
+    def left_out(self, index: int) -> list[tuple[Column, Cell]]:
+        """Return what the screen does not have of a line: the cells of columns that do not fit, and cut ones."""
+        if not 0 <= index < self.line_count() or self.size.width < FOLDED_FROM:
+            return []
+        widths = {place.column: place.width for place in self._layout_for(self.size.width - 1).placed}
+        is_folded = any(line == index and piece for line, piece in self._on_screen)
+        return [
+            (column, cell)
+            for number, (column, cell) in enumerate(zip(self._columns, self.cells_at(index), strict=True))
+            if number not in widths or (not is_folded and natural_width(cell) > widths[number])
+        ]
+
     # -- columns --------------------------------------------------------------------------------------------------
+
+    def hides_columns(self, width: int) -> bool:
+        """Return whether columns do not fit into a width, in cells."""
+        return lay_out(self._columns, self._natural, width - 1, 0, self._usual).more_right
+
+    def cells_wanted(self) -> int:
+        """Return the cells that show all columns and no text cut."""
+        shown = range(len(self._columns))
+        widths = (
+            max(_least(column, natural), min(natural, column.max_width or natural))
+            if column.width is None
+            else column.width
+            for column, natural in zip(self._columns, self._natural, strict=True)
+        )
+        return 1 + sum(widths) + sum(_gaps(self._columns, shown))
 
     def _put_columns(self, columns: Sequence[Column]) -> None:
         self._columns = tuple(columns)

@@ -319,14 +319,26 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             places += [(index, piece) for piece in range(needed)]
         return tuple(places) if len(places) > count else ()
 
-    def lines_wanted(self) -> int:
+    def lines_wanted(self, width: int | None = None) -> int:
         """Return the screen lines that show everything, with all texts folded; more than the screen has if not even the
-        unfolded lines fit."""
-        count, width = self.line_count(), self.size.width - 1
+        unfolded lines fit.
+
+        Args:
+            width: of the view, in cells; None for its present one.
+        """
+        count, width = self.line_count(), (self.size.width if width is None else width) - 1
         lines = max(count, 1)
         if 0 < count <= MOST_FOLDED and self.is_cut(width):
             lines = sum(len(self.pieces(index, width, count)) for index in range(count))
         return self.HEADER_LINES + lines
+
+    def hides_columns(self, width: int) -> bool:  # noqa: ARG002
+        """Return whether columns do not fit into a width, in cells."""
+        return False
+
+    def cells_wanted(self) -> int:
+        """Return the cells that show all columns and no text cut; the present width if that is unknown."""
+        return self.size.width
 
     def _unfold(self) -> None:
         """Discard the folding, because the lines or the width changed."""

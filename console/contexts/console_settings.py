@@ -40,8 +40,9 @@ class KeyRemap(Struct, frozen=True):
 class ConsoleSettings(Struct, frozen=True):
     """start_pane: one of PANES. theme: one of THEMES; None to follow the terminal. refresh: seconds between reads; 0
     for reads only on request. keys: action -> its keys instead of the defaults; unknown actions are not checked here.
-    editing_mode: of the command bar and the shell. accessible: whether the console is lines instead of a screen. watch:
-    of ``--watch``, the set that the screen opens on; ``""`` for none.
+    editing_mode: of the command bar and the shell. accessible: whether the console is lines instead of a screen.
+    slow_link: whether graphs are sentences, since drawn ones scroll. watch: of ``--watch``, the set that the screen
+    opens on; ``""`` for none.
     """
 
     start_pane: str = "now"
@@ -50,6 +51,7 @@ class ConsoleSettings(Struct, frozen=True):
     mouse: bool = True
     editing_mode: str = "emacs"
     accessible: bool = False
+    slow_link: bool = False
     keys: Mapping[str, KeyRemap] = field(default_factory=dict)
     watch: str = ""
 
@@ -151,5 +153,6 @@ _READERS: Mapping[str, Callable[[Any, Where], Any]] = {
     "mouse": _switch("mouse"),
     "editing_mode": _one_of("editing_mode", EDITING_MODES),
     "accessible": _switch("accessible"),
+    "slow_link": _switch("slow_link"),
     "keys": _keys,
 }

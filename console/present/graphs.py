@@ -62,6 +62,40 @@ class Axis(NamedTuple):
         return datetime.fromtimestamp(column * self.seconds, UTC)
 
 
+class Moment(NamedTuple):
+    """A column of time, which the cursor in time is on. at: its begin, Unix seconds. seconds: its length."""
+
+    at: int
+    seconds: int
+
+    @property
+    def begins(self) -> datetime:
+        """Its begin, UTC."""
+        return datetime.fromtimestamp(self.at, UTC)
+
+    @property
+    def ends(self) -> datetime:
+        """The begin of the next column, UTC."""
+        return datetime.fromtimestamp(self.at + self.seconds, UTC)
+
+    def column(self, axis: Axis) -> int | None:
+        """Return its column on an axis; None if it is not drawn there."""
+        column = self.at // axis.seconds
+        return column if axis.first <= column <= axis.last else None
+
+    def moved(self, step: int, seconds: int, newest: int) -> Moment:
+        """Return the column that is some columns later, within the half hour.
+
+        Args:
+            step: number of columns; negative for earlier ones.
+            seconds: of a column.
+            newest: a time in the newest column, Unix seconds.
+        """
+        last = newest // seconds
+        column = max(last - SLOTS * EVERY // seconds + 1, min(last, self.at // seconds + step))
+        return Moment(column * seconds, seconds)
+
+
 class Mark(NamedTuple):
     """A change. at: an aware time."""
 
@@ -231,23 +265,27 @@ def graph_lines(chart: Chart, graph: Graph, rows: int, width: int, moment: int |
     ]
 
 
-def laid_out(chart: Chart, room: int, width: int, more: str = "") -> list[tuple[Line, Graph | None]]:
-    """Return the lines of a whole chart without a cursor, each with its graph.
+def laid_out(
+    chart: Chart, room: int, width: int, more: str = "", cursor: Moment | None = None
+) -> list[tuple[Line, Graph | None]]:
+    """Return the lines of a whole chart, each with its graph.
 
     Args:
         room: most lines. The last graphs are left out if not all fit.
         more: the key that shows those; then the last line counts them.
+        cursor: the time of the cursor, whose values are shown instead of the newest ones; None without one.
     """
     if room < 2:
         return []
-    found: list[tuple[Line, Graph | None]] = [(axis_line(chart, width), None)]
+    moment = cursor.column(chart.axis) if cursor is not None else None
+    found: list[tuple[Line, Graph | None]] = [(axis_line(chart, width, moment), None)]
     if chart.changes and room > len(chart.graphs) + 1:
-        found.append((changes_line(chart, width), None))
+        found.append((changes_line(chart, width, moment), None))
     graphs, space = chart.graphs, room - len(found)
     if len(graphs) > space:
         graphs = graphs[: space - bool(more)]
     for graph, rows in zip(graphs, heights(graphs, space), strict=True):
-        found += [(line, graph) for line in graph_lines(chart, graph, rows, width)]
+        found += [(line, graph) for line in graph_lines(chart, graph, rows, width, moment)]
     if more and (left := len(chart.graphs) - len(graphs)):
         found.append(([(f"… {left} more: {more}", "muted")], None))
     return [([(" ", ""), *line], graph) for line, graph in found]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from console.model import half_hour
 from console.model.half_hour import HalfHour, Kind, Measure
@@ -103,7 +104,9 @@ _BRANCHES = {"▸": "closed", "▾": "open"}
 _SEVERITIES = {"! CRIT": "critical", "! HIGH": "high", "WARN": "warning", "CRIT": "critical", "HIGH": "high"}
 _UNTOLD = frozenset({"changed"})
 """Columns whose changes kac does not report: they only say that something changed."""
-_ALONE = frozenset({"", "severity", "sure", "branch"})
+_FIRST = "severity"
+"""The column that is said before the name of the row."""
+_ALONE = frozenset({"", "sure", "branch"})
 """Columns whose values are said without the name of the column."""
 
 
@@ -136,11 +139,44 @@ def row_words(columns: Sequence[Told], cells: Sequence[Cell]) -> dict[str, str]:
     return {**({"": found.pop("")} if "" in found else {}), **found, **letters}
 
 
-def row_text(columns: Sequence[Told], words: Mapping[str, str]) -> str:
-    """Return a row as one line: its name, then each column with its value, without unknown ones."""
+def row_text(columns: Sequence[Told], words: Mapping[str, str], usual: Mapping[str, str] = {}) -> str:
+    """Return a row as one line: its severity, its name, then each column with its value, without unknown ones.
+
+    Args:
+        usual: column -> the value that was said for all rows, and is left out.
+    """
     alone = _ALONE | {column.name for column in columns if column.is_letter}
-    known = ((name, text) for name, text in words.items() if text != UNKNOWN)
-    return ", ".join(text if name in alone else f"{name} {text}" for name, text in known)
+    said = {name: text for name, text in words.items() if text not in (UNKNOWN, usual.get(name))}
+    severity = said.pop(_FIRST, "")
+    row = ", ".join(text if name in alone else f"{name} {text}" for name, text in said.items())
+    return f"{severity}: {row}" if severity else row
+
+
+MOST_ROWS, LEAST_ROWS = 0.8, 4
+"""The share of the rows that have a usual value, and the number of rows from which one is said once for all."""
+
+
+def usual_values(columns: Sequence[Told], rows: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return column -> the value that most rows have, for columns with one: it is said once, and not for each row."""
+    found: dict[str, str] = {}
+    for column in columns:
+        if not column.name or column.is_letter or column.name == _FIRST or len(rows) < LEAST_ROWS:
+            continue
+        (value, count), *_ = Counter(words.get(column.name, NONE) for words in rows).most_common(1)
+        if value not in (NONE, UNKNOWN) and count >= MOST_ROWS * len(rows):
+            found[column.name] = value
+    return found
+
+
+_BAD = ("critical", "high", "warning")
+
+
+def badness(words: Mapping[str, str]) -> int:
+    """Return the place of a row among changes: the severest first, what is in no trouble last."""
+    severity = words.get(_FIRST, "")
+    if severity in _BAD:
+        return _BAD.index(severity)
+    return len(_BAD) - ("in trouble" in words.values())
 
 
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?: (?:[KMGT]iB|B|ms|s|min|h|d)\b)?")
@@ -263,6 +299,29 @@ def amount_text(value: float, unit: str) -> str:
     return f"{100 * value:.0f} %" if unit == "share" else f"{value:,.0f}"
 
 
+class Sentence(NamedTuple):
+    """The course of a series as text. word: of `Course`. value: the last one."""
+
+    text: str
+    word: str
+    value: float
+
+    def is_worth_telling(self, before: Sentence) -> bool:
+        """Return whether the course is another one, or its last value moved by `LEAST_CHANGE`, since it was told."""
+        moved = abs(self.value - before.value)
+        return self.word != before.word or moved > LEAST_CHANGE * max(abs(self.value), abs(before.value))
+
+
+Key = TypeVar("Key")
+
+
+def still_told(before: Mapping[Key, Sentence], now: Mapping[Key, Sentence]) -> dict[Key, Sentence]:
+    """Return the sentences of now, and instead of those that say nearly the same the ones told before: a line of text
+    then stays as it is while a value wavers."""
+    kept = (key for key, each in now.items() if key in before and not each.is_worth_telling(before[key]))
+    return {**now, **{key: before[key] for key in kept}}
+
+
 _OF_CLUSTER: Mapping[str, tuple[str, str]] = {
     "under-replicated": ("the number of under-replicated partitions", "number"),
     "offline": ("the number of offline partitions", "number"),
@@ -288,36 +347,41 @@ CALM: Mapping[str, float] = {"behind": 5.0, "throttled": 1.0}
 """Measure -> the highest value that kac leaves out: the seconds between a healthy group's commits."""
 
 
-def cluster_graphs(known: HalfHour) -> list[str]:
+def cluster_graphs(known: HalfHour) -> dict[Measure, Sentence]:
     """Return the last half hour of the cluster as sentences, in the order of `_OF_CLUSTER`."""
     series: dict[Measure, list[tuple[str, float]]] = {}
     for sample in known.samples:
         for measure, value in sample.values.items():
             series.setdefault(measure, []).append((_at(sample.slot * half_hour.EVERY), value))
     order = list(_OF_CLUSTER)
-    told = []
+    told: dict[Measure, Sentence] = {}
     for measure in sorted(series, key=lambda each: (order.index(each.what), each.about)):
         values = series[measure]
         if max(value for _, value in values) <= CALM.get(measure.what, -1.0):
             continue
         what, unit = _OF_CLUSTER[measure.what]
         is_least = measure in known.samples[-1].least
-        told.append(course_text(what.format(clean(measure.about, 200)), values, unit, is_least=is_least))
+        told[measure] = _sentence(what.format(clean(measure.about, 200)), values, unit, is_least=is_least)
     return told
 
 
-def own_graphs(known: HalfHour, kind: Kind, name: str) -> list[str]:
-    """Return the last half hour of a topic, a group or a broker as sentences.
+def own_graphs(known: HalfHour, kind: Kind, name: str) -> dict[str, Sentence]:
+    """Return the last half hour of a topic, a group or a broker as sentences, by what they tell of.
 
     Args:
         name: of the topic or the group, or the broker's id.
     """
-    told = []
+    told: dict[str, Sentence] = {}
     for what, by_slot in half_hour.own_values(known.own, kind, name).items():
         words, unit = _OF_ONE[what]
         series = [(_at(slot * half_hour.OWN_EVERY), value) for slot, value in sorted(by_slot.items())]
-        told.append(course_text(words.format(f"{kind} {clean(name, 200)}"), series, unit))
+        told[what] = _sentence(words.format(f"{kind} {clean(name, 200)}"), series, unit)
     return told
+
+
+def _sentence(what: str, series: Sequence[tuple[str, float]], unit: str, *, is_least: bool = False) -> Sentence:
+    values = [value for _, value in series]
+    return Sentence(course_text(what, series, unit, is_least=is_least), course(values).word, values[-1])
 
 
 def _at(seconds: int) -> str:

@@ -21,7 +21,7 @@ from console.model.watched import Watched
 from console.plan.amounts import size
 from console.plan.plan import EMPTY
 from console.present import brokers, columns, connectors, groups, schemas
-from console.present.graphs import BLOCKS
+from console.present.graphs import BLOCKS, MOMENT
 from console.present.names import plural
 from console.present.text import Cell, clean, plain
 from widgets.row_source import Column as ScreenColumn
@@ -47,14 +47,15 @@ WIDE, LINE_CELLS, SHORT_CELLS = 150, 45, 15
 class Beside(NamedTuple):
     """What the rows need beside the snapshot. rates: topic -> its rate, if known. lags: of the topics' readers. newest:
     topic -> the time of its newest record, UTC. samples: of the half hour, the earliest first. columns: of its lines.
-    troubles: everything with a symptom; None if that is unknown. is_read: whether what is watched was read once.
-    absent: part -> why the context can't have it."""
+    moment: the time of the cursor in time, Unix seconds; None without one. troubles: everything with a symptom; None if
+    that is unknown. is_read: whether what is watched was read once. absent: part -> why the context can't have it."""
 
     rates: Mapping[str, Rate] = MappingProxyType({})
     lags: TopicLags = TopicLags()
     newest: Mapping[str, datetime] = MappingProxyType({})
     samples: Sequence[half_hour.OwnSample] = ()
     columns: int = LINE_CELLS
+    moment: int | None = None
     troubles: Troubles | None = None
     silent: Collection[int] = frozenset()
     is_read: bool = True
@@ -170,7 +171,10 @@ class _Rows:
         of, wanted = LINES[kind]
         values = half_hour.own_values(self._beside.samples, of, name)
         what = next((each for each in wanted if each in values), None)
-        return "" if what is None else line_of(values[what], self._beside.samples[-1].slot, self._beside.columns)
+        if what is None:
+            return ""
+        newest, columns = self._beside.samples[-1].slot, self._beside.columns
+        return marked(line_of(values[what], newest, columns), newest, self._beside.moment)
 
     def _topic(self, topic: Topic) -> _State:
         rate = self._beside.rates.get(topic.name, UNKNOWN)
@@ -309,6 +313,18 @@ def line_of(values: Mapping[int, float], newest: int, columns: int) -> str:
         known = [values[slot] for slot in range(column * slots, (column + 1) * slots) if slot in values]
         line.append(_block(max(known), top) if known else " ")
     return "".join(line)
+
+
+def marked(line: str, newest: int, moment: int | None) -> str:
+    """Return a line of `line_of` with the cursor in time.
+
+    Args:
+        newest: the slot at its right edge.
+        moment: Unix seconds; None for no cursor.
+    """
+    slots = half_hour.OWN_SLOTS // len(line)
+    place = -1 if moment is None else moment // half_hour.OWN_EVERY // slots - newest // slots + len(line) - 1
+    return f"{line[:place]}{MOMENT}{line[place + 1 :]}" if 0 <= place < len(line) else line
 
 
 def _block(value: float, top: float) -> str:

@@ -106,7 +106,7 @@ class Console(KeysInOrder["Context"]):
         self.journal = Journal(
             self, self.reading, self.message_line, lambda: self.view.update(), lambda: self.frame.write_header()
         )
-        half_hour = self.HALF_HOUR(self.triage, self.journal, lambda: self.view.update())
+        half_hour = self.HALF_HOUR(self.triage, self.journal, lambda: self.view.update(), in_words=settings.slow_link)
         lint = LintWatch(self.triage, lambda: self.view.update())
         watching = watching_of(session.context, settings.watch)
         self.cluster = ShownCluster(
@@ -217,6 +217,7 @@ class Console(KeysInOrder["Context"]):
         """Clear the message about the former place, and the marks of changes, which the operator has seen."""
         if new.pane != old.pane:
             self.cluster.changed.clear()
+        self.cluster.half_hour.leave_moment()
         self.reading.contact = contact.elsewhere(self.reading.contact)
         self.message_line.forget()
 

@@ -47,8 +47,14 @@ _KEY_SIGNS = {
     "left_curly_bracket": "{",
     "right_curly_bracket": "}",
     "asterisk": "*",
+    "left_parenthesis": "(",
+    "right_parenthesis": ")",
     "space": "Space",
 }
+
+
+EVENTS_SHOWN = 3
+"""Most events of the cursor in time in the message line."""
 
 
 def sign(key: str) -> str:
@@ -299,8 +305,19 @@ class Frame:
         self.tabs.set(tabs(self._navigator.place.pane, staged, self.tabs.app.size.width, alarm))
 
     def note(self) -> Line:
-        """Return the text of the message line without a message: the lost connection, else the view's note."""
-        return self._lost() or self._navigator.view.note()
+        """Return the text of the message line without a message: the lost connection, what happened at the cursor in
+        time, else the view's note."""
+        return self._lost() or self._moment() or self._navigator.view.note()
+
+    def _moment(self) -> Line:
+        """Return the events in the column of the cursor in time, and the key that opens it; empty without a cursor."""
+        if (moment := self._cluster.half_hour.moment) is None:
+            return []
+        found = self._journal.lines_between(moment.begins, moment.ends)
+        left = f"; {len(found) - EVENTS_SHOWN} more: , shows them" if len(found) > EVENTS_SHOWN else ""
+        said = "; ".join(" ".join(clean(each, 100).split()) for each in found[:EVENTS_SHOWN]) or "nothing changed"
+        time = f"{clock(moment.begins)}–{clock(moment.ends)}  "
+        return [(time, "strong"), (said + left, ""), ("  Enter: replay from here", "muted")]
 
     def _lost(self) -> Line:
         """Return the failure to reach the cluster, the view's data, or some of the brokers."""
@@ -319,7 +336,7 @@ class Frame:
         """Write the active keys for the view's current state."""
         state = self._keys.state()
         keys = [key for key in self._keys.here() if not keymap.reason(key, state)]
-        enter = self._navigator.view.ENTER
+        enter = self._navigator.view.ENTER if self._cluster.half_hour.moment is None else "replay"
         line, self._actions = footer(hints(keys, enter, self._keys.of), self.footer.app.size.width)
         self.footer.set(line)
 

@@ -29,6 +29,8 @@ LINT = "lint"
 CONNECTORS, CONNECT_WORKERS, CONNECT_PLUGINS = "connectors", "connect-workers", "connect-plugins"
 CONNECT_LOGGERS, CONNECTOR, CONNECTOR_OFFSETS = "connect-loggers", "connector", "connector-offsets"
 MIRRORS = "mirrors"
+GRAPHED = (NOW, OVERVIEW, WATCH, TOPICS, TOPIC, GROUPS, GROUP, BROKERS)
+"""The views with graphs of the last half hour, in which the cursor in time moves."""
 OF_CONNECT = (CONNECTORS, CONNECT_WORKERS, CONNECT_PLUGINS, CONNECT_LOGGERS, MIRRORS)
 OF_CONNECTOR = (CONNECTOR, CONNECTOR_OFFSETS)
 VIEWS = {
@@ -176,13 +178,13 @@ KEYS: tuple[Key, ...] = (
     ),
     _key(
         "earlier",
-        "left",
+        "left_parenthesis",
         "earlier",
-        "Move the cursor in time to the left; Enter replays from there",
-        OVERVIEW,
-        rank=12,
+        "Move the cursor in time to the left, in the overview ← too; Enter replays",
+        *GRAPHED,
+        rank=56,
     ),
-    _key("later", "right", "later", "Move the cursor in time to the right", OVERVIEW, rank=13),
+    _key("later", "right_parenthesis", "later", "Move the cursor in time to the right", *GRAPHED, rank=57),
     _key("copy", "y", "copy", "Copy to the terminal's clipboard (OSC 52)", rank=88),
     _key(
         "section",

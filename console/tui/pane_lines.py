@@ -14,7 +14,6 @@ from console.tui import keymap, places
 from console.tui.navigator import Navigator
 from console.tui.panes.details import DetailsView
 from console.tui.panes.now import NowView
-from console.tui.panes.own_lines import OwnLinesView
 from console.tui.panes.table import ShownRows
 from console.tui.voice import Voice
 from widgets.columns import ColumnView
@@ -22,7 +21,6 @@ from widgets.diff_view import DiffView
 from widgets.lazy_tree import LazyTree
 
 if TYPE_CHECKING:
-    from console.model.half_hour import Kind
     from console.tui.watch import ShownCluster
 
 PAGE = 20
@@ -45,6 +43,7 @@ class PaneLines:
         self._words: dict[Hashable, dict[str, str]] = {}
         self._room = PAGE
         self._row: Hashable | None = None
+        self._usual: dict[str, str] = {}
         self._troubles: dict[str, str] | None = None
         self.says_changes = True
 
@@ -72,6 +71,16 @@ class PaneLines:
         gone, self._row = self._row, None
         self._voice.say("that row is gone: again says the rows" if gone is not None else "there are no rows here")
         return False
+
+    def sort(self, word: str) -> None:
+        """Sort the rows by a column, the other way round the second time; without a column say which there are."""
+        lines = self._navigator.view.lines
+        columns = [each for each in lines.columns if each.sort_key] if isinstance(lines, ColumnView) else []
+        named = {(in_words.spoken(each.label) or each.id).lower(): each for each in columns}
+        if (column := named.get(word.lower())) is not None:
+            lines.post_message(ColumnView.SortRequested(lines, column.id))  # type: ignore[arg-type]
+            return
+        self._voice.say(f"sort by one of: {', '.join(named)}" if named else "this pane has one order only")
 
     def mark(self) -> None:
         """Mark the chosen row, or take its mark."""
@@ -130,7 +139,7 @@ class PaneLines:
         if parts:
             self._voice.say(f"Tab goes to the next of: {', '.join(parts)}")
         self._numbers, self._words = {}, {}
-        self._row, self._room = None, PAGE
+        self._row, self._room, self._usual = None, PAGE, {}
         self._voice.drop()
         if not view.known():
             for each in view.nothing_yet().split("\n"):
@@ -145,11 +154,16 @@ class PaneLines:
             self._voice.say("; ".join(in_words.spoken(each) for each in empty.split("\n") if each.strip()) or "no rows")
 
     def _tell_rows(self) -> None:
-        columns = self._columns()
-        for key, words in self._rows():
+        columns, rows = self._columns(), [*self._rows()]
+        usual = in_words.usual_values(columns, [words for _, words in rows])
+        if usual and usual != self._usual:
+            alone = "".join(f", {name} {text}" for name, text in usual.items())
+            self._voice.say(f"unless a row says otherwise{alone}")
+        self._usual = usual
+        for key, words in rows:
             if key not in self._numbers:
                 self._number(key, words)
-                self._voice.say(f"{self._numbers[key]}. {in_words.row_text(columns, words)}")
+                self._voice.say(f"{self._numbers[key]}. {in_words.row_text(columns, words, usual)}")
         left = self._navigator.view.lines.line_count() - self._room
         if left > 0 and not isinstance(self._navigator.view.lines, DiffView):
             self._voice.say(f"{left:,} more: type more, or / and words to tell only rows with them")
@@ -179,34 +193,18 @@ class PaneLines:
         if isinstance(view, DetailsView) and (row := view.row()) is not None:
             _, *more = view.details(row) or [[]]
             self._voice.say_all(in_words.sentences(more, HANG))
-        if (subject := self._subject(key)) is not None and (known := self._cluster.half_hour.known) is not None:
-            for each in in_words.own_graphs(known, *subject):
-                self._voice.say(each)
+        subject = view.subject() if isinstance(view, DetailsView) else None
+        if subject is not None and (known := self._cluster.half_hour.known) is not None:
+            for each in in_words.own_graphs(known, *subject).values():
+                self._voice.say(each.text)
         if view.ENTER:
             self._voice.say(f"the word enter: {view.ENTER}")
-
-    def _subject(self, key: Hashable) -> tuple[Kind, str] | None:
-        """Return the topic, group or broker of the chosen row."""
-        view = self._navigator.view
-        if isinstance(view, OwnLinesView):
-            return view.subject()
-        if view.NAME in (keymap.TOPICS, keymap.GROUPS) and isinstance(key, str):
-            return ("topic" if view.NAME == keymap.TOPICS else "group"), key
-        row = view.row() if isinstance(view, DetailsView) else None
-        if isinstance(row, triage.CauseRow):
-            about = row.claim.subject
-            if about.group is not None:
-                return "group", about.group
-            if about.topic is not None:
-                return "topic", about.topic
-            return ("broker", str(about.broker)) if about.broker is not None else None
-        return None
 
     def tell_graphs(self) -> None:
         """Tell the last half hour of the cluster."""
         known = self._cluster.half_hour.known
-        told = in_words.cluster_graphs(known) if known is not None else []
-        for each in told or ["nothing was measured yet"]:
+        told = in_words.cluster_graphs(known) if known is not None else {}
+        for each in [sentence.text for sentence in told.values()] or ["nothing was measured yet"]:
             self._voice.say(each)
 
     # -- changes -------------------------------------------------------------------------------------------------------
@@ -216,30 +214,33 @@ class PaneLines:
         view = self._navigator.view
         if view.NAME == keymap.OVERVIEW:
             return
-        columns, told, kept = self._columns(), list[str](), set[Hashable]()
+        columns, told, kept = self._columns(), list[tuple[int, str]](), set[Hashable]()
         for key, words in self._rows():
             kept.add(key)
             if key not in self._numbers:
                 self._number(key, words)
                 if isinstance(view.lines, DiffView):  # the outcome says it
                     continue
-                told.append(f"new, row {self._numbers[key]}: {in_words.row_text(columns, words)}")
+                text = in_words.row_text(columns, words, self._usual)
+                told.append((in_words.badness(words), f"new, row {self._numbers[key]}: {text}"))
                 continue
             before = self._words[key]
             if changed := in_words.changed_columns(columns, before, words):
                 name = "" if "" in changed else f", {before.get('', '')}"
-                told.append(f"row {self._numbers[key]}{name}: {', '.join(changed.values())}")
+                text = f"row {self._numbers[key]}{name}: {', '.join(changed.values())}"
+                told.append((in_words.badness(words), text))
             self._words[key] = in_words.as_told(before, words, changed)
         gone = [key for key in self._numbers if key not in kept and view.lines.index_of(key) is None]
         left = [f"gone: row {self._numbers.pop(key)}, {self._words[key].get('', '')}" for key in gone]
         if not isinstance(view.lines, DiffView):
-            told += left
+            told += [(MOST_CHANGES, each) for each in left]
         if not self.says_changes:
             return
-        for each in told[:MOST_CHANGES]:
-            self._voice.say_at(each)
-        if len(told) > MOST_CHANGES:
-            self._voice.say_at(f"{plural(len(told) - MOST_CHANGES, 'more change')}: again says all rows")
+        lines = [text for _, text in sorted(told, key=lambda each: each[0])]
+        for each in lines[:MOST_CHANGES]:
+            self._voice.say_at(f"{view.NAME}, {each}")
+        if len(lines) > MOST_CHANGES:
+            self._voice.say_at(f"{view.NAME}, {plural(len(lines) - MOST_CHANGES, 'more change')}: again says all rows")
 
     def _causes(self) -> dict[str, str] | None:
         watch = self._cluster.triage
@@ -271,12 +272,12 @@ class PaneLines:
         if self._navigator.view.NAME != keymap.NOW:  # its rows tell it there
             for cause, text in now.items():
                 if cause not in before:
-                    self._voice.say_at(f"new, {in_words.spoken(text)}")
+                    self._voice.say_at(f"{keymap.NOW}, new, {in_words.spoken(text)}")
                 elif text.partition(":")[0] != before[cause].partition(":")[0]:
-                    self._voice.say_at(f"now {in_words.spoken(text)}")
+                    self._voice.say_at(f"{keymap.NOW}, changed, {in_words.spoken(text)}")
             for cause, text in before.items():
                 if cause not in now:
-                    self._voice.say_at(f"gone, {in_words.spoken(text)}")
+                    self._voice.say_at(f"{keymap.NOW}, gone, {in_words.spoken(text)}")
         if before and not now:
             self._voice.say_at("no trouble is left")
 

@@ -57,13 +57,14 @@ HELP = (
     "check lets the brokers check it, apply sends it after a question.",
     "help WORD: a command and its examples. help commands: all of them.",
     "A line that ends in the Tab key: what can follow. Nothing is done then.",
+    "sort COLUMN: rows in its order, then the other way round. sort alone: by which columns.",
     "graphs: the last half hour as sentences. mark NUMBER: mark a row, so that a command applies to all marked ones.",
     "changes off, changes on: do not tell changes, tell them. quit, or Ctrl-D: leave.",
 )
 
 
-_BY_LINES = frozenset({"command", "palette", "suspend", "help", "copy", "filter", "find"})
-"""Keys that open something to type in, or act on a screen: here their work has words of its own."""
+_BY_LINES = frozenset({"command", "palette", "suspend", "help", "copy", "filter", "find", "earlier", "later"})
+"""Keys that open something to type in, or act on a screen or a graph: here their work has words of its own."""
 
 
 _VIEWS = frozenset({keymap.LINT, *places.NODES, *keymap.OF_CONNECT})
@@ -241,6 +242,9 @@ class Plain:
                 self._is_pane_said = False
             case "more", "":
                 self._pane.tell_more()
+            case "sort", word:
+                self._pane.sort(word)
+                self._is_pane_said = word == ""
             case "graphs", "":
                 self._pane.tell_graphs()
             case "changes", ("on" | "off") as word:

@@ -130,21 +130,6 @@ class TextLines(Widget):
         return self._painter.strip(y)
 
 
-class Below(TextLines):
-    """The details of the row under a table's cursor: below the table, or next to it on a wide screen."""
-
-    class Resized(Message):
-        """The widget's size has changed."""
-
-    def __init__(self) -> None:
-        """Create it empty."""
-        super().__init__(classes="details")
-
-    def on_resize(self) -> None:
-        """Post that its size changed: its owner wraps the texts to this widget's width, which is not the owner's."""
-        self.post_message(self.Resized())
-
-
 class MessageLine(TextLines):
     """The last message, until the operator moves on; without a message, a note. At most `MESSAGE_LINES` lines."""
 

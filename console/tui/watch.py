@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from console.model.failure import Failure
     from console.model.half_hour import HalfHour, Kind, Measure
     from console.present.changed import Changed
-    from console.present.graphs import Chart, Graph
+    from console.present.graphs import Chart, Graph, Moment
+    from console.present.in_words import Sentence
     from console.present.overview import Shown
     from console.present.text import Line
     from console.session.muted_causes import MutedCauses
@@ -224,20 +225,33 @@ def _steady(before: Verdict | None, now: Verdict) -> Verdict:
     return replace(now, **same)
 
 
+class Drawn(NamedTuple):
+    """The lines of a chart, each with its graph. seconds: of a column; 0 without a chart."""
+
+    lines: Sequence[tuple[Line, Graph | None]] = ()
+    seconds: int = 0
+
+
+NO_GRAPHS = "there is no graph on the screen: a taller one has some, and ^G"
+IN_WORDS = "there are no graphs to move in: with slow_link = true they are sentences"
+
+
 class HalfHourWatch:
     """Takes the samples of the last half hour, from the first response on. Reads their data if nothing else does.
 
     known: the samples so far; None before the first. usage: throttled client, from the lake -> slot -> requests per
-    minute; None if no lake was read.
+    minute; None if no lake was read. moment: the column of the cursor in time; None without a cursor. left_at: the
+    column of the cursor in the place before.
     """
 
-    def __init__(self, triage: Watch, journal: Journal, redraw: Callable[[], None]) -> None:
+    def __init__(self, triage: Watch, journal: Journal, redraw: Callable[[], None], *, in_words: bool = False) -> None:
         """Create it; `begin` adds the samples to the screen's reads.
 
         Args:
             triage: has the session, and reads all needed data while it runs.
             journal: has the events.
             redraw: redraws the visible view.
+            in_words: whether graphs are sentences, which change only with what they tell.
         """
         self._reading, self._session = triage.reading, triage.reading.session
         self._triage, self._journal, self._redraw = triage, journal, redraw
@@ -245,6 +259,12 @@ class HalfHourWatch:
         self._next_group = ""
         self.known: HalfHour | None = None
         self.usage: Mapping[str, Mapping[int, float]] | None = None
+        self.moment: Moment | None = None
+        self.left_at: Moment | None = None
+        self.in_words = in_words
+        self._told: dict[tuple[Kind, str] | None, Mapping[Any, Sentence]] = {}
+        self.no_graphs = IN_WORDS if in_words else NO_GRAPHS
+        """Why there are no graphs to move the cursor in time in."""
 
     def begin(self) -> None:
         """Start to take samples; if the live refresh is paused, take one."""
@@ -270,21 +290,67 @@ class HalfHourWatch:
         groups = known.groups if Part.GROUPS in known.read_at else None
         return Shown(samples, self._journal.marks(), known.rates.seconds_left, self.usage or {}, groups)
 
-    def laid_out(self, width: int, room: int) -> Sequence[tuple[Line, Graph | None]]:
-        """Return the lines of the cluster's chart, each with its graph (`console.present.graphs.laid_out`)."""
-        from console.present.graphs import laid_out
+    @property
+    def newest(self) -> int | None:
+        """The time of the newest sample, Unix seconds; None before the first."""
+        from console.model.half_hour import EVERY, OWN_EVERY
+
+        known = self.known
+        if known is None or not (known.samples or known.own):
+            return None
+        return known.samples[-1].slot * EVERY if known.samples else known.own[-1].slot * OWN_EVERY
+
+    def leave_moment(self) -> None:
+        """Take the cursor in time away, as another place is shown; the next key there finds its time."""
+        self.moment, self.left_at = None, self.moment or self.left_at
+
+    def cluster(self, width: int, room: int) -> Drawn:
+        """Return the cluster's chart, in at most `room` lines."""
+        if self.in_words:
+            return self._in_words(self.sentences(None).values(), width, room)
         from console.present.overview import overview_chart
 
-        chart = overview_chart(self.shown(), width, room - 2)
-        return laid_out(chart, room, width, "^G") if chart is not None else ()
+        return self._drawn(overview_chart(self.shown(), width, room - 2), width, room, "^G")
 
-    def own_chart(self, kind: Kind, name: str, width: int, readers: Collection[str] = ()) -> Chart | None:
-        """Return the chart of one topic, group or broker (`console.present.overview.own_chart`)."""
+    def own(self, kind: Kind, name: str, width: int, room: int, readers: Collection[str] = ()) -> Drawn:
+        """Return the chart of one topic, group or broker (`console.present.overview.own_chart`), in at most `room`
+        lines."""
+        if self.in_words:
+            return self._in_words(self.sentences((kind, name)).values(), width, room)
         from console.present.overview import own_chart
 
         samples = self.known.own if self.known is not None else ()
         full_in = self._session.snapshot.rates.seconds_left
-        return own_chart(samples, kind, name, width, readers, full_in, self._journal.marks())
+        chart = own_chart(samples, kind, name, width, readers, full_in, self._journal.marks())
+        return self._drawn(chart, width, room)
+
+    def sentences(self, about: tuple[Kind, str] | None) -> Mapping[Any, Sentence]:
+        """Return the half hour of the cluster, or of a topic, group or broker, as sentences."""
+        from console.present.in_words import cluster_graphs, own_graphs, still_told
+
+        known = self.known
+        if known is None:
+            return {}
+        now: Mapping[Any, Sentence] = cluster_graphs(known) if about is None else own_graphs(known, *about)
+        told = still_told(self._told.get(about, {}), now)
+        # Of the cluster, and of what is under the cursor.
+        for other in [key for key in self._told if key not in (None, about)]:
+            del self._told[other]
+        self._told[about] = told
+        return told
+
+    def _in_words(self, told: Iterable[Sentence], width: int, room: int) -> Drawn:
+        from console.tui.text_lines import wrap_all
+
+        lines = wrap_all(([(each.text, "")] for each in told), max(20, width - 2), 2)
+        return Drawn([([(" ", ""), *line], None) for line in lines[:room]])
+
+    def _drawn(self, chart: Chart | None, width: int, room: int, more: str = "") -> Drawn:
+        from console.present.graphs import laid_out
+
+        if chart is None or not (lines := laid_out(chart, room, width, more, self.moment)):
+            return Drawn()
+        return Drawn(lines, chart.axis.seconds)
 
     def inputs(self) -> tuple[object, ...]:
         """Return the inputs of `shown`; the same objects until one changes."""

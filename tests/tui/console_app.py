@@ -97,6 +97,16 @@ class Driven:
         return "\n".join(self.lines)
 
     @property
+    def rows(self) -> list[str]:
+        """Every line of the list of the view, without its details."""
+        region = self.app.view.lines.region
+        return [line[region.x : region.right].rstrip() for line in self.lines[region.y : region.bottom]]
+
+    def row(self, part: str) -> str:
+        """The first line of the list that contains a text; ``""`` where none does."""
+        return next((line for line in self.rows if part in line), "")
+
+    @property
     def edits(self) -> list[Any]:
         """The edits of the plan, in their order."""
         return [each.edit for each in self.app.session.plan.staged]

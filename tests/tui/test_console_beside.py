@@ -1,4 +1,5 @@
-"""Details beside their table on a wide screen: of each pane whose Enter opens them, without a read of the cluster."""
+"""Details beside their table on a wide screen, and below it on a narrow one: of each pane, without a read of the
+cluster."""
 
 from __future__ import annotations
 
@@ -21,6 +22,13 @@ def beside(it: Driven) -> list[str]:
     below = it.app.view.query_one(".details")
     region = below.region
     return [line[region.x :].rstrip() for line in it.lines[region.y : region.bottom]] if below.display else []
+
+
+def below(it: Driven) -> list[str]:
+    """Return the lines that stand below the table, over the whole width."""
+    region = it.app.view.query_one(".details").region
+    shown = it.app.view.query_one(".details").display and region.x == 0 and region.width == it.app.size.width
+    return it.lines[region.y : region.bottom] if shown else []
 
 
 async def shows_beside(it: Driven, *texts: str) -> None:
@@ -46,10 +54,70 @@ async def test_what_is_wrong_with_a_topic_what_it_sets_and_who_reads_it(cluster:
         await it.command("set topic checkout.payments retention.ms=2h")
         await shows_beside(it, "→ 7200000  2 h")
         await it.pilot.resize_terminal(*NARROW)
-        await it.until(lambda: not beside(it))
-        assert "Read by" not in it.text
+        await it.until(lambda: "checkout.payments ─" in below(it)[0])
+        assert any("billing" in line for line in below(it))
         await it.pilot.resize_terminal(*WIDE)
         await shows_beside(it, "billing")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (100, 30), (120, 40)])
+async def test_a_narrow_screen_has_the_details_in_the_lines_that_the_list_leaves(
+    cluster: ThreadedCluster, size: tuple[int, int]
+) -> None:
+    """And what the table has no space for before all else."""
+    async with driven_on(cluster, size=size) as it:
+        await it.press("5")
+        await it.until(lambda: any("grants" in line for line in below(it)))
+        await it.press("2")
+        await it.filter("checkout.payments")
+        await it.until(lambda: bool(below(it)) and "checkout.payments ─" in below(it)[0])
+        assert any("min.insync.replicas" in line for line in below(it))
+        hidden = not any("Grps" in line for line in it.lines[:4])
+        assert any(line.startswith(" ") and "Grps " in line for line in below(it)) is hidden
+        await it.press("escape", "3")
+        await it.filter("checkout.payments")
+        await it.until(lambda: bool(below(it)) and any("30 d" in line for line in below(it)))
+        assert it.line("▸").split()[1:3] == ["topic", "checkout.payments"]
+
+
+async def test_a_list_that_fills_the_screen_keeps_its_lines(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster, size=(80, 24)) as it:
+        await it.press("2")
+        await it.until(lambda: "platform" in it.text or len([line for line in it.lines if "checkout." in line]) > 4)
+        await it.settle()
+        assert not below(it)
+        await it.press("i")
+        await it.settle()
+        assert not below(it)
+
+
+async def test_a_wide_table_of_few_rows_keeps_its_columns_and_has_its_details_below(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster, size=(170, 40)) as it:
+        await it.press("1", "j")
+        await it.until(lambda: "leader, epoch" in it.text)
+        await it.settle()
+        assert "Over" in it.lines[3]
+        assert "›" not in it.lines[3]
+        # In fewer lines than the details need, they stand next to it.
+        await it.press("5")
+        await shows_beside(it, "grants")
+
+
+async def test_the_plan_has_its_commands_where_it_leaves_space(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster, size=(120, 40)) as it:
+        await it.command("set topic checkout.refunds retention.ms=1h")
+        await it.press("7")
+        await it.until(lambda: any("set topic checkout.refunds retention.ms=" in line for line in below(it)))
+        await it.pilot.resize_terminal(*WIDE)
+        await shows_beside(it, "the plan as a script", "set topic checkout.refunds retention.ms=")
+        await it.press("x")
+        await it.until(lambda: not it.app.view.query_one(".details").display)
+
+
+async def test_who_shares_a_quota_stands_below_it_where_lines_are_free(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster, size=WIDE) as it:
+        await it.press("4", "j")
+        await shows_beside(it, "effective for", "produce", "consume")
 
 
 async def test_where_a_group_is_behind(cluster: ThreadedCluster) -> None:

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from console.contexts.console_settings import ConsoleSettings
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.faults import parse_fault
 from console.embedded.spec import ClusterSpec
 from console.model.half_hour import EVERY, HalfHour, Measure, Sample
+from console.present import overview
 from console.present.graphs import BLOCKS, MOMENT, seconds_for
 from console.tui import watch
-from tests.support import worlds
+from tests.support import sample_half_hour, worlds
 from tests.tui.console_app import Driven, driven_on
 from tests.unit.test_throttling import line
 
@@ -151,6 +153,86 @@ async def test_enter_on_a_moment_asks_for_a_screen_to_replay_on(cluster: Threade
         await it.press("left", shows="at the cursor")
         await it.press("enter")
         await it.until(lambda: "nothing is recorded here" in it.text or "can't be suspended" in it.text)
+
+
+PANES = ("now", "topics", "groups", "brokers")
+
+
+@pytest.mark.parametrize("size", [(120, 40), (200, 60)])
+async def test_the_cursor_in_time_moves_in_the_graphs_of_every_pane(
+    incident: ThreadedCluster, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overview.half_hour, "own_values", sample_half_hour.own_values)
+    async with driven_on(incident, size=size, start_pane="now") as it:
+        await it.until(lambda: it.app.triage.verdict is not None)
+        await unwatched(it)
+        await it.command("watch group billing, broker 1")
+        half_hour = it.app.cluster.half_hour
+        half_hour.known = sample_half_hour.half_hour(it.app.session.clock.now())
+        for pane in (*PANES, "watch"):
+            await it.press("ctrl+w" if pane == "watch" else {"now": "full_stop"}.get(pane) or KEY_OF[pane])
+            await it.until(lambda pane=pane: it.app.navigator.place.view == pane)  # type: ignore[misc]
+            it.app.view.redraw()
+            await it.until(lambda: "Last " in it.text)
+            assert MOMENT not in it.text, "the cursor is off in another place"
+            await it.press("left_parenthesis", shows="at the cursor")
+            axes = [line for line in it.lines if "at the cursor" in line]
+            for line in axes:
+                assert MOMENT in line
+            at = half_hour.moment
+            assert at is not None
+            await it.press("left_parenthesis", "left_parenthesis")
+            assert half_hour.moment is not None
+            assert half_hour.moment.at == at.at - 2 * at.seconds
+            await it.press("right_parenthesis", "right_parenthesis")
+            assert half_hour.moment == at
+            assert "nothing changed  Enter: replay from here" in it.text
+            assert "replay" in it.lines[-1]
+        # The time is kept from pane to pane: the last one has the cursor where the first one began.
+        await it.press("enter")
+        await it.until(lambda: "nothing is recorded here" in it.text or "can't be suspended" in it.text)
+        assert it.app.navigator.place.view == "watch"
+        await it.press("escape")
+        await it.until(lambda: MOMENT not in it.text)
+        assert it.app.navigator.place.view == "watch"
+
+
+KEY_OF = {"topics": "2", "groups": "6", "brokers": "1"}
+incident = worlds.cluster(ClusterSpec(scenario="incident"), scope="module")
+
+
+async def test_where_no_graph_is_on_the_screen_the_keys_say_so(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster, size=(120, 40), start_pane="topics") as it:
+        await unwatched(it)
+        it.app.cluster.half_hour.known = None
+        await it.press("left_parenthesis", shows="there is no graph on the screen")
+        assert it.app.cluster.half_hour.moment is None
+
+
+async def test_over_a_slow_link_graphs_are_sentences_that_stay_while_values_waver(
+    cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = ConsoleSettings(start_pane="now", refresh=0.2, slow_link=True)
+    async with driven_on(cluster, size=(200, 60), settings=settings) as it:
+        await it.until(lambda: it.app.triage.verdict is not None)
+        await unwatched(it)
+        # Nothing else comes between: what is put is drawn at once.
+        put(it, [100.0, 104.0])
+        await it.painted()
+        assert "the number of offline partitions is steady at 104 since " in it.text
+        assert not any(block in it.text for block in BLOCKS)
+        before = it.lines
+        put(it, [100.0, 104.0, 101.0])
+        await it.painted()
+        assert it.lines == before
+        put(it, [100.0, 104.0, 101.0, 300.0])
+        await it.painted()
+        assert "the number of offline partitions rose from 100 to 300 since " in it.text
+        await it.press("ctrl+g", shows="the number of ")
+        assert not any(block in it.text for block in BLOCKS)
+        await it.press("left", shows="slow_link = true")
+        await it.press("enter")
+        await it.until(lambda: it.app.navigator.place.view == "topics")
 
 
 # -- beside the causes -------------------------------------------------------------------------------------------------

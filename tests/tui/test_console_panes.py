@@ -112,7 +112,7 @@ async def test_brokers_with_the_quorum_and_the_cluster_default_on_top() -> None:
 async def test_configs_lists_everything_that_has_some(it: Driven) -> None:
     await it.press("3")
     await it.until(lambda: "logger" in it.text and it.line("orders").split()[-1] == "2")
-    rows = [line.replace("▸", " ").split()[:2] for line in it.lines[4:] if line.startswith((" ", "▸"))]
+    rows = [line.replace("▸", " ").split()[:2] for line in it.rows[1:] if line.startswith((" ", "▸"))]
     for kind, name in (
         ("broker", "<default>"),
         ("broker", "1"),

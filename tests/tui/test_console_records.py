@@ -16,7 +16,7 @@ own_records = worlds.running(poisoned)
 
 def rows(it: Driven) -> list[str]:
     """The first lines of records: what is longer goes on below."""
-    return [line for line in it.lines[4:-2] if line[:8].strip()]
+    return [line for line in it.rows[1:] if line[:8].strip()]
 
 
 async def test_the_record_that_a_group_stands_on_is_told_apart(records: ThreadedCluster) -> None:

@@ -51,25 +51,25 @@ async def opened(
 def shown(it: Driven) -> list[str]:
     """The subjects of the rows."""
     kinds = ("topic ", "group ", "broker ", "connector ", "schema ")
-    lines = [line[1:] for line in it.lines[4:-2]]
+    lines = [line[1:] for line in it.rows[1:]]
     return [" ".join(line.split()[:2]) for line in lines if line.startswith(kinds)]
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
 async def test_it_opens_on_a_set_with_the_worst_first(troubled: ThreadedCluster, size: tuple[int, int]) -> None:
     async with opened(worlds.settings(troubled), size, watch="shop") as it:
-        await it.until(lambda: "fenced" in it.line("broker 3 ") and "ok" in it.line("orders.c"))
-        await it.until(lambda: "in " in it.line("topic orders "))
+        await it.until(lambda: "fenced" in it.row("broker 3 ") and "ok" in it.row("orders.c"))
+        await it.until(lambda: "in " in it.row("topic orders "))
         assert "watch  shop" in it.lines[2]
         assert shown(it) == [
             *("broker 3", "group nobody", "topic orders", "topic nothing"),
             *("connector pg", "broker 1", "topic orders.c"),
         ]
-        assert "no such group" in it.line("group nobody ")
-        assert "no such topic" in it.line("topic nothing ")
-        assert "URP 2 of 3" in it.line("topic orders ")
-        assert "not read" in it.line("connector pg ")
-        assert "leads" in it.line("broker 1 ")
+        assert "no such group" in it.row("group nobody ")
+        assert "no such topic" in it.row("topic nothing ")
+        assert "URP 2 of 3" in it.row("topic orders ")
+        assert "not read" in it.row("connector pg ")
+        assert "leads" in it.row("broker 1 ")
         await it.press("exclamation_mark")
         assert shown(it) == ["broker 3", "group nobody", "topic orders", "topic nothing"]
         assert max(map(len, it.lines)) <= size[0]
@@ -78,7 +78,7 @@ async def test_it_opens_on_a_set_with_the_worst_first(troubled: ThreadedCluster,
 async def test_enter_opens_the_subject_in_its_own_pane(troubled: ThreadedCluster) -> None:
     async with opened(worlds.settings(troubled)) as it:
         await it.command("watch topic orders, broker 2, topic nothing", shows="topic orders ")
-        await it.until(lambda: "URP" in it.line("topic orders "))
+        await it.until(lambda: "URP" in it.row("topic orders "))
         await it.filter("orders", shows="1 of 3")
         await it.press("enter")
         await it.until(lambda: it.app.navigator.place.view == "topic")
@@ -135,21 +135,21 @@ async def test_connectors_have_their_tasks_and_the_cause_of_a_failure(connected:
         await it.press("f", shows="watched: connector main/broken")
         await it.command("watch connector broken, connector copies, connector gone", shows="no such connector")
         assert shown(it) == ["connector main/broken", "connector gone", "connector main/copies"]
-        assert "0/2 running, 2 failed" in it.line("main/broken")
-        assert "PAUSED" in it.line("main/copies")
+        assert "0/2 running, 2 failed" in it.row("main/broken")
+        assert "PAUSED" in it.row("main/copies")
         await it.press("g", "enter", shows="itself")
 
 
 async def test_a_row_has_its_line_of_the_half_hour(troubled: ThreadedCluster) -> None:
     async with opened(worlds.settings(troubled), (160, 40), watch="shop") as it:
-        await it.until(lambda: "leads" in it.line("broker 1 "))
+        await it.until(lambda: "leads" in it.row("broker 1 "))
         known = HalfHour().after(it.app.session.snapshot, it.app.session.clock.now())
         (last,) = known.own
         before = (last._replace(slot=last.slot - 2), last._replace(slot=last.slot - 1))
         it.app.cluster.half_hour.known = known._replace(own=(*before, last))
         it.app.view.update()
         await it.painted()
-        line = it.line("broker 1 ").rstrip()
+        line = it.row("broker 1 ").rstrip()
         assert line[-1] in "▁▂▃▄▅▆▇█"
         assert line[-1] == line[-2] == line[-3] != " "
 
@@ -173,7 +173,7 @@ async def test_at_rest_nothing_is_painted(troubled: ThreadedCluster, monkeypatch
     """Without topics, whose rates are known only after a quarter of a minute."""
     still = {"still": "broker *, group nobody, topic nothing, connector pg"}
     async with opened(worlds.settings(troubled), sets=still, watch="still") as it:
-        await it.until(lambda: "disk" in it.line("broker 1 ") and "no such group" in it.text)
+        await it.until(lambda: "disk" in it.row("broker 1 ") and "no such group" in it.text)
         monkeypatch.setattr(HalfHour, "is_due", lambda *_: False)
         reads: list[object] = []
         view: Any = it.app.view

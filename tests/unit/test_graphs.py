@@ -140,6 +140,37 @@ def test_the_cursor_shows_the_value_of_its_time() -> None:
     assert axis.index(graphs.MOMENT) == len(axis) - (chart.axis.last - moment) - 1
 
 
+@given(known_values, st.integers(0, SLOTS - 1), WIDTHS, WIDTHS)
+def test_the_cursor_is_at_the_same_time_in_charts_of_any_width(
+    values: dict[int, float], back: int, width: int, other: int
+) -> None:
+    """Its column is marked in each line, and the values beside the graphs are those of that column."""
+    one, two = (charted(values, each) for each in (width, other))
+    newest = NEWEST * EVERY
+    moment = graphs.Moment(newest, one.axis.seconds).moved(-back, one.axis.seconds, newest)
+    for chart, cells in ((one, width), (two, other)):
+        column = moment.column(chart.axis)
+        axis, *rest = (text(line) for line, _ in graphs.laid_out(chart, 3, cells, cursor=moment))
+        if column is None:
+            assert graphs.MOMENT not in axis
+            continue
+        assert column * chart.axis.seconds <= moment.at < (column + 1) * chart.axis.seconds
+        assert axis[-chart.axis.columns :].index(graphs.MOMENT) == column - chart.axis.first
+        shown = graphs.value_text("lag", chart.graphs[0].values.get(column))
+        assert any(shown in line for line in rest)
+
+
+@given(st.integers(0, 10**6), st.lists(st.tuples(st.integers(-300, 300), st.sampled_from(graphs.COLUMN_SECONDS))))
+def test_the_cursor_never_leaves_the_half_hour(later: int, steps: list[tuple[int, int]]) -> None:
+    newest = NEWEST * EVERY
+    moment = graphs.Moment(newest, EVERY)
+    for step, seconds in steps:
+        moment = moment.moved(step, seconds, newest)
+        assert newest - SLOTS * EVERY - seconds < moment.at <= newest
+        assert moment.at % seconds == 0
+    assert moment.moved(0, EVERY, newest + later).at > newest + later - SLOTS * EVERY
+
+
 def test_a_bad_value_is_red_only_where_it_is_bad() -> None:
     chart = charted({NEWEST - 20: 4.0, NEWEST: 0.0}, what="offline")
     (line,) = graphs.graph_lines(chart, chart.graphs[0], 1, 120)

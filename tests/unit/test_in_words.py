@@ -81,7 +81,7 @@ def test_the_half_hour_names_each_measure_but_no_healthy_lag() -> None:
     values += [(Measure("offline"), (0.0, 0.0)), (Measure("disk", "1 /data"), (0.1, 0.9))]
     bounded = frozenset({Measure("behind", "billing")})
     samples = tuple(Sample(at, {measure: each[at] for measure, each in values}, bounded) for at in (0, 1))
-    told = in_words.cluster_graphs(HalfHour(samples))
+    told = [each.text for each in in_words.cluster_graphs(HalfHour(samples)).values()]
     assert [each.partition(" rose ")[0].partition(" is ")[0] for each in told] == [
         "the number of offline partitions",
         "lag of group billing",
@@ -96,10 +96,60 @@ def test_the_half_hour_of_one_group() -> None:
         return Packed(("billing",), tuple(columns))
 
     own = tuple(OwnSample(at, {"group": packed(403.0, behind)}) for at, behind in enumerate((4.0, 90.0)))
-    records, time = in_words.own_graphs(HalfHour((), own), "group", "billing")
+    records, time = (each.text for each in in_words.own_graphs(HalfHour((), own), "group", "billing").values())
     assert records.startswith("the number of records that group billing has not read is steady at 403 since ")
     assert time.startswith("lag of group billing rose from 4 s to 90 s since ")
     assert not in_words.own_graphs(HalfHour((), own), "group", "another")
+
+
+@given(series)
+def test_a_value_that_wavers_is_told_once_and_one_that_moves_again(values: list[float]) -> None:
+    """As told at each sample: the text of a sentence is never far from what is, and is another only for a reason."""
+    told: dict[str, in_words.Sentence] = {}
+    for at in range(len(values)):
+        pairs = [(f"14:{each:02}", value) for each, value in enumerate(values[: at + 1])]
+        now = {"lag": in_words._sentence("lag", pairs, "number")}
+        before, told = told, in_words.still_told(told, now)
+        shown, is_ = told["lag"], now["lag"]
+        assert shown.word == is_.word
+        assert abs(shown.value - is_.value) <= in_words.LEAST_CHANGE * max(shown.value, is_.value)
+        assert before == {} or shown == before["lag"] or shown == is_
+
+
+def test_a_value_within_a_quarter_of_the_one_told_is_not_told_again() -> None:
+    pairs = [("14:00", 100.0), ("14:01", 104.0), ("14:02", 101.0)]
+    first, second, third = (in_words._sentence("lag", pairs[: at + 1], "number") for at in range(3))
+    assert second.text != third.text
+    assert in_words.still_told(in_words.still_told({1: first}, {1: second}), {1: third}) == {1: first}
+    assert in_words.still_told({1: first, 2: first}, {2: third}) == {2: first}
+
+
+# -- rows --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_severity_comes_first() -> None:
+    words = {"": "broker 2 is down", "severity": "high", "since": "14:00"}
+    assert in_words.row_text((Told(""), Told("severity"), Told("since")), words) == (
+        "high: broker 2 is down, since 14:00"
+    )
+
+
+@given(st.lists(st.fixed_dictionaries({"": st.text("ab"), "lag": st.sampled_from("012"), "members": st.just("3")})))
+def test_a_usual_value_is_that_of_most_rows_and_said_once(rows: list[dict[str, str]]) -> None:
+    usual = in_words.usual_values(COLUMNS, rows)
+    assert ("members" in usual) == (len(rows) >= in_words.LEAST_ROWS)
+    for name, value in usual.items():
+        assert sum(words[name] == value for words in rows) >= in_words.MOST_ROWS * len(rows)
+    for words in rows:
+        text = in_words.row_text(COLUMNS, words, usual)
+        assert ("members 3" in text) == ("members" not in usual)
+        # What differs from the usual is said.
+        assert (f"lag {words['lag']}" in text) == (usual.get("lag") != words["lag"])
+
+
+def test_changes_of_the_severest_rows_come_first() -> None:
+    rows: list[dict[str, str]] = [{"severity": "info"}, {"": "x", "state": "in trouble"}, {"severity": "critical"}]
+    assert sorted(rows, key=in_words.badness) == rows[::-1]
 
 
 def test_every_measure_has_words() -> None:

@@ -21,7 +21,7 @@ from console.model.parts import Part
 from console.model.snapshot import ReadFailure, Snapshot
 from console.model.watched import Watched
 from console.present import watched as shown
-from console.present.graphs import BLOCKS
+from console.present.graphs import BLOCKS, MOMENT
 from console.tui.watching import Watching, subject_of, subjects_in
 from tests.support import fleets
 
@@ -125,6 +125,19 @@ def test_the_line_has_its_newest_value_at_the_right_and_a_blank_for_the_unknown(
 
 def test_a_line_grows_with_its_values() -> None:
     assert shown.line_of({1: 0.0, 2: 1.0, 3: 4.0, 4: 8.0}, 4, 45).lstrip() == "▁▂▅█"
+
+
+@given(st.integers(-60, 2000), st.sampled_from([shown.LINE_CELLS, shown.SHORT_CELLS]))
+def test_a_line_marks_the_cursor_in_time_where_its_value_of_then_is(ago: int, columns: int) -> None:
+    newest = 41_000_000
+    values = {newest - at: float(at == ago // half_hour.OWN_EVERY) for at in range(half_hour.OWN_SLOTS)}
+    line = shown.line_of(values, newest, columns)
+    moment = newest * half_hour.OWN_EVERY - ago // half_hour.OWN_EVERY * half_hour.OWN_EVERY
+    marked = shown.marked(line, newest, moment)
+    assert len(marked) == columns
+    if BLOCKS[-1] in line:
+        assert marked.index(MOMENT) == line.index(BLOCKS[-1])
+    assert shown.marked(line, newest, None) == line
 
 
 def test_what_is_under_the_cursor_becomes_a_subject() -> None:

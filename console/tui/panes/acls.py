@@ -18,7 +18,7 @@ from console.present.names import acl as acl_text
 from console.present.names import plural
 from console.present.text import Cell, Line
 from console.tui import keymap
-from console.tui.panes.details import BesideView
+from console.tui.panes.details import DetailsView
 from console.tui.reading import start
 from console.tui.text_lines import wrap_all
 from console.tui.tools import Tools
@@ -27,7 +27,7 @@ LABEL = 18
 """Width of the labels before the lines of an explanation, in cells."""
 
 
-class AclsView(BesideView[AclRow]):
+class AclsView(DetailsView[AclRow]):
     """One row for each binding."""
 
     NAME = keymap.ACLS
@@ -124,7 +124,7 @@ class AclsView(BesideView[AclRow]):
         if about != (row.acl, self.snapshot.acls):
             start(self, partial(self._learn, row.acl), group="explanation", name="explanation", exclusive=True)
             lines = ()
-        width = max(20, self.below.size.width - 2)
+        width = self.text_width
         return [[(acl_text(row.acl), "")], *wrap_all(lines, width, LABEL)]
 
     async def _learn(self, binding: Acl) -> None:

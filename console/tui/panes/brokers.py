@@ -14,15 +14,16 @@ from console.present import brokers as present_brokers
 from console.present.names import DEFAULT
 from console.present.text import Line
 from console.tui import keymap
-from console.tui.panes.own_lines import OwnLinesView
+from console.tui.panes.details import FEW, DetailsView
 from console.tui.panes.rates import ShownRates, read_rates
 from console.tui.tools import Tools
 
 if TYPE_CHECKING:
     from console.model.half_hour import Kind
+    from console.tui.panes.details import DrawnLines
 
 
-class BrokersView(OwnLinesView[present_brokers.BrokerRow]):
+class BrokersView(DetailsView[present_brokers.BrokerRow]):
     """One row for each broker and one for the cluster default; Enter opens its configs."""
 
     NAME = keymap.BROKERS
@@ -30,6 +31,8 @@ class BrokersView(OwnLinesView[present_brokers.BrokerRow]):
     NEEDS = Part.CLUSTER
     ENTER = "configs"
     NOUN = present_brokers.BROKERS
+    TAKES = FEW
+    DETAILS_AFTER = 0.0
     EMPTY = "no brokers"
 
     def __init__(self, tools: Tools) -> None:
@@ -59,6 +62,12 @@ class BrokersView(OwnLinesView[present_brokers.BrokerRow]):
         """Return the broker under the cursor."""
         row = self.row()
         return ("broker", str(row.broker.id)) if row is not None and row.broker is not None else None
+
+    def own_graphs(self, width: int, room: int) -> DrawnLines:
+        """Return the graphs of the broker; on the cluster default, those of the cluster."""
+        if self.subject() is not None:
+            return super().own_graphs(width, room)
+        return self.drawn(self.cluster.half_hour.cluster(width, room))
 
     async def read(self) -> None:
         """Read brokers and quorum, topics for the counts, and the brokers' own configs.

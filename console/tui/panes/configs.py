@@ -18,7 +18,7 @@ from console.present.names import HIDDEN, plural
 from console.present.text import Line, clean
 from console.present.topics import topic_marks
 from console.tui import keymap
-from console.tui.panes.details import DetailsView
+from console.tui.panes.details import DETAILED, DetailsView
 from console.tui.text_lines import wrap_all
 from console.tui.tools import Tools
 
@@ -32,7 +32,7 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
     ROWS_ARE_PARTS = True
     NOUN = present_configs.CONFIGS
     EMPTY = "nothing is set here: `o` shows all keys"
-    DETAILS_AFTER = 0.12  # so that a held key does not draw them for each row
+    TAKES = DETAILED
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
@@ -127,7 +127,7 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
 
     def details(self, row: present_configs.ConfigRow) -> list[Line]:
         """Return the key, and its value, source and documentation."""
-        return [[(clean(row.key), "")], *self._details(row, max(20, self.below.size.width - 2))]
+        return [[(clean(row.key), "")], *self._details(row, self.text_width)]
 
     def _details(self, row: present_configs.ConfigRow, width: int) -> list[Line]:
         """Return the details of a key; its documentation fits into a width in cells."""

@@ -18,8 +18,8 @@ from console.present.names import plural
 from console.present.text import Line, clean
 from console.session.connector_reads import read_dead_letters, sink_groups
 from console.tui import keymap
-from console.tui.panes.details import BesideView
-from console.tui.panes.table import Row, TableView
+from console.tui.panes.details import DetailsView
+from console.tui.panes.table import Row
 from console.tui.places import Place
 from console.tui.text_lines import wrap_all
 from console.tui.tools import Tools
@@ -28,7 +28,7 @@ LONGEST_OFFSET = 1_000
 """Characters of an offset on the screen."""
 
 
-class _OfConnect(TableView[Row]):
+class _OfConnect(DetailsView[Row]):
     """A table of what the workers of Connect answer. kac asks them only if the context names some."""
 
     PARTS = frozenset({Part.CONNECT})
@@ -58,7 +58,7 @@ class _OfConnect(TableView[Row]):
         return connectors.silent_line(self.snapshot) or super().note()
 
 
-class ConnectorsView(_OfConnect[connectors.ConnectorRow], BesideView[connectors.ConnectorRow]):
+class ConnectorsView(_OfConnect[connectors.ConnectorRow]):
     """One row for each connector; Enter shows its tasks."""
 
     NAME = keymap.CONNECTORS
@@ -171,7 +171,7 @@ class _OfOne(_OfConnect[Row]):
         return self.connector
 
 
-class ConnectorView(_OfOne[connect.Task], BesideView[connect.Task]):
+class ConnectorView(_OfOne[connect.Task]):
     """One row for each task of a connector, below one for the connector itself; Enter shows the whole trace."""
 
     NAME = keymap.CONNECTOR

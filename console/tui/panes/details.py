@@ -1,9 +1,15 @@
-"""The area below a table, or next to it on a wide screen: the details of a row, and graphs of the last half hour."""
+"""The layout of all tables: the list, the details of the row under its cursor, and graphs of the last half hour.
+
+The details take the lines that the list leaves free below it; on a wide screen they stand next to it, and the graphs
+take those lines. What the list has no space for is in the details.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -11,35 +17,145 @@ from textual.containers import Vertical
 from textual.timer import Timer
 
 from console.model.config import broker_resource
-from console.present.text import Line, clean
+from console.present.names import NOTHING
+from console.present.text import Line, clean, joined, plain
 from console.tui import keymap
 from console.tui.navigator import Navigator
 from console.tui.panes.table import TableView
-from console.tui.panes.view import SIDE_BY_SIDE
 from console.tui.places import Place, pane_named, view_place
-from console.tui.text_lines import Below, TextLines, clipped, rule, wrap_all
+from console.tui.text_lines import TextLines, clipped, rule, wrap_all
 from console.tui.tools import Tools
-from console.tui.watch import HalfHourWatch
-from widgets.row_table import RowTable
+from widgets.cells import clean as clean_cell
+from widgets.row_source import as_spans
 
 if TYPE_CHECKING:
     from console.model.half_hour import Kind, Measure, OwnSample
     from console.present.graphs import Graph
+    from console.tui.panes.view import View
+    from console.tui.watch import Drawn
+    from widgets.line_view import LineView
+
+    DrawnLines = Sequence[tuple[Line, Graph | None]]
+    """The lines of a chart, each with its graph."""
 
 Row = TypeVar("Row")
 
+NUMBER, BEGINNING = 10, 40
+"""Characters up to which a text of the details may have a value by chance; those of a longer one that it is known by.
+"""
+UNKNOWN = ("·", NOTHING)
+"""What the cells of unknown values have."""
 
-LEAST_GRAPHS, LEAST_BELOW = 4, 8
-"""Free lines from which graphs stand below the details, and below a table without details."""
+GAP = 2
+"""Blank cells between a table and details next to it."""
+LEAST_BELOW = 4
+"""Free lines from which details stand below a table that gives up none for them."""
+LEAST_GRAPHS, FEW_GRAPHS = 3, 10
+"""Lines from which graphs stand below details; the most that they take from details that would need them too."""
+LEAST_LEFT = 8
+"""Free lines below a table next to its details from which graphs stand there."""
+SIDE_BY_SIDE = 150
+"""Width of the screen, in cells, from which details are next to their table: below it they would be mostly empty."""
+DETAILS_SHARE = (40, 44)
+"""Least and most percent of the width that details next to a table have."""
+Takes = tuple[int, int]
+"""Percent of the height, and lines, that details have at most where the list needs them too."""
+NONE: Takes = (0, 0)
+"""The list is the subject of the view."""
+FEW: Takes = (15, 3)
+"""It is, but a table that fills the screen gives up some lines for two graphs."""
+DETAILED: Takes = (36, 14)
+"""The list and the details are."""
+EVIDENCE: Takes = (50, 18)
+"""The details are."""
 
 
-def _titled(about: tuple[Kind, str], width: int) -> Line:
-    """Return the line above the graphs of a subject."""
-    return [(" ", ""), *rule(clean(" ".join(about)), width - 2)]
+def arranged(view: View, lines: LineView, below: TextLines, takes: Takes) -> tuple[int, int]:
+    """Put the details next to the list, unless it would lose columns for which there is space; else below it, in the
+    lines that the list leaves free.
+
+    Args:
+        lines: the list.
+        below: the details; the class ``wide`` of the view says where they are.
+
+    Returns:
+        Width and height of the details, in cells. An empty list has no details: it gets their width.
+    """
+    width, styles = view.size.width, below.styles
+    height = view.size.height - view.where.size.height
+    tour = sum(each.size.height for each in view.query(".tour") if each.display)
+    spare = height - tour - lines.lines_wanted(width) - 1
+    least, most = (width * percent // 100 for percent in DETAILS_SHARE)
+    is_wide = view.app.size.width >= SIDE_BY_SIDE
+    is_beside = is_wide and (spare < LEAST_BELOW or not lines.hides_columns(width - least - GAP))
+    view.set_class(is_beside, "wide")
+    if is_beside and not lines.line_count():
+        return -GAP, height
+    if is_beside:
+        cells = max(least, min(most, width - lines.cells_wanted() - GAP))
+        styles.width, styles.height = cells, "1fr"
+        return cells, height
+    percent, most_lines = takes
+    found = max(min(most_lines, view.size.height * percent // 100), spare if spare >= LEAST_BELOW else 0)
+    styles.width, styles.height = "1fr", max(1, found)
+    return width, found
+
+
+class TimeCursor:
+    """The keys that move the cursor in time in the graphs of a view.
+
+    The cursor is on in one place at a time; in another place the first key puts it on the same time again.
+    """
+
+    def __init__(self, view: GraphedView[Any], tools: Tools) -> None:
+        self._view, self._tools = view, tools
+
+    def do_earlier(self) -> None:
+        """Move the cursor a column to the left; without one, put it on the column before the newest."""
+        self._move(-1)
+
+    def do_later(self) -> None:
+        """Move the cursor a column to the right."""
+        self._move(1)
+
+    def _move(self, step: int) -> None:
+        from console.present.graphs import Moment
+
+        half_hour = self._tools.cluster.half_hour
+        seconds, newest = min(self._view.column_seconds, default=0), half_hour.newest
+        if not seconds or newest is None:
+            self._tools.message.say(half_hour.no_graphs, "muted")
+            return
+        before, left = half_hour.moment, half_hour.left_at
+        if before is None and left is not None:
+            half_hour.moment = left.moved(0, seconds, newest)
+        else:
+            half_hour.moment = (before or Moment(newest, seconds)).moved(step, seconds, newest)
+        self._view.update()
+        self._tools.message.forget()
+
+    async def do_back(self) -> None:
+        """Take the cursor away; without one, go back as everywhere."""
+        half_hour = self._tools.cluster.half_hour
+        if half_hour.moment is None:
+            await self._tools.navigator.do_back()
+            return
+        half_hour.moment = half_hour.left_at = None
+        self._view.update()
+        self._tools.message.write()
 
 
 class GraphedView(TableView[Row]):
-    """A table with a place for graphs of the topic, group or broker under its cursor, from the second sample on."""
+    """A table with graphs of the topic, group or broker under its cursor, from the second sample on; the keys of the
+    cursor in time move in them.
+
+    column_seconds: the seconds of a column in each chart on the screen.
+    """
+
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self.column_seconds: list[int] = []
+        self.receivers = (self, TimeCursor(self, tools))
 
     def subject(self) -> tuple[Kind, str] | None:
         """Return the subject of the graphs: a topic, a group, or a broker's id; None: draw no graphs."""
@@ -54,207 +170,206 @@ class GraphedView(TableView[Row]):
         known = self.cluster.half_hour.known
         return known.own if known is not None else ()
 
-    def graphs(self, width: int, room: int) -> list[Line]:
-        """Return the lines of the graphs, at most `room`; empty before the second sample."""
-        about, half_hour = self.subject(), self.cluster.half_hour
+    def drawn(self, found: Drawn) -> DrawnLines:
+        """Return the lines of a chart, and note the length of its columns for the cursor in time."""
+        if found.seconds:
+            self.column_seconds.append(found.seconds)
+        return found.lines
+
+    def own_graphs(self, width: int, room: int) -> DrawnLines:
+        """Return the lines of the subject's graphs, at most `room`; empty before the second sample."""
+        about = self.subject()
         if about is None or not self.own_samples():
-            return []
-        from console.present.graphs import laid_out
-
-        chart = half_hour.own_chart(*about, width, self.readers())
-        return [line for line, _ in laid_out(chart, room, width)] if chart is not None else []
-
-    def titled_graphs(self, width: int, room: int) -> list[Line]:
-        """Return the graphs below a line with the name of their subject."""
-        about = self.subject()
-        lines = self.graphs(width, room - 1)
-        return [_titled(about, width), *lines] if lines and about is not None else []
-
-    def spare(self) -> int:
-        """Return the lines that the table does not need, with all its texts folded, less a blank one."""
-        return self.size.height - self.where.size.height - self.table.lines_wanted() - 1
+            return ()
+        return self.drawn(self.cluster.half_hour.own(*about, width, room, self.readers()))
 
 
-class DetailsView(GraphedView[Row]):
-    """A table, with the details of the row under the cursor below it, and below these the graphs of its subject."""
+def titled(about: tuple[Kind, str], width: int) -> Line:
+    """Return the line above the graphs of a subject."""
+    return [(" ", ""), *rule(clean(" ".join(about)), width - 2)]
 
-    DETAILS_AFTER: ClassVar[float] = 0.0
-    """Seconds that the cursor must rest before the details follow it."""
 
-    def __init__(self, tools: Tools) -> None:
-        super().__init__(tools)
-        self.below = Below()
-        self._timer: Timer | None = None
+class Graphs:
+    """The graphs of a view with details: those of the subject, below the table where details stand next to it, and
+    below the details elsewhere."""
 
-    def compose(self) -> ComposeResult:
-        """Yield breadcrumbs, table and details."""
-        yield from super().compose()
-        yield self.below
+    def __init__(self, view: DetailsView[Any]) -> None:
+        self._view = view
 
-    def details(self, row: Row) -> list[Line]:
-        """Return the details of a row.
+    def left(self, width: int, height: int) -> DrawnLines:
+        """Return the graphs below a table that stands next to its details.
 
-        Returns:
-            The first line has the title as its only span; the others are the text, which is wrapped to the width. Empty
-            if the row has no details.
+        Args:
+            height: of the table and the graphs.
         """
-        raise NotImplementedError
+        view = self._view
+        about, room = view.subject(), height - view.table.lines_wanted(width) - 1
+        found = view.own_graphs(width, room - 1) if room >= LEAST_LEFT else ()
+        return [*([(titled(about, width), None)] if about is not None else []), *found] if found else ()
 
-    def draw(self) -> None:
-        """Draw the table and the details."""
-        super().draw()
-        self._show_details()
-
-    def on_line_view_highlighted(self) -> None:
-        """Show the details of the row under the cursor once the cursor has rested there."""
-        if not self.DETAILS_AFTER:
-            self._show_details()
-            return
-        if self._timer is not None:
-            self._timer.stop()
-        self._timer = self.set_timer(self.DETAILS_AFTER, self._show_details)
-
-    def on_below_resized(self) -> None:
-        """Wrap the details to their new width."""
-        self._show_details()
-
-    def _show_details(self) -> None:
-        row = self.row()
-        details = [] if row is None else self.details(row)
-        if not details:
-            self.below.set()
-            return
-        width, height = max(20, self.below.size.width - 2), max(1, self.below.size.height)
-        (title, _), *_ = details[0]
-        wrapped = wrap_all(details[1 : height + 1], width, 2)
-        lines: list[Line] = [[(" ", ""), *line] for line in clipped([rule(title, width), *wrapped], height)]
-        if (spare := height - len(lines) - 1) >= LEAST_GRAPHS:
-            lines += [[], *self.graphs(width, spare)]
-        self.below.set(*lines)
+    def below(self, width: int, room: int) -> Sequence[Line]:
+        """Return the graphs below the details."""
+        view = self._view
+        return [] if view.is_left_drawn else [line for line, _ in view.own_graphs(width, room)]
 
 
-EVIDENCE, OF_CLUSTER = 18, 6
-"""Most lines of the details that the table gives up if it needs them itself; free lines from which graphs of the
-cluster stand below those of the row's subject."""
+class Left(Vertical):
+    """A table, with graphs below it if the details stand next to it; a click on a graph opens what it measures."""
 
-
-class EvidenceView(DetailsView[Row]):
-    """A table whose details take all lines that it leaves free; the last ones have graphs of the cluster."""
-
-    def draw(self) -> None:
-        """Draw the table and the details in their lines."""
-        super().draw()
-        self._place_below()
-
-    def on_resize(self) -> None:
-        """Give the details their lines."""
-        super().on_resize()
-        self._place_below()
-
-    def _place_below(self) -> None:
-        styles = self.below.styles
-        if self.has_class("wide"):
-            styles.clear_rule("height")
-            styles.clear_rule("max_height")
-            return
-        tour = sum(lines.size.height for lines in self.query(".tour").results(TextLines) if lines.display)
-        height = max(min(EVIDENCE, self.size.height // 2), self.spare() - tour)
-        if styles.height is None or styles.height.value != height:
-            styles.height = styles.max_height = height
-
-    def graphs(self, width: int, room: int) -> list[Line]:
-        """Return the graphs of the row's subject below its name, and below them those of the cluster unless they are on
-        the left. The details name the cause, which may have another subject."""
-        about = self.subject()
-        found = super().graphs(width, room - 1)
-        if found and about is not None:
-            found = [_titled(about, width), *found]
-        left = room - len(found) - 1
-        if self.has_class("wide") or left < OF_CLUSTER:
-            return found
-        of_cluster = [line for line, _ in self.cluster.half_hour.laid_out(width, left)]
-        return [*found, *([[]] if found else []), *of_cluster]
-
-
-class BesideView(DetailsView[Row]):
-    """A table whose details open on Enter; a wide screen also shows them next to the table, and a narrow one the graphs
-    of the row's subject in the lines that the table leaves free.
-
-    They use only data already read, once the cursor rests: moving the cursor sends no request.
-    """
-
-    DETAILS_AFTER = 0.12
-
-    def __init__(self, tools: Tools) -> None:
-        super().__init__(tools)
-        self.below.add_class("beside")
-        self.below.display = False
-
-    def on_resize(self) -> None:
-        """Put the details next to the table, or the graphs below it."""
-        super().on_resize()
-        self._show_details()
-
-    def _show_details(self) -> None:
-        styles = self.below.styles
-        if self.has_class("wide"):
-            styles.clear_rule("height")
-            styles.clear_rule("max_height")
-            self.below.display = True
-            super()._show_details()
-            return
-        spare = self.spare()
-        lines = self.titled_graphs(self.size.width, spare) if spare >= LEAST_BELOW else []
-        self.below.display = bool(lines)
-        styles.height = styles.max_height = max(1, len(lines))
-        self.below.set(*lines)
-
-
-SHARE = 60
-"""Height of the last half hour that the table gives up, in percent; it gets more if the table leaves more free."""
-
-
-class OverHalfHour(Vertical):
-    """A table above the last half hour, which wide screens draw; a click on a graph opens the place it measures."""
-
-    def __init__(self, above: RowTable, half_hour: HalfHourWatch, navigator: Navigator) -> None:
+    def __init__(self, view: DetailsView[Row], navigator: Navigator) -> None:
         super().__init__()
-        self._above, self._half_hour, self._navigator = above, half_hour, navigator
+        self._view, self._navigator = view, navigator
         self._lines = TextLines(classes="half-hour")
         self._graphs: Sequence[Graph | None] = ()
 
     def compose(self) -> ComposeResult:
         """Yield the table and the lines."""
-        yield self._above
+        yield self._view.table
         yield self._lines
 
-    @property
-    def _is_drawn(self) -> bool:
-        return self._half_hour.known is not None and self.app.size.width >= SIDE_BY_SIDE
+    def draw(self, width: int, height: int) -> bool:
+        """Draw the lines that differ; return whether there are graphs.
 
-    def draw(self) -> None:
-        """Draw the lines that differ."""
-        width, height = self.size
-        room = max(height * SHARE // 100, height - self._above.lines_wanted()) - 1
-        found = self._half_hour.laid_out(width, room) if self._is_drawn else ()
+        Args:
+            width: of the table, in cells.
+            height: of the table and the graphs; 0: draw no graphs.
+        """
+        found = self._view.graphs.left(width, height) if height else ()
         self._graphs = [graph for _, graph in found]
         # The table gets the remaining height.
         if len(found) != len(self._lines.lines):
             self._lines.display = bool(found)
             self._lines.styles.height = max(1, len(found))
         self._lines.set(*(line for line, _ in found))
-
-    def on_resize(self) -> None:
-        """Draw again with the columns that fit."""
-        self.draw()
+        return bool(found)
 
     @on(TextLines.Pressed, ".half-hour")
     async def _line_pressed(self, message: TextLines.Pressed) -> None:
-        """Go to the place that the clicked graph measures; without a graph, to all of them."""
+        """Go to the place that the clicked graph measures; without a measure, to all graphs."""
         message.stop()
         graph = self._graphs[message.y] if message.y < len(self._graphs) else None
-        place, at = place_of(graph.measure) if graph is not None else (view_place(keymap.OVERVIEW), None)
+        measure = graph.measure if graph is not None else None
+        place, at = place_of(measure) if measure is not None else (view_place(keymap.OVERVIEW), None)
         await self._navigator.goto(place, row=at)
+
+
+class DetailsView(GraphedView[Row]):
+    """A table with the details of the row under its cursor, and graphs of its subject.
+
+    Details use only data already read: moving the cursor sends no request.
+    """
+
+    DETAILS_AFTER: ClassVar[float] = 0.12
+    """Seconds that the cursor must rest before the details follow it, so that a held key does not draw them all."""
+    TAKES: ClassVar[Takes] = NONE
+    GRAPHS: ClassVar[type[Graphs]] = Graphs
+
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self.below = TextLines(classes="details")
+        self.room = (20, 1)
+        """Width and height of the details, in cells."""
+        self._left = Left(self, tools.navigator)
+        self.is_left_drawn = False
+        """Whether graphs stand below the table."""
+        self.graphs = self.GRAPHS(self)
+        self._moved_at = -inf
+        self._timer: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """Yield breadcrumbs, the table and the details."""
+        yield self.where
+        yield self._left
+        yield self.below
+
+    # -- methods of each pane ------------------------------------------------------------------------------------------
+
+    def details(self, row: Row) -> list[Line]:
+        """Return the details of a row.
+
+        Returns:
+            The first line has the title as its only span; the others are the text, which is wrapped to the width. Only
+            a title if there is nothing to add to the row. Empty if the row has no details.
+        """
+        return [[(self.key_text(self.key(row)), "")]]
+
+    # -- layout --------------------------------------------------------------------------------------------------------
+
+    @property
+    def text_width(self) -> int:
+        """The cells of a line of the details."""
+        return max(20, self.room[0] - 2)
+
+    def draw(self) -> None:
+        """Draw the table, the details and the graphs."""
+        super().draw()
+        self._show_details()
+
+    def on_resize(self) -> None:
+        """Give table and details their places."""
+        self._show_details()
+
+    def on_line_view_highlighted(self) -> None:
+        """Show the details of the row under the cursor: at once, or once the cursor rests if it moved just before."""
+        before, self._moved_at = self._moved_at, monotonic()
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        if self._moved_at - before >= self.DETAILS_AFTER:
+            self._show_details()
+        else:
+            self._timer = self.set_timer(self.DETAILS_AFTER, self._show_details)
+
+    def _show_details(self) -> None:
+        """Draw the details and the graphs, in their places."""
+        self.room = width, height = arranged(self, self.table, self.below, self.TAKES)
+        self.column_seconds = []
+        is_beside, row = self.has_class("wide"), self.row()
+        self.is_left_drawn = self._left.draw(self.size.width - width - GAP, height if is_beside else 0)
+        lines = self._lines(row) if row is not None and height > 1 else []
+        self.below.display = row is not None and (is_beside or bool(lines))
+        self.below.set(*lines)
+
+    def _lines(self, row: Row) -> Sequence[Line]:
+        """Return the details, what the table leaves out of the row, and the graphs, as many lines as there are."""
+        (width, height), text_width = self.room, self.text_width
+        if height < LEAST_BELOW and (few := self.own_graphs(width, height)):
+            return [line for line, _ in few]
+        title, *found = self.details(row) or [[]]
+        found = [*self._unshown(" ".join(map(plain, (title, *found)))), *found]
+        about, heading = self.subject(), plain(title)
+        is_titled = about is not None and heading not in (about[1], " ".join(about))
+        text = wrap_all(found[:height], text_width, 2)
+        # Before the details are cut for them, graphs are drawn in one line each.
+        shares = self.TAKES in (NONE, FEW) and not self.is_left_drawn and bool(self.own_graphs(width, height))
+        least = min(height // 2, FEW_GRAPHS) if shares else 0
+        kept = len(clipped(text, max(1, height - 1 - least))) if text else 0
+        spare = height - (kept + 2 if kept else 1) - is_titled
+        graphs: Sequence[Line] = self.graphs.below(width, spare) if spare >= LEAST_GRAPHS else ()
+        if not graphs:
+            if not text:
+                return ()
+            return [[(" ", ""), *line] for line in clipped([rule(heading, text_width), *text], height)]
+        if is_titled and about is not None:
+            graphs = [titled(about, width), *graphs]
+        shown = [[(" ", ""), *line] for line in (rule(heading, text_width), *clipped(text, kept))]
+        if not text and is_titled:
+            return graphs
+        return [*shown, *([[]] if text else []), *graphs]
+
+    def _unshown(self, told: str) -> list[Line]:
+        """Return a line with the values that the table has no space for, each with the label of its column.
+
+        Args:
+            told: the text of the details, which have some of them.
+        """
+        line: Line = []
+        for column, cell in self.table.left_out(self.table.cursor_index):
+            text = clean_cell(plain(as_spans(cell))).strip()
+            if text not in ("", *UNKNOWN) and (len(text) <= NUMBER or text[:BEGINNING] not in told):
+                line += [("   " if line else "", ""), (f"{clean_cell(column.label or column.id)} ", "muted")]
+                line += [(clean_cell(text), name) for text, name in as_spans(cell)]
+        return [joined(line)] if line else []
 
 
 def place_of(measure: Measure | None) -> tuple[Place, Hashable | None]:

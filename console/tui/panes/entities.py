@@ -14,11 +14,11 @@ from console.present.connectors import connector_resources
 from console.present.names import DEFAULT, resource, resource_word
 from console.present.text import Line
 from console.tui import keymap
-from console.tui.panes.details import BesideView
+from console.tui.panes.details import DetailsView
 from console.tui.tools import Tools
 
 
-class EntitiesView(BesideView[ConfigResource]):
+class EntitiesView(DetailsView[ConfigResource]):
     """One row for each entity with configs; Enter opens its configs."""
 
     NAME = keymap.ENTITIES

@@ -11,11 +11,11 @@ from console.present.failures import failure_text
 from console.present.features import FEATURES, FeatureRow, feature_lines, feature_rows, unasked
 from console.present.text import Line, clean, plain
 from console.tui import keymap
-from console.tui.panes.details import BesideView
+from console.tui.panes.details import DetailsView
 from console.tui.text_lines import wrap_all
 
 
-class FeaturesView(BesideView[FeatureRow]):
+class FeaturesView(DetailsView[FeatureRow]):
     """A row for each feature; Enter shows the effect of its levels."""
 
     NAME = keymap.FEATURES

@@ -15,7 +15,7 @@ from console.present.text import Cell, Line, clean
 from console.present.topics import unread_count
 from console.session.scheduler import Pace, Turns
 from console.tui import keymap
-from console.tui.panes.table import TableView
+from console.tui.panes.details import DetailsView
 from console.tui.panes.view import View
 from console.tui.places import Place, pane_named, view_place
 from console.tui.reading import start
@@ -29,7 +29,7 @@ TITLES = {"now": "Now", "acls": "ACLs"}
 CALM = "what is found is in no trouble by itself"
 
 
-class FindView(TableView[present_find.Hit]):
+class FindView(DetailsView[present_find.Hit]):
     """One row for each row of a pane that contains the text."""
 
     NAME = keymap.FIND

@@ -14,7 +14,7 @@ from console.present.names import plural
 from console.present.text import Line, clean
 from console.session import fleet as session_fleet
 from console.tui import keymap
-from console.tui.panes.details import DetailsView
+from console.tui.panes.details import DETAILED, DetailsView
 from console.tui.places import pane_named
 from console.tui.reading import start
 from console.tui.tools import Tools
@@ -29,6 +29,8 @@ class FleetView(DetailsView[present_fleet.FleetRow]):
     NAME = keymap.FLEET
     ENTER = "open"
     MARKS = False
+    TAKES = DETAILED
+    DETAILS_AFTER = 0.0
     NOUN = present_fleet.FLEET
     EMPTY = "no contexts are configured: kac contexts add NAME -b HOST:PORT"
     CALM = "every cluster that was read is healthy"

@@ -17,8 +17,7 @@ from console.model.parts import Part
 from console.present import groups
 from console.present.text import Line, clean
 from console.tui import keymap
-from console.tui.panes.details import BesideView, DetailsView
-from console.tui.panes.own_lines import OwnLinesView
+from console.tui.panes.details import FEW, DetailsView
 from console.tui.places import Place, records_in
 from console.tui.tools import Tools
 
@@ -35,7 +34,7 @@ TIMES_AT_ONCE = 100
 """Partitions of the group, per turn, for which kac reads the next record's timestamp."""
 
 
-class GroupsView(BesideView[Group]):
+class GroupsView(DetailsView[Group]):
     """One row for each group; Enter shows its lag by partition."""
 
     NAME = keymap.GROUPS
@@ -130,7 +129,7 @@ class GroupsView(BesideView[Group]):
         await self._navigator.goto(Place(keymap.GROUP, self.place.pane, row.name))
 
 
-class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
+class GroupView(DetailsView[PartitionLag]):
     """One row for each partition that the group reads, with its committed offset; for a streams group, also the
     task."""
 
@@ -138,6 +137,8 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
     MARKS = False
     ROWS_ARE_PARTS = True
     NOUN = groups.LAGS
+    TAKES = FEW
+    DETAILS_AFTER = 0.0
     EMPTY = "the group has committed nothing and reads nothing"
 
     def __init__(self, tools: Tools) -> None:
@@ -195,22 +196,10 @@ class GroupView(DetailsView[PartitionLag], OwnLinesView[PartitionLag]):
         grows = rate is not None and rate >= LEAST_GROWTH
         return grows or (self.group, row.topic, row.partition) in self.trouble.found.group_partitions
 
-    def draw(self) -> None:
-        """Draw the table, and the details for a group with a topology; without one the table gets the space."""
-        group = self.snapshot.groups.get(self.group)
-        self.below.display = group is not None and group.topology is not None
-        super().draw()
-
-    def _draw_own(self) -> None:
-        """Draw the graphs below the table, unless there are details, which have them too."""
-        if self.below.display:
-            self.own.display = False
-        else:
-            super()._draw_own()
-
     def details(self, row: PartitionLag) -> list[Line]:
-        """Return the task of a streams group that reads the partition."""
-        return groups.task_lines(self.snapshot.groups.get(self.group), row.topic, row.partition)
+        """Return the partition, and the task of a streams group that reads it."""
+        task = groups.task_lines(self.snapshot.groups.get(self.group), row.topic, row.partition)
+        return task or [[(f"{clean(row.topic)}-{row.partition}", "")]]
 
     def status(self) -> Line:
         """Return the group's state, members and total lag."""

@@ -17,7 +17,7 @@ from console.log_file import INTERNAL
 from console.present.failures import failure_text, left_out_text
 from console.present.names import plural
 from console.present.text import Line, clean
-from console.tui.panes.details import DetailsView
+from console.tui.panes.details import DETAILED, DetailsView
 from console.tui.reading import start
 from console.tui.tools import Tools
 from widgets.cells import cell_width
@@ -58,6 +58,8 @@ class LakeView(DetailsView[Row]):
     ADDS: ClassVar[str] = ""
     """The note without a lake: how a lake would add rows."""
     OF_CLUSTER = False
+    TAKES = DETAILED
+    DETAILS_AFTER = 0.0
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)

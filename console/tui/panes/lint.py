@@ -17,7 +17,7 @@ from console.present.names import plural, target
 from console.present.text import Line, clean
 from console.tui import keymap
 from console.tui.next_steps import NextSteps
-from console.tui.panes.details import DetailsView
+from console.tui.panes.details import EVIDENCE, DetailsView
 from console.tui.places import pane_named
 from console.tui.reading import start
 from console.tui.tools import Tools
@@ -29,6 +29,8 @@ class LintView(DetailsView[lint_rows.LintRow]):
     NAME = keymap.LINT
     ENTER = "go to it"
     MARKS = False
+    TAKES = EVIDENCE
+    DETAILS_AFTER = 0.0
     NOUN = lint_rows.LINT
     CALM = "no finding is more than information"
 

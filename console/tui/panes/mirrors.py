@@ -13,11 +13,11 @@ from console.present.names import plural
 from console.present.text import Line, clean
 from console.session.connector_reads import read_mirrored_ends
 from console.tui import keymap
-from console.tui.panes.details import BesideView
+from console.tui.panes.details import DetailsView
 from console.tui.text_lines import wrap_all
 
 
-class MirrorsView(BesideView[mirrors.MirrorRow]):
+class MirrorsView(DetailsView[mirrors.MirrorRow]):
     """One row for each flow; Enter shows its groups. kac reads the records of flows while the view is visible."""
 
     NAME = keymap.MIRRORS

@@ -19,7 +19,7 @@ from console.present.text import Line
 from console.triage.moves import ENOUGH, Copy, copies_after, dir_copies_after, raised_throttle
 from console.tui import keymap
 from console.tui.electing import elect_everywhere
-from console.tui.panes.details import DetailsView
+from console.tui.panes.details import DETAILED, DetailsView
 from console.tui.tools import Tools
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ class MovesView(DetailsView[present_moves.MoveRow]):
     PARTS = frozenset({Part.REASSIGNMENTS, Part.LOG_DIRS})
     NEEDS = Part.REASSIGNMENTS
     MARKS = False
+    TAKES = DETAILED
+    DETAILS_AFTER = 0.0
     NOUN = present_moves.MOVES
     EMPTY = "no partition moves: n begins a drain, a replacement, a balance"
 

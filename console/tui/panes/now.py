@@ -21,7 +21,7 @@ from console.present.columns import clock
 from console.present.failures import wrapped
 from console.present.text import Line, clean
 from console.tui import keymap
-from console.tui.panes.details import EVIDENCE, EvidenceView, OverHalfHour
+from console.tui.panes.details import EVIDENCE, DetailsView, Graphs
 from console.tui.places import Place, pane_named, view_place
 from console.tui.reading import start
 from console.tui.text_lines import TextLines
@@ -32,16 +32,40 @@ if TYPE_CHECKING:
     from console.model.half_hour import Kind
     from console.triage.symptoms import Subject
     from console.tui.next_steps import NextSteps
+    from console.tui.panes.details import DrawnLines
     from console.tui.watch import ShownCluster
 
 
 WHOLE = 12
 """Most lines of what was ruled out next to the table, or in a tall place below it; else there is one."""
+SHARE, OF_CLUSTER = 60, 6
+"""Percent of the height that the cluster's graphs have below a table next to its evidence, at least; free lines from
+which they stand below those of the row's subject."""
 UNREAD = 2.0
 """Seconds that an operator needs to read a cause that appeared under the cursor."""
 
 
-class NowView(EvidenceView[present_triage.CauseRow]):
+class WithCluster(Graphs):
+    """The graphs of the cause's subject below the evidence, and those of the cluster below the causes, or below them
+    all."""
+
+    def left(self, width: int, height: int) -> DrawnLines:
+        """Return the graphs of the cluster."""
+        room = max(height * SHARE // 100, height - self._view.table.lines_wanted(width)) - 1
+        return self._view.drawn(self._view.cluster.half_hour.cluster(width, room))
+
+    def below(self, width: int, room: int) -> Sequence[Line]:
+        """Return the graphs of the row's subject; if the cluster's are not on the left, those below them."""
+        view = self._view
+        found = [line for line, _ in view.own_graphs(width, room)]
+        left = room - len(found) - 1
+        if view.has_class("wide") or left < OF_CLUSTER:
+            return found
+        of_cluster = [line for line, _ in view.drawn(view.cluster.half_hour.cluster(width, left))]
+        return [*found, *([[]] if found else []), *of_cluster]
+
+
+class NowView(DetailsView[present_triage.CauseRow]):
     """One row for each cause; Enter shows the evidence. Graphs of its subject stand below the evidence; a wide screen
     draws the last half hour of the cluster below the causes."""
 
@@ -49,11 +73,13 @@ class NowView(EvidenceView[present_triage.CauseRow]):
     ENTER = "evidence"
     MARKS = False
     NOUN = present_triage.CAUSES
+    DETAILS_AFTER = 0.0
+    TAKES = EVIDENCE
+    GRAPHS = WithCluster
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
         self._tools = tools
-        self._left = OverHalfHour(self.table, tools.cluster.half_hour, tools.navigator)
         self._fell_from = ""
         self._worst: Hashable | None = None
         self._came_at = -inf
@@ -67,9 +93,7 @@ class NowView(EvidenceView[present_triage.CauseRow]):
 
     def compose(self) -> ComposeResult:
         """Yield breadcrumbs, the table above the last half hour, and details; in a demo also the tour."""
-        yield self.where
-        yield self._left
-        yield self.below
+        yield from super().compose()
         if (tour := self.cluster.triage.tour) is not None and tour.is_shown:
             from console.tui.tour import LINES
 
@@ -87,7 +111,6 @@ class NowView(EvidenceView[present_triage.CauseRow]):
         before = self.row()
         is_led = before is None or self.key(before) == self._worst
         super().draw()
-        self._left.draw()
         if before is not None and self.table.is_gone(self.key(before)):
             rows = self.rows()[:1] if is_led else self.rows()
             same = [row for row in rows if is_about(row.claim.subject, before.claim.subject)]
@@ -210,11 +233,11 @@ class NowView(EvidenceView[present_triage.CauseRow]):
     def details(self, row: present_triage.CauseRow) -> list[Line]:
         """Return the evidence, the symptoms that the cause explains, and the next steps."""
         verdict = self.cluster.triage.verdict
-        width = max(20, self.below.size.width - 2)
+        width = self.text_width
         staging = self._steps.staging(row.claim.next) if not self._fell_from else None
         if verdict is None:
             return [[("", "")]]
-        is_roomy = self.has_class("wide") or self.below.size.height > EVIDENCE
+        is_roomy = self.has_class("wide") or self.room[1] > EVIDENCE[1]
         lines = present_triage.details(row, verdict, staging, width, WHOLE if is_roomy else 1)
         observations = self.cluster.triage.observations
         if row.claim.cause != present_triage.LINT_ROW or not verdict.is_calm or observations is None:

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import Binding
 
 from console.present import graphs
-from console.present.columns import clock
 from console.present.overview import overview_chart
 from console.present.text import Line, clean
 from console.tui import keymap
-from console.tui.panes.details import place_of
-from console.tui.panes.table import TableView
+from console.tui.panes.details import GraphedView, place_of
 from console.tui.tools import Tools
 from widgets.line_view import LineView
 from widgets.row_source import Cell, Column, Span
@@ -37,8 +35,6 @@ log = logging.getLogger(__name__)
 
 CHANGES = graphs.Graph("changes", "changes", "changes", {})
 """The row of the marks."""
-EVENTS_SHOWN = 3
-"""Most events of a moment in the message line."""
 
 
 class GraphTable(RowTable, inherit_bindings=False):
@@ -50,8 +46,8 @@ class GraphTable(RowTable, inherit_bindings=False):
     # To the left and right the view moves its cursor in time.
     BINDINGS: ClassVar[list[BindingType]] = [
         *(each for each in LineView.BINDINGS if "pan(" not in str(each)),
-        Binding("h", "app.do('earlier')", "Earlier", show=False),
-        Binding("l", "app.do('later')", "Later", show=False),
+        Binding("left,h", "app.do('earlier')", "Earlier", show=False),
+        Binding("right,l", "app.do('later')", "Later", show=False),
     ]
     chart: graphs.Chart | None = None
     moment: int | None = None
@@ -61,28 +57,32 @@ class GraphTable(RowTable, inherit_bindings=False):
         return [(" ", ""), *graphs.axis_line(self.chart, width, self.moment)] if self.chart is not None else None
 
     def spans(self, index: int, width: int) -> Sequence[Span]:
-        """Return a graph in one line."""
+        """Return a graph in one line; without a chart a sentence."""
+        if self.chart is None:
+            return super().spans(index, width)
         return self.pieces(index, width, 1)[0]
 
-    def is_cut(self, width: int) -> bool:  # noqa: ARG002
-        """Return whether there are graphs, which take more lines if there is space."""
-        return self.chart is not None
+    def is_cut(self, width: int) -> bool:
+        """Return whether there are graphs, which take more lines if there is space, or sentences that are too long."""
+        return self.chart is not None or super().is_cut(width)
 
     def pieces(self, index: int, width: int, most: int) -> list[Sequence[Span]]:
         """Return the lines of a graph."""
         chart, key = self.chart, self.key_at(index)
-        if chart is not None and key == CHANGES.key:
+        if chart is None:
+            return super().pieces(index, width, most)
+        if key == CHANGES.key:
             return [graphs.changes_line(chart, width + 1, self.moment)]
         # Between two charts the rows are those of the last one.
-        at = next((at for at, each in enumerate(chart.graphs) if each.key == key), None) if chart is not None else None
-        if chart is None or at is None:
+        at = next((at for at, each in enumerate(chart.graphs) if each.key == key), None)
+        if at is None:
             return [()]
         lines = graphs.heights(chart.graphs, self._page - 1)[at]
         return [*graphs.graph_lines(chart, chart.graphs[at], min(lines, most), width + 1, self.moment)]
 
 
-class OverviewView(TableView[graphs.Graph]):
-    """One graph for each measure; Enter opens the place that it measures, or the moment under the cursor in time."""
+class OverviewView(GraphedView[graphs.Graph]):
+    """One graph for each measure; Enter opens the place that it measures."""
 
     NAME = keymap.OVERVIEW
     ENTER = "open"
@@ -95,17 +95,14 @@ class OverviewView(TableView[graphs.Graph]):
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
         self._journal, self._events, self._lake = tools.journal, tools.journal.events, tools.lake
-        self._look_back = tools.look_back
-        self._at: float | None = None
-        """The time of the cursor, Unix seconds; None without a cursor."""
 
     def known(self) -> bool:
         """Return whether a sample has been taken."""
         return self.cluster.half_hour.known is not None
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the samples, the events, the width, and the time of the cursor."""
-        return *self.cluster.half_hour.inputs(), self.app.size.width, self._at
+        """Return the samples, the events and the width."""
+        return *self.cluster.half_hour.inputs(), self.app.size.width
 
     async def read(self) -> None:
         """Start triage and the recording of events, which continue when another view is shown.
@@ -147,16 +144,18 @@ class OverviewView(TableView[graphs.Graph]):
 
     def draw(self) -> None:
         """Draw the chart, with the cursor as long as its time is drawn."""
-        table = self.table
-        table.chart = overview_chart(self.cluster.half_hour.shown(), self.app.size.width)
-        table.moment = None
-        if table.chart is not None and self._at is not None:
-            column = int(self._at // table.chart.axis.seconds)
-            table.moment = column if table.chart.axis.first <= column <= table.chart.axis.last else None
+        table, half_hour = self.table, self.cluster.half_hour
+        chart = overview_chart(half_hour.shown(), self.app.size.width) if not half_hour.in_words else None
+        table.chart = chart
+        table.moment = half_hour.moment.column(chart.axis) if chart is not None and half_hour.moment else None
+        self.column_seconds = [chart.axis.seconds] if chart is not None else []
         super().draw()
 
     def rows(self) -> Sequence[graphs.Graph]:
-        """Return the changes, and the graphs."""
+        """Return the changes, and the graphs; over a slow link a row for each sentence."""
+        if self.cluster.half_hour.in_words:
+            told = self.cluster.half_hour.sentences(None)
+            return [graphs.Graph(" ".join(each), told[each].text, each.what, {}, measure=each) for each in told]
         return [CHANGES, *self.table.chart.graphs] if self.table.chart is not None else []
 
     def key(self, row: graphs.Graph) -> Hashable:
@@ -176,46 +175,6 @@ class OverviewView(TableView[graphs.Graph]):
         newest = row.values.get(self.table.chart.axis.last) if self.table.chart is not None else None
         return row.what == "behind" or graphs.meaning(row.what, newest) in ("failed", "danger")
 
-    # -- the cursor in time ------------------------------------------------------------------------------------------
-
-    def do_earlier(self) -> None:
-        """Move the cursor a column to the left; without one, put it on the column before the newest."""
-        self._move(-1)
-
-    def do_later(self) -> None:
-        """Move the cursor a column to the right."""
-        self._move(1)
-
-    def _move(self, step: int) -> None:
-        if (chart := self.table.chart) is None:
-            return
-        axis, moment = chart.axis, self.table.moment
-        column = max(axis.first, min(axis.last, (axis.last if moment is None else moment) + step))
-        self._at = float(column * axis.seconds)
-        self.update()
-        self._message.forget()
-
-    async def do_back(self) -> None:
-        """Take the cursor in time away; else go back as everywhere."""
-        if self.table.moment is None:
-            await self._navigator.do_back()
-            return
-        self._at = None
-        self.update()
-        self._message.write()
-
-    def _moment_line(self, chart: graphs.Chart, moment: int) -> Line:
-        """Return the events in the column of the cursor, and the key that opens it."""
-        begins, ends = chart.axis.begins(moment), chart.axis.begins(moment + 1)
-        found = self._journal.lines_between(begins, ends)
-        left = f"; {len(found) - EVENTS_SHOWN} more: , shows them" if len(found) > EVENTS_SHOWN else ""
-        said = "; ".join(" ".join(clean(each, 100).split()) for each in found[:EVENTS_SHOWN]) or "nothing changed"
-        return [
-            (f"{clock(begins)}–{clock(ends)}  ", "strong"),
-            (said + left, ""),
-            ("  Enter: replay from here", "muted"),
-        ]
-
     def crumbs(self) -> Line:
         """Return the title."""
         return [("overview", "strong")]
@@ -225,11 +184,9 @@ class OverviewView(TableView[graphs.Graph]):
         return [(WHENCE, "muted")]
 
     def note(self) -> Line:
-        """Return what happened at the cursor in time; without one the measure under the cursor, which its column may
-        cut, or the sources of data on throttled clients."""
-        row, chart, moment = self.row(), self.table.chart, self.table.moment
-        if chart is not None and moment is not None:
-            return self._moment_line(chart, moment)
+        """Return the measure under the cursor, which its column may cut, or the sources of data on throttled
+        clients."""
+        row = self.row()
         if row is not None and row.measure is not None:
             return [(clean(row.title), "muted")]
         return super().note() or [(self._who_is_throttled(), "muted")]
@@ -243,13 +200,9 @@ class OverviewView(TableView[graphs.Graph]):
 
     def on_resize(self) -> None:
         """Draw again with the columns that fit."""
-        super().on_resize()
         self.update()
 
     async def enter(self, row: graphs.Graph) -> None:
-        """Open the moment under the cursor in time; without one the place that the row measures."""
-        if self.table.moment is not None and self.table.chart is not None:
-            await self._look_back(self.table.chart.axis.begins(self.table.moment))
-            return
+        """Open the place that the row measures."""
         place, at = place_of(row.measure)
         await self._navigator.goto(place, row=at)

@@ -27,9 +27,11 @@ from console.present.text import Line
 from console.session.plan_facts import GOOD_FOR, facts_so_far, read_for_risks
 from console.session.retention_reading import deletions_so_far, read_deletions
 from console.tui import keymap
+from console.tui.panes.details import NONE, arranged
 from console.tui.panes.view import View
 from console.tui.plan_script import RUNBOOK, SCRIPT, runbook_lines, script_lines
 from console.tui.reading import start
+from console.tui.text_lines import TextLines, clipped, rule, wrap_all
 from console.tui.tools import Tools
 from widgets.diff_view import DiffGroup, DiffLine, DiffView
 from widgets.line_view import LineView
@@ -52,6 +54,7 @@ class PlanView(View):
 
     def __init__(self, tools: Tools) -> None:
         self.list = DiffView(empty=EMPTY, markable=False)
+        self.below = TextLines(classes="details")
         super().__init__(tools.cluster, self.list)
         self._navigator, self._editing, self._message = tools.navigator, tools.editing, tools.message
         self._groups: tuple[PlannedGroup, ...] = ()
@@ -61,9 +64,10 @@ class PlanView(View):
         self._requests: int | None = None
 
     def compose(self) -> ComposeResult:
-        """Yield breadcrumbs and edits."""
+        """Yield breadcrumbs, edits and their commands."""
         yield self.where
         yield self.list
+        yield self.below
 
     def inputs(self) -> tuple[object, ...]:
         """Return the plan, the last apply, and the current state of the entities that the plan changes."""
@@ -132,6 +136,19 @@ class PlanView(View):
             shown = [replaced for group in shown if (replaced := _failed(group)).lines]
         self.list.empty = self.trouble.calm("no edit was refused", "") if self.only_trouble and groups else EMPTY
         self.list.set_groups(shown)
+        self._show_commands()
+
+    def on_resize(self) -> None:
+        """Give the edits and their commands their places."""
+        self._show_commands()
+
+    def _show_commands(self) -> None:
+        """Show the plan as commands, where the edits leave space."""
+        width, height = arranged(self, self.list, self.below, NONE)
+        lines = script_lines(self.plan) if self.plan.staged and height > 1 else []
+        self.below.display = bool(lines)
+        title = rule(f"{SCRIPT}: s", width - 2)
+        self.below.set(*([(" ", ""), *line] for line in clipped([title, *wrap_all(lines, width - 2, 2)], height)))
 
     def _applied(self) -> list[DiffGroup]:
         """Return the edits of the last apply; they are shown until another edit is staged."""

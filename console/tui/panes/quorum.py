@@ -11,10 +11,10 @@ from console.present.header import no_quorum_text
 from console.present.quorum import QUORUM, QuorumRow, quorum_rows
 from console.present.text import Line
 from console.tui import keymap
-from console.tui.panes.table import TableView
+from console.tui.panes.details import DetailsView
 
 
-class QuorumView(TableView[QuorumRow]):
+class QuorumView(DetailsView[QuorumRow]):
     """A row for each voter and observer, the leader first."""
 
     NAME = keymap.QUORUM

@@ -24,9 +24,10 @@ from console.present.names import plural, quota_entity
 from console.present.text import Line, clean
 from console.session.snapshot_reader import MANY
 from console.tui import keymap
+from console.tui.panes.details import DETAILED, arranged
 from console.tui.panes.view import View
 from console.tui.reading import start
-from console.tui.text_lines import Below, clipped, rule, wrap_all
+from console.tui.text_lines import TextLines, clipped, rule, wrap_all
 from console.tui.tools import Tools
 from console.tui.watch import ShownCluster
 from widgets.lazy_tree import LazyTree, Node
@@ -208,7 +209,7 @@ class QuotasView(View):
         self.entities = LazyTree(self.COLUMNS, empty="reading…")
         super().__init__(tools.cluster, self.entities)
         self._editing, self._message = tools.editing, tools.message
-        self.below = Below()
+        self.below = TextLines(classes="details")
         self._listed = ListedQuotas(tools.cluster)
         self._surveyed: datetime | None = None
         self._orders: Worker[None] | None = None
@@ -304,26 +305,27 @@ class QuotasView(View):
         if entity is not None and not self._listed.is_whole(_edge(entity)):
             self._timer = self.set_timer(POLL_AFTER, self.cluster.reading.tick)
 
-    def on_below_resized(self) -> None:
-        """Fit the effective quota to its new size."""
+    def on_resize(self) -> None:
+        """Give the tree and the effective quota their places."""
         self._show_effective()
 
     def _show_effective(self) -> None:
+        width, height = arranged(self, self.entities, self.below, DETAILED)
         entity = self.target()
+        self.below.display = entity is not None and height > 1
         if entity is None:
-            self.below.set()
             return
-        width = max(20, self.below.size.width - 2)
+        width = max(20, width - 2)
+        title: Line = [(" ", ""), *rule(f"effective for {_who(entity)}", width)]
         if not self._listed.is_whole(_edge(entity)):
-            self.below.set([(" ", ""), *rule(f"effective for {_who(entity)}", width)], [(" reading…", "muted")])
+            self.below.set(title, [(" reading…", "muted")])
             return
-        height = max(1, self.below.size.height)
-        text = effective_text(self.snapshot, entity)
-        wrapped = wrap_all(text, width, WRAPPED)
         # The effective value of every key matters more than the values that it overrides, so lines are cut before keys
-        # are left out.
-        lines = [rule(f"effective for {_who(entity)}", width), *(wrapped if len(wrapped) < height else text)]
-        self.below.set(*([(" ", ""), *line] for line in clipped(lines, height)))
+        # are left out; who shares it comes last.
+        brief, whole = effective_text(self.snapshot, entity), effective_text(self.snapshot, entity, sharing=True)
+        forms = [wrap_all(whole, width, WRAPPED), wrap_all(brief, width, WRAPPED), brief]
+        lines = next((form for form in forms if len(form) < height), brief)
+        self.below.set(title, *([(" ", ""), *line] for line in clipped(lines, height - 1)))
 
     # -- actions -------------------------------------------------------------------------------------------------------
 

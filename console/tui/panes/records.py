@@ -18,7 +18,7 @@ from console.present.failures import failure_text
 from console.present.text import Cell, Line, clean
 from console.session.record_reading import is_masked
 from console.tui import keymap
-from console.tui.panes.details import BesideView
+from console.tui.panes.details import DetailsView
 from console.tui.panes.topics import show_readers
 from console.tui.places import Place, pane_named, records_in
 from console.tui.reading import start
@@ -125,7 +125,7 @@ class RecordKeys:
         self._tools.editing.begin(f"skip group {group} topic {topic} partition {self._asked.wanted.partition} {count}")
 
 
-class RecordsView(BesideView[records.RecordRow]):
+class RecordsView(DetailsView[records.RecordRow]):
     """The records of a statement.
 
     They are searched once and not refreshed automatically: rows that move under the cursor would be of no use. A
@@ -312,7 +312,7 @@ class RecordsView(BesideView[records.RecordRow]):
 
     def details(self, row: records.RecordRow) -> list[Line]:
         """Return the whole record."""
-        return [[(_title(row), "")], *records.record_lines(row, max(20, self.below.size.width - 2))]
+        return [[(_title(row), "")], *records.record_lines(row, self.text_width)]
 
     async def enter(self, row: records.RecordRow) -> None:
         """Show the whole record."""

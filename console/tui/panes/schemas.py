@@ -16,11 +16,11 @@ from console.present.names import plural
 from console.present.text import Cell, Line, clean
 from console.session.schema_reads import read_schema_samples, read_schema_texts
 from console.tui import keymap
-from console.tui.panes.details import BesideView
+from console.tui.panes.details import DetailsView
 from console.tui.text_lines import wrap_all
 
 
-class SchemasView(BesideView[schemas.SchemaRow]):
+class SchemasView(DetailsView[schemas.SchemaRow]):
     """One row for each subject. kac polls the registry only while the view is visible, or events are watched."""
 
     NAME = keymap.SCHEMAS

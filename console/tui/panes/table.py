@@ -254,6 +254,7 @@ class TableView(ShownRows[Row]):
         self.table = self.ROW_TABLE(self.COLUMNS, empty=self.EMPTY, markable=self.MARKS)
         super().__init__(tools.cluster, self.table)
         self._navigator, self._editing, self._message = tools.navigator, tools.editing, tools.message
+        self._look_back = tools.look_back
         self._all: AllRows[Row] = AllRows(self.key, self.cells, self.words)
         self._ordering: Ordering[Row] = Ordering(self, self._all, self._sift)
         self.newest = NewestOnTop(self.table, self.NEWEST_FIRST)
@@ -290,9 +291,11 @@ class TableView(ShownRows[Row]):
         self.newest.show(shown)
 
     async def on_line_view_selected(self, message: RowTable.Selected) -> None:
-        """Run the action of Enter for the row under the cursor."""
+        """Run the action of Enter for the row under the cursor; with a cursor in time, replay from its time."""
         message.stop()
-        if (row := self.row()) is not None:
+        if (moment := self.cluster.half_hour.moment) is not None:
+            await self._look_back(moment.begins)
+        elif (row := self.row()) is not None:
             await self.enter(row)
 
     def on_line_view_highlighted(self) -> None:

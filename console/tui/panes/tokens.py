@@ -13,11 +13,11 @@ from console.present.kinds import TOKENS, expires_soon, token_lines, token_rows
 from console.present.names import plural
 from console.present.text import Cell, Line, clean
 from console.tui import keymap
-from console.tui.panes.details import BesideView
+from console.tui.panes.details import DetailsView
 from console.tui.text_lines import wrap_all
 
 
-class TokensView(BesideView[DelegationToken]):
+class TokensView(DetailsView[DelegationToken]):
     """One row for each token that the user may see. kac polls the brokers only while the view is visible."""
 
     NAME = keymap.TOKENS

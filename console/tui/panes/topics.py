@@ -22,8 +22,7 @@ from console.present import topics as present_topics
 from console.present.names import plural
 from console.present.text import Line, clean
 from console.tui import keymap
-from console.tui.panes.details import BesideView
-from console.tui.panes.own_lines import OwnLinesView
+from console.tui.panes.details import FEW, DetailsView
 from console.tui.panes.view import View
 from console.tui.places import records_in
 from console.tui.reading import start
@@ -131,7 +130,7 @@ class ListedTopics:
         )
 
 
-class TopicsView(BesideView[Topic]):
+class TopicsView(DetailsView[Topic]):
     """One row for each topic; Enter opens it."""
 
     NAME = keymap.TOPICS
@@ -320,7 +319,7 @@ class TopicsView(BesideView[Topic]):
         self._editing.begin("create topic ")
 
 
-class PartitionsView(OwnLinesView[present_topics.PartitionRow]):
+class PartitionsView(DetailsView[present_topics.PartitionRow]):
     """One row for each partition: leader, replicas, ISR."""
 
     NAME = keymap.TOPIC
@@ -329,6 +328,8 @@ class PartitionsView(OwnLinesView[present_topics.PartitionRow]):
     MORE_EVERY = 1
     ROWS_ARE_PARTS = True
     NOUN = present_topics.PARTITIONS
+    TAKES = FEW
+    DETAILS_AFTER = 0.0
     EMPTY = "no such topic any more"
 
     def __init__(self, tools: Tools) -> None:

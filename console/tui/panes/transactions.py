@@ -17,7 +17,7 @@ from console.present.text import Line, clean, plain
 from console.present.transactions import TRANSACTIONS, TransactionRow, detail_lines, transaction_rows
 from console.session.scheduler import Pace, Turns
 from console.tui import keymap
-from console.tui.panes.details import BesideView
+from console.tui.panes.details import DetailsView
 from console.tui.tools import Tools
 
 MOST_PARTITIONS = 10_000
@@ -26,7 +26,7 @@ WHOLE_EVERY = 30.0
 """Seconds between polls of all partitions; polls in between cover only partitions with waiting records."""
 
 
-class TransactionsView(BesideView[TransactionRow]):
+class TransactionsView(DetailsView[TransactionRow]):
     """One row for each open transaction in a partition. kac polls the brokers only while the view is visible."""
 
     NAME = keymap.TRANSACTIONS
@@ -153,7 +153,7 @@ class TransactionsView(BesideView[TransactionRow]):
 
     def details(self, row: TransactionRow) -> list[Line]:
         """Return all details of the transaction."""
-        first, _, *others = detail_lines(row, max(20, self.below.size.width - 2))
+        first, _, *others = detail_lines(row, self.text_width)
         return [[(plain(first), "")], *others]
 
     async def enter(self, row: TransactionRow) -> None:

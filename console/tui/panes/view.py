@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from console.tui.panes.only_trouble import OnlyTrouble
     from console.tui.watch import ShownCluster
 
-SIDE_BY_SIDE = 150
-"""Width of a view, in cells, from which details are next to their table: below it they would be mostly empty."""
-
 
 def bindings(view: str) -> list[BindingType]:
     """Return Textual's bindings for the keys of a view. All run the app's action `action_do` with the key's id."""
@@ -160,8 +157,9 @@ class View(Widget):
     def update(self) -> None:
         """Draw again if one of the inputs is another object, and write the breadcrumbs."""
         # An empty response changes no data, but must still remove "reading…".
-        contact = self.cluster.contact
-        inputs = (*self.inputs(), self.known(), contact.lost, contact.unread, contact.silent, self.snapshot.failures)
+        contact, moment = self.cluster.contact, self.cluster.half_hour.moment
+        state = self.known(), contact.lost, contact.unread, contact.silent, self.snapshot.failures, moment
+        inputs = (*self.inputs(), *state)
         if not same(inputs, self._inputs):
             self._inputs = inputs
             self.draw()
@@ -169,13 +167,8 @@ class View(Widget):
         self.tell_where()
 
     def on_mount(self) -> None:
-        """Apply colours and layout once the widgets exist."""
+        """Apply colours once the widgets exist."""
         self._dim()
-        self.on_resize()
-
-    def on_resize(self) -> None:
-        """Put the details next to the table on a wide screen, below it on a narrow one."""
-        self.set_class(self.app.size.width >= SIDE_BY_SIDE, "wide")
 
     def _dim(self) -> None:
         """Remove the colours while the cluster does not answer, and restore them when it does."""

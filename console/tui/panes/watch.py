@@ -19,19 +19,28 @@ from console.present.names import plural
 from console.present.text import Line, clean
 from console.session.connector_reads import sink_groups
 from console.tui import keymap
+from console.tui.panes.details import DetailsView
 from console.tui.panes.rates import ShownRates, read_rates
-from console.tui.panes.table import TableView
 from console.tui.places import Place, pane_named, view_place
 from console.tui.tools import Tools
+from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
-    from console.model.half_hour import OwnSample
+    from console.model.half_hour import Kind
 
 MOST_PLACES = 500
 """Most partitions whose newest record is asked for in a turn."""
 
 
-class WatchView(TableView[present_watched.WatchRow]):
+class WatchTable(RowTable):
+    """The rows with their lines of the half hour, which need the width that details would take."""
+
+    def hides_columns(self, width: int) -> bool:
+        """Return whether the lines would be shorter, or columns would not fit."""
+        return width < present_watched.WIDE or super().hides_columns(width)
+
+
+class WatchView(DetailsView[present_watched.WatchRow]):
     """One row for each entity that is watched; Enter opens it in its own pane."""
 
     NAME = keymap.WATCH
@@ -43,6 +52,7 @@ class WatchView(TableView[present_watched.WatchRow]):
     )
     CALM = "nothing that is watched is in trouble"
     MORE_EVERY = 1
+    ROW_TABLE = WatchTable
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
@@ -53,21 +63,28 @@ class WatchView(TableView[present_watched.WatchRow]):
         self._newest: Mapping[str, datetime] = {}
         self._was_read: tuple[watched.Watched, ...] = ()
 
-    def _samples(self) -> Sequence[OwnSample]:
-        known = self.cluster.half_hour.known
-        return known.own if known is not None else ()
+    @property
+    def _is_wide(self) -> bool:
+        """Whether the rows have the width for long lines."""
+        return self.app.size.width >= present_watched.WIDE and not self.has_class("wide")
+
+    def subject(self) -> tuple[Kind, str] | None:
+        """Return the topic, the group or the broker under the cursor."""
+        row = self.row()
+        of = present_watched.LINES.get(row.subject.kind) if row is not None and row.is_found else None
+        return (of[0], row.name) if row is not None and of is not None else None
 
     def inputs(self) -> tuple[object, ...]:
         """Return what is watched, the parts of the snapshot that rows are made of, the samples and the width."""
-        known, width = self.snapshot, self.app.size.width
+        known = self.snapshot
         self._lags = self._lags.after(known)
         return (
             self._watching.subjects,
             self._was_read,
             *(known.topics, known.configs, known.groups, known.lags, known.lag_trends),
             *(known.cluster, known.log_dirs, known.connect, known.schemas),
-            *(self._lags.topics, self._rates.by_topic(), self._newest, self._samples()),
-            width >= present_watched.WIDE,
+            *(self._lags.topics, self._rates.by_topic(), self._newest, self.own_samples()),
+            self._is_wide,
         )
 
     async def read(self) -> None:
@@ -134,13 +151,15 @@ class WatchView(TableView[present_watched.WatchRow]):
         context, known = self.session.context, self.snapshot
         has = {Part.CONNECT: bool(context.settings.connect), Part.SCHEMAS: context.schemas is not None}
         absent = {part: why for part, why in present_watched.NOT_NAMED.items() if not has[part]}
-        is_wide = self.app.size.width >= present_watched.WIDE
+        moment = self.cluster.half_hour.moment
+        is_wide = self._is_wide
         beside = present_watched.Beside(
             self._rates.by_topic() if known.rates is not NOT_POLLED else {},
             self._lags,
             self._newest,
-            self._samples(),
+            self.own_samples() if not self.cluster.half_hour.in_words else (),
             present_watched.LINE_CELLS if is_wide else present_watched.SHORT_CELLS,
+            moment.at if moment is not None else None,
             self.trouble.found,
             self.cluster.contact.silent,
             self._was_read is self._watching.subjects,
