@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from console.model.built_types import built
 from console.model.schemas import Allowance, NotDecoded, SchemaText
 from console.programs import python, started
 from console.wire import decoding
@@ -185,5 +186,5 @@ def _received(process: subprocess.Popen[bytes], ends: float, allowance: Allowanc
             wanted += int.from_bytes(data, "big")
             if wanted > 2 * decoding.LARGEST_MADE:
                 raise EOFError
-    answer: decoding.Answer = msgspec.msgpack.decode(data[4:], type=decoding.Made | decoding.Refused)
+    answer: decoding.Answer = msgspec.msgpack.decode(data[4:], type=built(decoding.Made | decoding.Refused))
     return answer

@@ -9,6 +9,7 @@ from typing import BinaryIO, cast, overload
 
 import msgspec
 
+from console.model.built_types import built
 from console.model.records import Record
 
 MOST_KEPT = 64 << 20
@@ -30,7 +31,7 @@ class RecordFile:
         self._file: BinaryIO = cast("BinaryIO", tempfile.TemporaryFile(prefix="kac-records-"))  # noqa: SIM115 it lives as long as this
         self._end = 0
         self._encoder = msgspec.msgpack.Encoder()
-        self._decoder = msgspec.msgpack.Decoder(Record)
+        self._decoder = msgspec.msgpack.Decoder(built(Record))
 
     def append(self, record: Record) -> int:
         """Write a record, and return its position. Raises OSError: the disk is full."""

@@ -20,6 +20,7 @@ from console.lake.lake import Lake, Report
 from console.lake.reader import Gap, Gone, Tables, gaps, gone_lines
 from console.lake.schema import TABLES
 from console.lake.schema import Table as LakeTable
+from console.model.built_types import built
 from console.model.foreign_json import json_of
 from console.plan.amounts import size
 
@@ -116,7 +117,7 @@ def _at(values: Any, path: tuple[str, ...]) -> datetime | None:
 def _run(about: Mapping[str, Any]) -> Report | None:
     """Return the content of a run's file; None if it is not one."""
     with suppress(msgspec.ValidationError):
-        return msgspec.convert({**about, "ended": about.get("ended") or None}, Report)
+        return msgspec.convert({**about, "ended": about.get("ended") or None}, built(Report))
     return None
 
 

@@ -20,6 +20,7 @@ from console.embedded.producers import Place, Transaction
 from console.embedded.record_batch import Batch, read_batch
 from console.embedded.state import ClusterState, DirPlace
 from console.model.acl import Acl
+from console.model.built_types import built
 from console.model.codes import Code
 from console.model.config import ConfigResource
 from console.model.foreign_json import json_of
@@ -288,7 +289,7 @@ def restore_state(state: ClusterState, content: dict[str, Any], path: Path) -> N
     """Fill a state, whose tables have only their sources, from a file's content. Raises StateFileError."""
     try:
         # Not strict: a limit that is infinite or NaN is stored as text.
-        kept = msgspec.convert(content, _State, strict=False, dec_hook=_made)
+        kept = msgspec.convert(content, built(_State), strict=False, dec_hook=_made)
         state.cluster_id = kept.cluster_id
         for name in CODECS:
             table, stored = state.tables.named(name), getattr(kept.tables, name)

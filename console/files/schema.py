@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Struct, field, inspect
 
+from console.model.built_types import built
 from console.model.entity_types import EntityType, in_sections
 from console.model.numbers import natural_number
 from console.model.yaml_places import Document, FileProblem, Path, unknown_key
@@ -186,7 +187,7 @@ def checked(document: Document) -> FilePart:
     Raises:
         msgspec.ValidationError: it does not match; `wrong_in` returns all errors.
     """
-    return msgspec.convert(document.data, FilePart, dec_hook=_count)
+    return msgspec.convert(document.data, built(FilePart), dec_hook=_count)
 
 
 def _count(form: type[Any], value: object) -> Any:

@@ -24,6 +24,7 @@ import msgspec
 
 from console.flight import record_file
 from console.flight.answer import Answer, Asked, Header, Problem, RecordError
+from console.model.built_types import built
 from console.model.foreign_json import json_as
 from console.model.numbers import LAST_MS
 from console.safe_files import open_plain
@@ -222,7 +223,7 @@ class FlightReader:
         for _, *row in self._database.execute("SELECT * FROM parts ORDER BY id"):
             said = dict(zip(Header.__struct_fields__, row, strict=True))
             try:
-                header = msgspec.convert(said | {"anonymous": bool(said["anonymous"])}, Header)
+                header = msgspec.convert(said | {"anonymous": bool(said["anonymous"])}, built(Header))
             except msgspec.ValidationError as error:
                 raise RecordError(f"{self._path} has a header that can't be read: {error}") from error
             if not 0 <= header.began_ms <= LAST_MS:
@@ -238,7 +239,7 @@ class FlightReader:
         """
         before = 0
         for *row, crc in self._database.execute(query):
-            made: Any = msgspec.convert(row, form)
+            made: Any = msgspec.convert(row, built(form))
             if made.id <= before:
                 raise record_file.Damaged("rows that are not in order")
             if crc != record_file.crc_of(made):

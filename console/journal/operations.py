@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from console.journal.entries import Note, Numbered, still_runs
 from console.model import journal_lines
+from console.model.built_types import built
 from console.model.foreign_json import json_of
 from console.model.numbers import json_text
 from console.operations.goals import Goal
@@ -84,7 +85,7 @@ def operations(records: Iterable[Numbered | Note]) -> Mapping[int, Operation]:
             continue
         try:
             if each.kind == "operation":
-                begun = msgspec.convert(each.data, Begun)
+                begun = msgspec.convert(each.data, built(Begun))
                 found.setdefault(
                     each.change,
                     Operation(each.change, each.at, begun.context, begun.who, begun.origin, begun.goal, begun.throttle),
@@ -92,9 +93,9 @@ def operations(records: Iterable[Numbered | Note]) -> Mapping[int, Operation]:
             elif each.change not in found:
                 continue
             elif each.kind == "step":
-                steps.setdefault(each.change, []).append(msgspec.convert(each.data, Step))
+                steps.setdefault(each.change, []).append(msgspec.convert(each.data, built(Step)))
             elif each.kind == "letters":
-                sent.setdefault(each.change, []).append(msgspec.convert(each.data, SentLetters))
+                sent.setdefault(each.change, []).append(msgspec.convert(each.data, built(SentLetters)))
             else:
                 found[each.change] = _with(found[each.change], each)
         except msgspec.ValidationError:
@@ -108,9 +109,9 @@ def operations(records: Iterable[Numbered | Note]) -> Mapping[int, Operation]:
 def _with(operation: Operation, line: journal_lines.OperationLine) -> Operation:
     match line.kind:
         case "progress":
-            return replace(operation, progress=msgspec.convert(line.data, Progress))
+            return replace(operation, progress=msgspec.convert(line.data, built(Progress)))
         case "asked":
-            asked = msgspec.convert(line.data, Asked)
+            asked = msgspec.convert(line.data, built(Asked))
             throttle = operation.throttle if asked.throttle is None else asked.throttle or None
             return replace(
                 operation,
@@ -120,7 +121,7 @@ def _with(operation: Operation, line: journal_lines.OperationLine) -> Operation:
                 paused=operation.paused if asked.pause is None else asked.pause,
             )
         case _:
-            state = msgspec.convert(line.data, Over).state
+            state = msgspec.convert(line.data, built(Over)).state
             letters = operation.progress.letters if operation.progress is not None else None
             return replace(operation, ended=line.at, progress=Progress(line.at, state, letters=letters))
 
@@ -202,6 +203,6 @@ def _holder(data: bytes) -> Holder | None:
     """Return the holder; None if no process holds the lease, or if the file is torn because its writer died."""
     try:
         found = json_of(data)
-        return Holder(msgspec.convert(found["by"], journal_lines.Origin), journal_lines.time_of(found["until"]))
+        return Holder(msgspec.convert(found["by"], built(journal_lines.Origin)), journal_lines.time_of(found["until"]))
     except (ValueError, KeyError, TypeError, AttributeError):  # a BadLine is a ValueError
         return None

@@ -38,6 +38,7 @@ from console.lake.runs import news
 from console.lake.spark import for_few_rows, for_many_rows, session, set_properties
 from console.lake.tables import EVERY, MANY_FILES, Batch, Tables, maintain, observed, taken
 from console.lake.transforms.drift import A_PAIR
+from console.model.built_types import built
 from console.model.foreign_json import json_as, json_of
 from console.model.numbers import decimal_number, json_text, natural_number, option
 
@@ -281,13 +282,15 @@ class Application:
         kept = self._lake.own_file(f"checkpoints/{name}.topic")
         if kept is not None:
             with reading(self._lake.where, f"checkpoints/{name}.topic"):
-                return msgspec.convert(json_of(kept), lake_streams.Identity)
+                return msgspec.convert(json_of(kept), built(lake_streams.Identity))
         return self._noted(name)[1]
 
     def _noted(self, name: str) -> tuple[plans.Offset | None, lake_streams.Identity | None]:
         """Return the end offsets of a topic in bronze's commits, and the topic's identity at that time."""
         note = next(lake_runs.ends(self._lake, name), {})
-        return note.get("end"), msgspec.convert(note["topic"], lake_streams.Identity) if "topic" in note else None
+        return note.get("end"), msgspec.convert(
+            note["topic"], built(lake_streams.Identity)
+        ) if "topic" in note else None
 
     def _is_of_former(self, name: str, now: lake_streams.Identity | None) -> bool:
         """Return whether the end offsets in bronze's commits are those of a topic that was deleted and created

@@ -33,6 +33,7 @@ from console.lake.requests.lines import Form, clocks
 from console.lake.requests.log_files import plan
 from console.lake.schema import KRAFT_RECORD, LOST, arrow_schema
 from console.lake.transforms.change_event import tagged
+from console.model.built_types import built
 
 Offset = dict[str, Any]
 """The position up to which a source was read, as JSON."""
@@ -280,7 +281,7 @@ class RequestLogs(Source):
     def parts(self, start: Offset, end: Offset) -> Sequence[log_files.Part]:
         """Return the parts planned with the offset, in the time zones that are configured now."""
         zones = {(log.cluster_id, log.broker_id): log.time_zone for log in owned(self._settings.inputs)}
-        parts = [] if start == end else msgspec.convert(end["parts"], list[log_files.Part])
+        parts = [] if start == end else msgspec.convert(end["parts"], built(list[log_files.Part]))
         return [log_files.with_zone(part, zones.get((part.cluster_id, part.broker_id), part.zone)) for part in parts]
 
     def most_rows(self, start: Offset, end: Offset) -> int:

@@ -30,6 +30,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import S3Store
 
 from console.lake import files
+from console.model.built_types import built
 
 if TYPE_CHECKING:
     from obstore.store import S3Config, S3Credential
@@ -259,7 +260,7 @@ class S3Files(files.Filesystem):
     @staticmethod
     def borrowed(lent: bytes) -> S3Files:
         """See `plans.borrowed`."""
-        loan = msgspec.json.decode(lent, type=_Loan)
+        loan = msgspec.json.decode(lent, type=built(_Loan))
         keys = loan.keys
         ask = None if keys is None else lambda: keys
         return S3Files(loan.bucket, loan.endpoint, loan.region, ask, Path(loan.cache))

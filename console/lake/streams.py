@@ -29,6 +29,7 @@ from console.lake.schema import LOST, REQUEST, TABLES, arrow_schema
 from console.lake.spark import set_properties
 from console.lake.tables import given
 from console.lake.transforms.rows import rows_of
+from console.model.built_types import built
 from console.model.numbers import is_natural, json_text
 
 # -- our own data sources ----------------------------------------------------------------------------------------------
@@ -92,7 +93,7 @@ class LakeFormat(DataSource):
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
         """Return a reader for these options."""
-        return _Stream(self.source(msgspec.json.decode(self.options["settings"], type=Settings)))
+        return _Stream(self.source(msgspec.json.decode(self.options["settings"], type=built(Settings))))
 
 
 def formats() -> list[type[LakeFormat]]:

@@ -9,6 +9,8 @@ import math
 import re
 from typing import Any, TypeVar
 
+from console.model.built_types import built
+
 DEEPEST = 100
 """Maximum levels of arrays and objects: more than any format needs, and fewer than any parser's limit."""
 LARGEST = 256 << 20
@@ -58,7 +60,7 @@ def json_as(text: str | bytes, form: type[T], most: int = LARGEST) -> T:
     import msgspec
 
     _refuse_unbounded(text.encode("utf-8", "replace") if isinstance(text, str) else text, most)
-    return msgspec.json.decode(text, type=form)
+    return msgspec.json.decode(text, type=built(form))
 
 
 def deeper_than(text: bytes, levels: int) -> bool:

@@ -17,6 +17,7 @@ from urllib.parse import quote, unquote
 
 from msgspec import Meta, Struct, convert, field, to_builtins
 
+from console.model.built_types import built
 from console.model.foreign_json import json_of
 from console.model.numbers import json_text
 
@@ -372,5 +373,5 @@ def line_of(data: Json) -> Line:
     kind = data["kind"]
     if kind not in _FORMS:
         raise unknown_kind(kind)
-    found: Line = convert(data, _FORMS[kind], str_keys=True)
+    found: Line = convert(data, built(_FORMS[kind]), str_keys=True)
     return found

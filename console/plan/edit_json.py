@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import convert, to_builtins
 
+from console.model.built_types import built
 from console.model.codes import Code
 from console.model.quota import QuotaEntity
 from console.model.secret import Contents, MaybeSecret, Secret
@@ -38,7 +39,7 @@ def edit_of(data: Json) -> Edit:
     """
     from console.plan.kinds.registry import BY_OP
 
-    found: Edit = convert(data, BY_OP[data["op"]].edit, dec_hook=_read)
+    found: Edit = convert(data, built(BY_OP[data["op"]].edit), dec_hook=_read)
     return found
 
 
@@ -64,7 +65,7 @@ def was_of(edit: Edit, data: Any) -> Was:
         return UNREAD
     kind = kind_of(edit)
     # JSON has no number for NaN or an infinite quota: files have it as text.
-    return kind.state_of(convert(data, kind.state, strict=kind.state is not float, dec_hook=_read))
+    return kind.state_of(convert(data, built(kind.state), strict=kind.state is not float, dec_hook=_read))
 
 
 def _written(value: object) -> str | int | None:

@@ -32,6 +32,7 @@ from console.cli.mcp.queries import Answered
 from console.cli.mcp.tools import BY_NAME, READ_SECONDS, TOOLS, AgentTool, Arguments, Offer
 from console.language.errors import LanguageError
 from console.log_file import INTERNAL
+from console.model.built_types import built
 from console.model.failure import Failure
 from console.model.numbers import Data, json_text
 from console.present.text import clean
@@ -147,7 +148,7 @@ class Service:
                 Failure("NO_SUCH_TOOL", f"there is no tool '{clean(name, 80)}'", f"The tools are {known}. {A_PERSON}")
             )
         try:
-            arguments = msgspec.convert(given, tool.arguments)
+            arguments = msgspec.convert(given, built(tool.arguments))
         except msgspec.ValidationError as error:
             return self._failed(_not_valid(tool, error))
         limit = READ_SECONDS + arguments.watches

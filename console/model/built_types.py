@@ -1,0 +1,32 @@
+"""Types for msgspec, built before threads use them.
+
+msgspec learns a type's fields when the type is first used. Meanwhile other threads find the type half built, and such a
+thread ends the process (SIGSEGV, msgspec 0.22): two threads that first read a journal at once did. So one thread builds
+each type, and the others wait.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, TypeVar
+
+import msgspec
+
+Form = TypeVar("Form")
+
+_ALONE = threading.Lock()
+_BUILT: set[Any] = set()
+
+
+def built(form: Form) -> Form:
+    """Return a type, for `msgspec.convert` or a decoder, whose fields msgspec knows.
+
+    Args:
+        form: a type as msgspec takes it; types that only a `dec_hook` knows may be in it.
+    """
+    if form not in _BUILT:
+        with _ALONE:
+            # msgpack's decoder has no rules for the keys of dicts, as that of JSON has.
+            msgspec.msgpack.Decoder(form)
+            _BUILT.add(form)
+    return form
