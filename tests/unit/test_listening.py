@@ -263,7 +263,7 @@ def test_addresses() -> None:
     assert address("127.0.0.1:9108") == ("127.0.0.1", 9108)
     assert address("[::1]:9108") == ("::1", 9108)
     assert str(address("[::1]:9108")) == "[::1]:9108"
-    assert [address(each).is_loopback for each in ("localhost:1", "127.9.9.9:1", "[::1]:1")] == [True] * 3
+    assert [address(each).is_loopback for each in ("localhost:1", "127.9.9.9:1", "[::1]:1", "127.1:1")] == [True] * 4
     assert [address(each).is_loopback for each in ("0.0.0.0:1", "[::]:1", "kafka-1:1", "10.0.0.1:1")] == [False] * 4
     for wrong in ("9108", ":9108", "localhost", "localhost:70000", "::1:9108", "a b:1", "127.0.0.1:٣"):
         with pytest.raises(ValueError, match="HOST:PORT"):
