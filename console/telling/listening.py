@@ -100,7 +100,9 @@ async def _response(head: str, own: Address | None, metrics: Callable[[], Awaita
     if method not in ("GET", "HEAD") or version not in ("HTTP/1.0", "HTTP/1.1"):
         return _message("405 Method Not Allowed", "only GET and HEAD")
     # A page in a browser of this host may have a name that leads to loopback; it sends that name.
-    if own is not None and not all(host == own.host.lower().rstrip(".") or is_loopback(host) for host in _hosts(headers)):
+    if own is not None and not all(
+        host == own.host.lower().rstrip(".") or is_loopback(host) for host in _hosts(headers)
+    ):
         return _message("403 Forbidden", "kac listens on loopback: ask for 127.0.0.1 or localhost")
     if path.partition("?")[0] != "/metrics":
         return _message("404 Not Found", "the metrics are at /metrics")

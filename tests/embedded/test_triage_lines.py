@@ -73,7 +73,9 @@ async def test_a_login_that_is_refused_later_is_no_broker_that_does_not_answer(
                 said += capsys.readouterr().out
                 await asyncio.sleep(0.05)
 
-    with run_in_thread(ClusterSpec(brokers=1, super_users=frozenset({"User:kac"}), sasl=SaslSpec(plain=users))) as cluster:
+    with run_in_thread(
+        ClusterSpec(brokers=1, super_users=frozenset({"User:kac"}), sasl=SaslSpec(plain=users))
+    ) as cluster:
         sasl = SaslSettings(mechanism="PLAIN", username="kac", password=Secret("right"))
         settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap), security_protocol="SASL_PLAINTEXT", sasl=sasl)
         with AdminClient(settings) as client:

@@ -214,7 +214,9 @@ EXEC = ASKS.replace("${prompt:its password}", "${exec:sh secret}")
 def logged_in(cluster: ThreadedCluster, folder: Path, *passwords: str) -> fleet.Looks:
     """Looks at a cluster whose secret a command prints: each password once, and the last one ever after."""
     (folder / "secret").write_text(
-        'echo ran >> ran\nn=$(wc -l < ran)\nset -- ' + " ".join(passwords) + '\n[ $n -gt $# ] && n=$#\neval echo \\$$n\n'
+        "echo ran >> ran\nn=$(wc -l < ran)\nset -- "
+        + " ".join(passwords)
+        + "\n[ $n -gt $# ] && n=$#\neval echo \\$$n\n"
     )
     (context,) = Configured(fleets.write(folder, {"prod": cluster}, prod=EXEC), folder).all()
     assert isinstance(context, Context)
