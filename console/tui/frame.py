@@ -307,9 +307,9 @@ class Frame:
         """Return the failure to reach the cluster, the view's data, or some of the brokers."""
         view, contact = self._navigator.view, self._cluster.contact
         if contact.lost is not None:
-            what, then = (
-                ("refused", "r tries again") if contact.final else ("not connected", "trying again; r tries now")
-            )
+            what, then = "not connected", "trying again; r tries now"
+            if contact.final:
+                what, then = "refused", "r tries again"
             if not view.known():
                 return [(f"{what}: ", "failed"), (then, "")]
             if contact.final:
