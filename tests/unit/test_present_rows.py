@@ -11,14 +11,17 @@ from console.answers.plan_results import conflict_side
 from console.model import cluster, codes, config
 from console.model.changes import NewTopic, Target
 from console.model.failure import Failure
+from console.model.half_hour import HalfHour
 from console.model.inheritance import Inherited
 from console.model.lag_trend import LagTrend, trend_after, with_times
+from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import ReadFailure, Snapshot
 from console.model.time_lag import Spot, Written
 from console.model.topic_counts import TopicCounts
 from console.model.topic_readers import TopicLags
+from console.model.visibility import NOT_VISIBLE
 from console.plan import edits as do
 from console.plan.amounts import exact_quota
 from console.plan.effective_values import EffectiveValue
@@ -282,6 +285,18 @@ def test_brokers_with_the_default_first_and_those_that_are_down() -> None:
     assert cells["9"][0] == "!"
     assert cells["9"][3] == "down, or not known"
     assert cells["9"][10] == "2"
+
+
+def test_the_load_of_brokers_is_unknown_while_no_topic_is_visible() -> None:
+    hidden = ReadFailure(Part.TOPICS, "", Failure(NOT_VISIBLE, "none is visible"))
+    known = snapshot(topics={}, failures=(hidden,), read_at={Part.TOPICS: datetime(2026, 1, 1, tzinfo=UTC)})
+    rows = broker_rows(known, EMPTY, broker_loads(known))
+    assert {tuple(texts(BROKERS.cells(row))[6:11]) for row in rows if row.broker is not None} == {("·",) * 5}
+    assert {BROKERS.data(row)["leaders"] for row in rows if row.broker is not None} == {None}
+    (default,) = (row for row in rows if row.broker is None)
+    assert texts(BROKERS.cells(default))[6:11] == [""] * 5
+    samples = HalfHour().after(known, datetime(2026, 1, 1, tzinfo=UTC)).samples
+    assert not {each.what for each in samples[-1].values} & {"under-replicated", "offline"}
 
 
 def test_disk_says_how_full_and_what_failed() -> None:
