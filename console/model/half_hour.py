@@ -20,8 +20,7 @@ from console.model.parts import Part
 from console.model.rates import NOT_POLLED, Rate, RateTotals
 from console.model.snapshot import Snapshot
 from console.model.throttling import Client, Throttled
-from console.model.topic_counts import TopicCounts, alike
-from console.model.visibility import are_topics_hidden
+from console.model.topic_counts import TopicCounts, alike, are_topics_hidden
 
 EVERY, OWN_EVERY = 10, 40
 """Seconds between samples: of the cluster, and of each topic, group and broker."""

@@ -13,11 +13,6 @@ _SEES_ALL_GROUPS = frozenset({"DESCRIBE", "ALL"})
 """Rights on the cluster with which brokers list all groups."""
 
 
-def are_topics_hidden(snapshot: Snapshot) -> bool:
-    """Return whether no topic is visible though the cluster may have some: then a count over topics says nothing."""
-    return not snapshot.topics and any(each.part == Part.TOPICS for each in snapshot.failures)
-
-
 def unseen_topics(snapshot: Snapshot, who: str) -> Failure | None:
     """Return why an empty listing of topics does not prove that the cluster has no topics.
 

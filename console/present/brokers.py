@@ -15,14 +15,16 @@ from console.model.parts import Part
 from console.model.quorum import is_unanswered, known_voters, voters_in_short
 from console.model.rates import UNKNOWN, Rate
 from console.model.snapshot import UNKNOWN_BROKER, Snapshot
-from console.model.topic_counts import alike
-from console.model.visibility import are_topics_hidden
+from console.model.topic_counts import alike, are_topics_hidden
 from console.plan.amounts import Unit, size
 from console.plan.plan import Plan
 from console.present import columns
 from console.present.header import controller, no_quorum_text
 from console.present.names import DEFAULT, NOTHING
 from console.present.text import Cell, Line, clean
+
+MOST_VOTERS = 9
+"""Voters that a line names; of more it has the number, and names those that are behind."""
 
 
 class BrokerLoad(NamedTuple):
@@ -42,8 +44,8 @@ class BrokerLoad(NamedTuple):
 class BrokerRow(NamedTuple):
     """A broker, or the cluster default if `broker` is None.
 
-    is_counted: whether the load is known; False if no topic is visible. rate: of the writes to the partitions that it leads. full_in: seconds until its first disk is full; None if no disk
-    fills or the time is unknown.
+    is_counted: whether the load is known; False if no topic is visible. rate: of the writes to the partitions that it
+    leads. full_in: seconds until its first disk is full; None if no disk fills or the time is unknown.
     """
 
     broker: Broker | None
@@ -395,7 +397,11 @@ def quorum_line(snapshot: Snapshot, *, is_led: bool = True) -> Line:
             return [("controller unknown: ", "failed"), (clean(str(why), 120), "")]
     if quorum is None or quorum.leader_id < 0 or is_unanswered(snapshot) or not is_led:
         return [("no leader  ", "failed"), (voters_in_short(known_voters(snapshot)), "")]
-    voters = ", ".join(f"{v.id}" + (f" (−{v.lag:,})" if v.lag > 0 else "") for v in quorum.voters)
+    is_long = len(quorum.voters) > MOST_VOTERS
+    named = [v for v in quorum.voters if v.lag > 0 or not is_long]
+    voters = ", ".join(f"{v.id}" + (f" (−{v.lag:,})" if v.lag > 0 else "") for v in named)
+    if is_long:
+        voters = f"{len(quorum.voters)}{', behind: ' if voters else ''}{voters}"
     observers = ", ".join(f"{o.id}" + (f" (−{o.lag:,})" if o.lag > 0 else "") for o in quorum.observers)
     line: Line = [
         (f"active controller {quorum.leader_id}", "strong"),

@@ -11,8 +11,7 @@ from console.model.numbers import long_number
 from console.model.parts import Part
 from console.model.quorum import is_unanswered
 from console.model.snapshot import Snapshot
-from console.model.topic_counts import TopicCounts
-from console.model.visibility import are_topics_hidden
+from console.model.topic_counts import TopicCounts, are_topics_hidden
 from console.present.names import plural
 from console.present.text import Line, Span, clean, fit
 from widgets.cells import cell_width

@@ -1,5 +1,6 @@
 """Rows, header and details: what an operator reads, from a snapshot and a plan."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import pytest
@@ -29,7 +30,7 @@ from console.plan.plan import EMPTY, Plan, stage
 from console.present import configs
 from console.present import topics as present_topics
 from console.present.acls import ACLS, acl_rows, search_text, touches_topic
-from console.present.brokers import BROKERS, broker_loads, broker_rows, disk, silent_line
+from console.present.brokers import BROKERS, broker_loads, broker_rows, disk, quorum_line, silent_line
 from console.present.changed import Change, Changed, changes
 from console.present.failures import unread
 from console.present.groups import GROUPS, GroupRow, group_line, lag_total
@@ -285,6 +286,16 @@ def test_brokers_with_the_default_first_and_those_that_are_down() -> None:
     assert cells["9"][0] == "!"
     assert cells["9"][3] == "down, or not known"
     assert cells["9"][10] == "2"
+
+
+def test_of_many_voters_the_line_has_their_number_and_those_that_are_behind() -> None:
+    def line(voters: int, lags: Mapping[int, int]) -> str:
+        replicas = tuple(cluster.QuorumReplica(n, 9, lags.get(n, 0)) for n in range(1, voters + 1))
+        return plain(quorum_line(snapshot(quorum=cluster.Quorum(1, 7, 9, replicas, ()))))
+
+    assert line(3, {2: 4}) == "active controller 1  epoch 7  voters 1, 2 (−4), 3"
+    assert line(60, {}) == "active controller 1  epoch 7  voters 60"
+    assert line(60, {7: 1234}) == "active controller 1  epoch 7  voters 60, behind: 7 (−1,234)"
 
 
 def test_the_load_of_brokers_is_unknown_while_no_topic_is_visible() -> None:

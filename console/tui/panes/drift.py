@@ -10,10 +10,12 @@ from console.lake.reader import SCOPES, Drifted, drift
 from console.model.codes import BROKER
 from console.model.config import ConfigResource
 from console.model.derived import same
+from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.present import lake_rows
 from console.present.columns import clock
 from console.present.drift_now import brokers_now, since_start
+from console.present.failures import nothing_text
 from console.present.text import Cell, Line, clean
 from console.session import lake_staging
 from console.tui import keymap
@@ -133,7 +135,9 @@ class DriftView(LakeView[lake_rows.DriftRow]):
             return text
         if not self.is_without or self._scope == "broker":
             unread = self.is_without and not any(r.type == BROKER and r.name for r in self.snapshot.configs)
-            return "reading…" if unread else f"nothing differs from {_NAMED[self._scope]}"
+            if unread:
+                return nothing_text(self.snapshot, Part.CONFIGS, "reading…", self.app.size.width)
+            return f"nothing differs from {_NAMED[self._scope]}"
         if self._scope == "cluster":
             return "a lake compares clusters; `kac compare` compares two as they are now"
         return f"no config, quota or ACL has another value than at {self._start()}"
