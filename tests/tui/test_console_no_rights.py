@@ -37,3 +37,5 @@ async def test_what_is_refused_is_not_said_to_be_none(it: Driven) -> None:
     assert "has a quota" not in it.text
     await it.press("9", shows="not shown: CLUSTER_AUTHORIZATION_FAILED")
     assert "reading…" not in it.text
+    await it.command("transactions", shows="no open transaction is visible")
+    await it.command("moves", shows="moves not read: CLUSTER_AUTHORIZATION_FAILED")

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from console.lake.reader import Tables
 
 _TITLES = {"broker": "Brokers", "cluster": "Clusters", "baseline": "Baseline"}
+MANY_PEERS = 12
+"""Brokers above which those that differ have the first columns."""
 _NAMED = {"broker": "brokers", "cluster": "clusters", "baseline": "the baseline"}
 
 
@@ -93,7 +95,9 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         odd = {name for row in self.rows() for name in row.odd}
         if self._scope == "broker":
             known = {str(broker.id) for broker in self.snapshot.cluster.brokers}
-            return tuple(sorted(odd | known, key=lambda name: (not name.isdigit(), name.zfill(12))))
+            # A screen has columns for a dozen brokers: of more, those that differ come first.
+            last = frozenset[str]() if len(known) <= MANY_PEERS else known - odd
+            return tuple(sorted(odd | known, key=lambda name: (name in last, not name.isdigit(), name.zfill(12))))
         if self._scope == "baseline":
             return (self.cluster_id,)
         return tuple(sorted(odd | set(self._answer.clusters), key=lambda name: (name != self.cluster_id, name)))
