@@ -26,6 +26,10 @@ from console.model.config import topic_resource
 IDLE = 30.0
 QUIET = 0.3
 """Seconds without a byte after which a key has been shown."""
+RATES = 15.0
+"""Seconds without a byte after which the rates of all rows have come: they take two polls, ten seconds apart."""
+SLOW = 3.0
+"""The same after which the bar is gone, on a busy machine too: what it still draws would count as the changed value."""
 ROW = b"service-0000.eve"
 """Of the first topic, as it is cut at 100 columns."""
 HEADER = f"{TOPICS:,} topics".encode()
@@ -93,7 +97,7 @@ def at_rest(command: list[str], address: str) -> None:
     """Idle bytes, a cursor key, keys of the command bar, a changed value, memory."""
     with Terminal(command, columns=100, rows=30) as terminal:
         topics(terminal)
-        terminal.settle(quiet=3.0, timeout=60.0)
+        terminal.settle(quiet=RATES, timeout=60.0)
         report_ratio("idle 30 s: bytes", len(terminal.listen(IDLE)), 0)
         report_ratio("memory after some 40 s, MiB", terminal.memory() / 2**20, 70)
         keys = []
@@ -103,6 +107,7 @@ def at_rest(command: list[str], address: str) -> None:
         report("cursor key", bytes=keys)
         report_ratio("cursor key: most bytes", max(keys), 700)
         command_bar(terminal)
+        terminal.settle(quiet=SLOW, timeout=60.0)
         alter(address, ConfigOp("retention.ms", SET, "7777000"))
         changed = terminal.listen(15.0)
         alter(address, ConfigOp("retention.ms", DELETE))

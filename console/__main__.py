@@ -18,6 +18,7 @@ def main() -> int:
 
     set_limits()
     set_home()
+    leave_out()
     never_fail(standard_streams())
     try:
         return run([_as_typed(word) for word in sys.argv[1:]])
@@ -58,6 +59,11 @@ def set_home() -> None:
             pwd.getpwuid(os.getuid())
         except KeyError:
             os.environ["HOME"] = "/"
+
+
+def leave_out() -> None:
+    """Keep kio from importing hypothesis where it is installed: that would take 10 MiB, and longer than all else."""
+    sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

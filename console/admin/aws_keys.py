@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from io import BytesIO
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
@@ -58,6 +57,7 @@ from console.admin.errors import AdminError, AuthenticationFailed
 from console.admin.jwt import no_token
 from console.admin.settings import TlsSettings
 from console.admin.tls import client_context
+from console.model.loopback import is_loopback
 from console.model.secret import Secret
 from console.programs import ProgramFailed, output_of
 from console.safe_files import UntrustedPath, require_own
@@ -273,18 +273,11 @@ class _Ended(NamedTuple):
 def _sent(limit: float, request: Any, **_event: Any) -> Any:
     """Send a request to a token service. Raises AuthenticationFailed without TLS, unless it is on this host."""
     at = urlsplit(request.url)
-    if at.scheme != "https" and not _is_here(at.hostname or ""):
+    if at.scheme != "https" and not is_loopback(at.hostname or ""):
         what = f"{at.hostname} would be asked for AWS credentials without TLS"
         raise no_token(what, "AWS_ENDPOINT_URL_STS and its like are https, or http on this host.")
     proxies = {scheme: proxy for scheme, proxy in get_environ_proxies(request.url).items() if scheme == "https"}
     return _Http(limit, proxies).send(request)
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class _Http(URLLib3Session):  # type: ignore[misc]

@@ -94,6 +94,10 @@ def not_a_controller(address: Address, *, older: bool) -> admin_errors.AdminErro
     return admin_errors.NotKafkaBroker.of(message, remedy, name="NOT_A_CONTROLLER")
 
 
+_MOST_NAMED = 3
+"""Addresses with the same reason that a message names: a cluster may have hundreds."""
+
+
 def none_reached(errors: Sequence[admin_errors.AdminError]) -> admin_errors.AdminError:
     """Return one error for all addresses: the most specific one, or one that lists all of them."""
     specific = (
@@ -105,9 +109,19 @@ def none_reached(errors: Sequence[admin_errors.AdminError]) -> admin_errors.Admi
     chosen = next((error for kind in specific for error in errors if isinstance(error, kind)), None)
     if chosen is not None or len(errors) == 1:
         return chosen or errors[0]
-    every = "; ".join(error.failure.message for error in errors)
+    at: dict[str, dict[str, None]] = {}
+    for error in errors:
+        where, _, why = error.failure.message.partition(": ")
+        at.setdefault(why, {})[where] = None
+    every = "; ".join(f"{_listed([*where])}: {why}" if why else _listed([*where]) for why, where in at.items())
     remedies = dict.fromkeys(error.failure.remedy for error in errors)
     return admin_errors.Unreachable.of(f"none of {len(errors)} addresses: {every}", " ".join(remedies))
+
+
+def _listed(addresses: Sequence[str]) -> str:
+    """Return the addresses that failed alike, the first of them by name."""
+    named, more = addresses[:_MOST_NAMED], len(addresses) - _MOST_NAMED
+    return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _root(error: BaseException) -> BaseException:

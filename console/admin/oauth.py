@@ -10,7 +10,6 @@ import asyncio
 import base64
 import logging
 import math
-import re
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -23,6 +22,7 @@ from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed, Un
 from console.admin.settings import SaslSettings, TlsSettings
 from console.admin.tls import client_context
 from console.model.foreign_json import json_of
+from console.model.loopback import is_loopback
 from console.model.numbers import is_natural, json_text
 from console.programs import ProgramFailed, name_of, output_of
 from console.safe_files import why_unread
@@ -176,8 +176,6 @@ LONGEST_LIFE = 86_400.0
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 CLIENT_ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
-_LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
-
 
 def request_token(sasl: SaslSettings, url: str, limit: float = ENDPOINT_TIMEOUT) -> jwt.Token:
     """Request a token from the endpoint, with a client's secret or an assertion. Blocks.
@@ -191,7 +189,7 @@ def request_token(sasl: SaslSettings, url: str, limit: float = ENDPOINT_TIMEOUT)
 
     shown = _without_credentials(url)
     handlers = [HTTPSHandler(context=client_context(sasl.endpoint_tls or TlsSettings())), no_redirects()]
-    if is_loopback(url):
+    if is_loopback(urlsplit(url).hostname or ""):
         # A proxy would receive the client's secret, and can't reach this host's loopback address.
         handlers.append(ProxyHandler({}))
     opener = build_opener(*handlers)
@@ -288,15 +286,10 @@ def _seconds(life: object) -> float | None:
     return min(seconds, LONGEST_LIFE) if 0 < seconds < math.inf else None
 
 
-def is_loopback(url: str) -> bool:
-    """Return whether the URL's host is this host."""
-    return _LOOPBACK.fullmatch(urlsplit(url).hostname or "") is not None
-
-
 def refuse_clear_text(url: str) -> None:
     """Raise AuthenticationFailed for an endpoint that is not https, unless it is on this host."""
     parts = urlsplit(url)
-    if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(url)):
+    if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or "")):
         return
     raise jwt.no_token(
         f"the token endpoint {_without_credentials(url)} is not https: the client's secret would be sent in the clear",

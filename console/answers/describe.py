@@ -282,7 +282,9 @@ def _about_broker(snapshot: Snapshot, subject: ConfigResource) -> About:
     lines = [where + (f", Kafka {row.release}" if row.release else "") + (", fenced" if broker.fenced else "")]
     if row.controller or row.quorum:
         lines.append(", ".join(word for word in ("active controller" if row.controller else "", row.quorum) if word))
-    if not snapshot.cluster.controllers:  # controllers hold no replicas
+    if not row.is_counted:
+        lines.append("no topic is visible to this principal: which replicas it has is unknown")
+    elif not snapshot.cluster.controllers:  # controllers hold no replicas
         lines.append(f"leads {load.leaders}, holds {plural(load.replicas, 'replica')}, {load.out_of_sync} out of sync")
         lines.append(f"is the preferred leader of {load.preferred}, of which {load.to_elect} are to be elected")
     return tuple(lines), BROKERS.detail(row), {}

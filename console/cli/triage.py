@@ -18,6 +18,7 @@ from console.model.numbers import json_text, natural_number, time_of_day
 from console.terminal import complain, leave, put, say, waiting
 
 if TYPE_CHECKING:
+    from console.admin.errors import AdminError
     from console.session.session import Session
     from console.session.triage_polls import Poller
     from console.telling.listening import Address
@@ -162,6 +163,8 @@ def run_triage(options: argparse.Namespace) -> int:
 
 MEND = "mend the context's login, addresses or cluster_id, and start the watch again"
 """What to do about a watch that is refused."""
+GOES_ON = "give the user back what it logs in with; for another secret start the watch again: it keeps the first one"
+"""What to do about a login that is refused later: the watch goes on, since a single broker may refuse it."""
 
 
 class CannotListen(Exception):
@@ -315,7 +318,7 @@ async def watch_verdicts(poller: Poller, options: argparse.Namespace, voice: Voi
     observations: Observations | None = None
     told: dict[str, str] | None = None
     verdict: Verdict | None = None
-    lost = False
+    lost = ""
     while True:
         try:
             poll = await poller.poll(whole=observations is None and options.seconds == 0)
@@ -325,13 +328,14 @@ async def watch_verdicts(poller: Poller, options: argparse.Namespace, voice: Voi
                 not options.watch and time.monotonic() - began >= options.seconds
             ):
                 raise
-            why = f"no {poller.asked} answers: {error.failure}"
+            what, step = _lost(error, poller.asked)
+            why = f"{what}: {error.failure}"
             if voice is not None:
-                voice.lost(why, datetime.now(UTC))
-            if options.watch and not lost:
-                _tell_lost(why, verdict, options.output)
+                voice.lost(why, datetime.now(UTC), step)
+            if options.watch and lost != what:
+                _tell_lost(why, step, verdict, options.output)
                 _write_metrics(options.prometheus, None, None)
-            lost = True
+            lost = what
             await poller.rest()
             continue
         if observations is None:
@@ -341,7 +345,7 @@ async def watch_verdicts(poller: Poller, options: argparse.Namespace, voice: Voi
             poller.follow(observations)
         if options.watch and lost:
             told = _told_again(told, options.output, poller.asked)
-        lost = False
+        lost = ""
         since = time.monotonic()
         before = verdict if options.watch else None
         verdict = await asyncio.to_thread(diagnose, observations, options.expect, before)
@@ -375,8 +379,18 @@ def _told_again(told: dict[str, str] | None, output: str, asked: str) -> dict[st
     return told
 
 
-def _tell_lost(text: str, verdict: Verdict | None, output: str) -> None:
-    """Print that no broker answers since a verdict, as the same object as the verdict's."""
+def _lost(error: AdminError, asked: str) -> tuple[str, str]:
+    """Return what stopped the verdicts, and what to do. asked: broker or controller."""
+    from console.admin.errors import AuthenticationFailed
+    from console.telling.news import LOOK
+
+    if isinstance(error, AuthenticationFailed):
+        return f"the {asked}s refuse the login", GOES_ON
+    return f"no {asked} answers", LOOK
+
+
+def _tell_lost(text: str, step: str, verdict: Verdict | None, output: str) -> None:
+    """Print why there is no verdict since the last one, as the same object as the verdict's. step: what to do."""
     now = datetime.now(UTC)
     if verdict is None:
         complain(f"{text}; kac tries again")
@@ -385,7 +399,7 @@ def _tell_lost(text: str, verdict: Verdict | None, output: str) -> None:
 
         put(json_text(verdict_data(verdict, text, now)) + "\n")
     else:
-        say(f"{time_of_day(now)}  !  {text}")
+        say(f"{time_of_day(now)}  !  {text}; {step}")
 
 
 def _tell(verdict: Verdict, observations: Observations, output: str) -> None:

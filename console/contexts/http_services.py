@@ -4,16 +4,15 @@
 
 from __future__ import annotations
 
-import re
 from urllib.parse import urlsplit
 
 from console.admin.settings import HttpSettings, TlsSettings
 from console.contexts.java_client import BEARER_KEYS, JAVA_KEYS, bearer_settings, tls_settings
 from console.contexts.properties import Values
+from console.model.loopback import is_loopback
 
 OWN_KEYS = ("url", "username", "password", "token")
 JAVA_SERVICE_KEYS = frozenset(key for key in JAVA_KEYS if key.startswith("ssl.")) | BEARER_KEYS
-_LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
 
 
 def http_settings(values: Values) -> HttpSettings:
@@ -64,7 +63,7 @@ def http_settings(values: Values) -> HttpSettings:
         for key in values:
             if key.startswith("ssl.") and oauth is None:
                 values.warn(key, "has no effect with a url that is http")
-        if (token or password or oauth) and not _LOOPBACK.fullmatch(url.hostname):
+        if (token or password or oauth) and not is_loopback(url.hostname):
             values.warn("url", "is http: the login is sent in the clear; use https")
     return HttpSettings(
         url.hostname,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import ipaddress
 import logging
 import os
 import signal
@@ -16,6 +15,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 from console.embedded import spec as specs
 from console.embedded.profiles import PROFILES
+from console.model.loopback import binds_loopback
 from console.model.numbers import decimal_number, natural_number, option
 from console.terminal import indented, leave, put
 
@@ -111,7 +111,7 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
         faults = parsed_faults(options)
     except ValueError as error:
         return _complain(str(error), USAGE)
-    if not _is_loopback(options.host):
+    if not binds_loopback(options.host):
         _complain(f"warning: listening on {options.host}: anyone who can connect can change this cluster", 0)
     handler = logging.StreamHandler()
     handler.setFormatter(Indented("%(asctime)s %(levelname)s %(message)s"))
@@ -230,13 +230,6 @@ def _when_input_ends(then: Callable[[], None]) -> None:
             loop.call_soon_threadsafe(then)
 
     threading.Thread(target=wait, name="standard input", daemon=True).start()
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _complain(text: str, code: int) -> int:

@@ -20,7 +20,7 @@ from console.model.parts import Part
 from console.model.rates import NOT_POLLED, Rate, RateTotals
 from console.model.snapshot import Snapshot
 from console.model.throttling import Client, Throttled
-from console.model.topic_counts import TopicCounts, alike
+from console.model.topic_counts import TopicCounts, alike, are_topics_hidden
 
 EVERY, OWN_EVERY = 10, 40
 """Seconds between samples: of the cluster, and of each topic, group and broker."""
@@ -214,7 +214,7 @@ def own_values(samples: Iterable[OwnSample], kind: Kind, name: str) -> Mapping[s
 
 
 def _values(snapshot: Snapshot, moved: _Moved) -> Iterator[tuple[Measure, float]]:
-    if Part.TOPICS in snapshot.read_at:
+    if Part.TOPICS in snapshot.read_at and not are_topics_hidden(snapshot):
         counts = TopicCounts().after(snapshot.topics)
         yield Measure("under-replicated"), counts.under_replicated
         yield Measure("offline"), counts.offline
@@ -337,7 +337,7 @@ def _brokers(snapshot: Snapshot, moved: _Moved) -> Mapping[str, Sequence[float |
             for replica in each.replicas:
                 if replica not in each.isr:
                     out[replica] += count
-    known = Part.TOPICS in snapshot.read_at
+    known = Part.TOPICS in snapshot.read_at and not are_topics_hidden(snapshot)
     return {
         str(broker): (
             leaders[broker] if known else None,

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from console.model.cluster import Topic
 from console.model.differing import differing
+from console.model.parts import Part
+
+if TYPE_CHECKING:
+    from console.model.snapshot import Snapshot
+
+
+def are_topics_hidden(snapshot: Snapshot) -> bool:
+    """Return whether no topic is visible though the cluster may have some: then a count over topics says nothing."""
+    return not snapshot.topics and any(each.part == Part.TOPICS for each in snapshot.failures)
 
 
 def alike(topics: Collection[Topic]) -> list[tuple[Topic, int]]:

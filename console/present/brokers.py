@@ -15,13 +15,16 @@ from console.model.parts import Part
 from console.model.quorum import is_unanswered, known_voters, voters_in_short
 from console.model.rates import UNKNOWN, Rate
 from console.model.snapshot import UNKNOWN_BROKER, Snapshot
-from console.model.topic_counts import alike
+from console.model.topic_counts import alike, are_topics_hidden
 from console.plan.amounts import Unit, size
 from console.plan.plan import Plan
 from console.present import columns
 from console.present.header import controller, no_quorum_text
 from console.present.names import DEFAULT, NOTHING
 from console.present.text import Cell, Line, clean
+
+MOST_VOTERS = 9
+"""Voters that a line names; of more it has the number, and names those that are behind."""
 
 
 class BrokerLoad(NamedTuple):
@@ -41,8 +44,8 @@ class BrokerLoad(NamedTuple):
 class BrokerRow(NamedTuple):
     """A broker, or the cluster default if `broker` is None.
 
-    rate: of the writes to the partitions that it leads. full_in: seconds until its first disk is full; None if no disk
-    fills or the time is unknown.
+    is_counted: whether the load is known; False if no topic is visible. rate: of the writes to the partitions that it
+    leads. full_in: seconds until its first disk is full; None if no disk fills or the time is unknown.
     """
 
     broker: Broker | None
@@ -55,6 +58,7 @@ class BrokerRow(NamedTuple):
     edited: bool = False
     rate: Rate = UNKNOWN
     full_in: float | None = None
+    is_counted: bool = True
 
     @property
     def key(self) -> str:
@@ -116,7 +120,7 @@ def broker_rows(
     for down in loads.keys() - known.keys():
         # A response about the cluster leaves out a broker that is down, but the topics have its replicas.
         known[down] = Broker(down, "", -1)
-    active = controller(snapshot) if is_led else None
+    active, is_counted = controller(snapshot) if is_led else None, not are_topics_hidden(snapshot)
     # It is a row of its own: its overrides are what all brokers below it inherit.
     default = snapshot.configs.get(CLUSTER_DEFAULT)
     rows = [BrokerRow(None, overrides=None if default is None else len(default), edited=CLUSTER_DEFAULT in edited)]
@@ -136,6 +140,7 @@ def broker_rows(
                 resource in edited,
                 led.get(broker.id, UNKNOWN),
                 snapshot.rates.seconds_left.get(broker.id),
+                is_counted,
             )
         )
     return rows
@@ -188,7 +193,7 @@ def _id(row: BrokerRow) -> Cell:
 
 def _where(row: BrokerRow) -> Cell:
     if row.broker is None:
-        return ("what every broker inherits", "muted")
+        return ("what all inherit", "muted")
     if _is_down(row):
         return ("down, or not known", "failed")
     address = f"{clean(row.broker.host)}:{row.broker.port}"
@@ -213,7 +218,21 @@ def _by_broker(get: Callable[[Broker], Data]) -> Callable[[BrokerRow], Data | co
 
 
 def _by_load(get: Callable[[BrokerLoad], int]) -> Callable[[BrokerRow], Data | columns.Absent]:
-    return lambda row: columns.ABSENT if row.broker is None else get(row.load)
+    return lambda row: columns.ABSENT if row.broker is None else get(row.load) if row.is_counted else None
+
+
+def _load_cell(get: Callable[[BrokerLoad], int], bad: str = "") -> Callable[[BrokerRow], Cell]:
+    """Return the cell of a count, a dot if it is unknown. bad: meaning of a number above 0; then 0 is left out."""
+
+    def cell(row: BrokerRow) -> Cell:
+        if row.broker is None:
+            return ""
+        count = get(row.load)
+        if not row.is_counted:
+            return "·"
+        return str(count) if not bad else (str(count), bad) if count else ""
+
+    return cell
 
 
 BROKERS: columns.Columns[BrokerRow] = columns.Columns(
@@ -257,6 +276,8 @@ BROKERS: columns.Columns[BrokerRow] = columns.Columns(
         _by_load(lambda load: load.leaders),
         "number",
         title="Leaders",
+        cell=_load_cell(lambda load: load.leaders),
+        unknown=True,
         layout=columns.on_screen("Leads", width=6, align="right", priority=70, sort_key="L"),
     ),
     columns.Column(
@@ -266,6 +287,8 @@ BROKERS: columns.Columns[BrokerRow] = columns.Columns(
         "number",
         key="preferred_leaders",
         title="Should lead",
+        cell=_load_cell(lambda load: load.preferred),
+        unknown=True,
         layout=columns.on_screen("Should", width=6, align="right", priority=48),
     ),
     columns.Column(
@@ -274,7 +297,8 @@ BROKERS: columns.Columns[BrokerRow] = columns.Columns(
         _by_load(lambda load: load.to_elect),
         "number",
         title="To elect",
-        cell=lambda row: (str(row.load.to_elect), "pending") if row.load.to_elect else "",
+        cell=_load_cell(lambda load: load.to_elect, "pending"),
+        unknown=True,
         layout=columns.on_screen("Elect", width=5, align="right", priority=75, sort_key="T"),
     ),
     columns.Column(
@@ -283,6 +307,8 @@ BROKERS: columns.Columns[BrokerRow] = columns.Columns(
         _by_load(lambda load: load.replicas),
         "number",
         title="Replicas",
+        cell=_load_cell(lambda load: load.replicas),
+        unknown=True,
         layout=columns.on_screen("Repl", width=5, align="right", priority=60, sort_key="P"),
     ),
     columns.Column(
@@ -291,7 +317,8 @@ BROKERS: columns.Columns[BrokerRow] = columns.Columns(
         _by_load(lambda load: load.out_of_sync),
         "number",
         title="Out of sync",
-        cell=lambda row: (str(row.load.out_of_sync), "failed") if row.load.out_of_sync else "",
+        cell=_load_cell(lambda load: load.out_of_sync, "failed"),
+        unknown=True,
         layout=columns.on_screen("URP", width=4, align="right", priority=90, sort_key="R"),
     ),
     columns.Column(
@@ -369,7 +396,11 @@ def quorum_line(snapshot: Snapshot, *, is_led: bool = True) -> Line:
             return [("controller unknown: ", "failed"), (clean(str(why), 120), "")]
     if quorum is None or quorum.leader_id < 0 or is_unanswered(snapshot) or not is_led:
         return [("no leader  ", "failed"), (voters_in_short(known_voters(snapshot)), "")]
-    voters = ", ".join(f"{v.id}" + (f" (−{v.lag:,})" if v.lag > 0 else "") for v in quorum.voters)
+    is_long = len(quorum.voters) > MOST_VOTERS
+    named = [v for v in quorum.voters if v.lag > 0 or not is_long]
+    voters = ", ".join(f"{v.id}" + (f" (−{v.lag:,})" if v.lag > 0 else "") for v in named)
+    if is_long:
+        voters = f"{len(quorum.voters)}{', behind: ' if voters else ''}{voters}"
     observers = ", ".join(f"{o.id}" + (f" (−{o.lag:,})" if o.lag > 0 else "") for o in quorum.observers)
     line: Line = [
         (f"active controller {quorum.leader_id}", "strong"),

@@ -23,11 +23,14 @@ from widgets.row_source import Column as ScreenColumn
 if TYPE_CHECKING:
     from console.triage.diagnosis import Verdict
 
-LOST, UNKNOWN, UNUSABLE, ASKS, READING, HEALTHY = "LOST", "unknown", "unusable", "asks", "reading", "healthy"
-"""Verdicts on a cluster that no cause names: no broker answers; a part could not be read; the context can't be used;
-the operator has to type its secret; kac is reading it; nothing is wrong."""
+LOST, REFUSED, UNKNOWN, UNUSABLE = "LOST", "REFUSED", "unknown", "unusable"
+ASKS, READING, HEALTHY = "asks", "reading", "healthy"
+"""Verdicts on a cluster that no cause names: no broker answers; the brokers refuse the login, another cluster answers,
+or a secret could not be fetched; a part could not be read; the context can't be used; the operator has to type its
+secret; kac is reading it; nothing is wrong."""
 _MEANINGS = {
     LOST: "danger",
+    REFUSED: "danger",
     "CRIT": "danger",
     "HIGH": "failed",
     "WARN": "pending",
@@ -40,6 +43,8 @@ _MEANINGS = {
 """Verdict -> its meaning; the worst verdict first."""
 _RANKS = {word: rank for rank, word in enumerate(_MEANINGS)}
 ASKS_TEXT = "asks for its secret: Enter opens it"
+TRIES, TRIES_OWN = "open this pane again for another attempt", "r is another attempt"
+"""What to do about a refused login: of another cluster, and of the one that the console shows."""
 MOST_CAUSES = 12
 """Most causes in the details of a cluster."""
 
@@ -113,6 +118,8 @@ class FleetRow(NamedTuple):
     """Why its brokers do not answer; None if the last look succeeded."""
     since: datetime | None = None
     """The time since which they do not answer, UTC: of the last answer, or of the first attempt."""
+    is_refused: bool = False
+    """Whether it failed for good: another attempt with the same login might lock the account."""
     problem: str = ""
     """Why the context can't be used."""
     asks: bool = False
@@ -129,7 +136,7 @@ class FleetRow(NamedTuple):
         if self.asks:
             return ASKS
         if self.failure is not None:
-            return LOST
+            return REFUSED if self.is_refused else LOST
         if self.health is None:
             return READING
         if rows := self.health.rows:
@@ -319,8 +326,11 @@ def fleet_lines(row: FleetRow) -> list[Line]:
     """Return what is known of a context: the causes of its troubles, the time of the look, and its source."""
     lines: list[Line] = []
     if row.failure is not None:
-        since = f"no answer since {columns.clock(row.since)}: " if row.since is not None else "no answer: "
+        what = "refused" if row.is_refused else "no answer"
+        since = f"{what} since {columns.clock(row.since)}: " if row.since is not None else f"{what}: "
         lines.append([(since, "failed"), (failure_text(row.failure), "")])
+        if row.is_refused:
+            lines.append([(f"kac does not try again by itself: {TRIES_OWN if row.is_shown else TRIES}", "muted")])
     elif row.cause and row.troubles == 0:
         lines.append([(clean(row.cause, 600), "")])
     for cause in row.health.rows[:MOST_CAUSES] if row.health is not None else ():

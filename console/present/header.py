@@ -11,7 +11,7 @@ from console.model.numbers import long_number
 from console.model.parts import Part
 from console.model.quorum import is_unanswered
 from console.model.snapshot import Snapshot
-from console.model.topic_counts import TopicCounts
+from console.model.topic_counts import TopicCounts, are_topics_hidden
 from console.present.names import plural
 from console.present.text import Line, Span, clean, fit
 from widgets.cells import cell_width
@@ -101,9 +101,7 @@ class Facts(Struct, frozen=True):
 
 def facts(snapshot: Snapshot, counts: TopicCounts) -> Facts:
     """Count for the header. counts: of the snapshot's topics."""
-    # No visible topic does not mean that no topic exists.
-    unseen = not snapshot.topics and any(each.part == Part.TOPICS for each in snapshot.failures)
-    read = Part.TOPICS in snapshot.read_at and not unseen
+    read = Part.TOPICS in snapshot.read_at and not are_topics_hidden(snapshot)
     return Facts(
         len(snapshot.cluster.brokers),
         counts.topics if read else None,

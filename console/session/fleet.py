@@ -46,11 +46,13 @@ FINAL = (AuthenticationFailed, Refused, ContextError)
 
 
 class Looks:
-    """The looks at one cluster, on a client that stays open between them until `close`."""
+    """The looks at one cluster, on a client that stays open between them until `close`. The secrets of the context are
+    fetched once, and again only after a refused login."""
 
     def __init__(self, context: Context) -> None:
         """Create it; the first look connects."""
         self._context = context
+        self._unlocked: Context | None = None
         self._open: AsyncExitStack | None = None
         self._poller: Poller | None = None
         self._observations: Observations | None = None
@@ -61,10 +63,26 @@ class Looks:
         """Read every part of the cluster and diagnose it, as ``kac triage`` does.
 
         Raises:
-            AdminError: no broker answers.
+            AdminError: no broker answers, or they refuse the login.
             Refused: another cluster answers than the context expects.
             ContextError: a secret could not be fetched.
         """
+        kept = self._unlocked
+        try:
+            return await self._look()
+        except AuthenticationFailed:
+            self._unlocked = None
+            if kept is None:
+                raise
+            # A command may issue secrets that end. The same one, sent again, would help to lock the account.
+            await self.close()
+            self._unlocked = await self._fetched()
+            if self._unlocked.settings == kept.settings:
+                self._unlocked = None
+                raise
+            return await self._look()
+
+    async def _look(self) -> Health:
         from console.triage.diagnosis import diagnose
         from console.triage.observations import after, begin
 
@@ -86,9 +104,12 @@ class Looks:
         muted = await asyncio.to_thread(of_this_user().read, snapshot.cluster.cluster_id or "")
         return await asyncio.to_thread(health, self._verdict, snapshot, muted)
 
-    async def _connect(self) -> None:
+    async def _fetched(self) -> Context:
         # The commands of secrets get no terminal.
-        context = await asyncio.to_thread(unlocked, self._context, ask=False, limit=SECRET_SECONDS)
+        return await asyncio.to_thread(unlocked, self._context, ask=False, limit=SECRET_SECONDS)
+
+    async def _connect(self) -> None:
+        context = self._unlocked = self._unlocked or await self._fetched()
         client = AdminClient(replace(context.settings, read_only=True))
         self._open = AsyncExitStack()
         # The client's thread may need some seconds to end.
@@ -98,7 +119,7 @@ class Looks:
         self._poller = await self._open.enter_async_context(Poller(self._session))
 
     async def close(self) -> None:
-        """Close the client, and forget the cluster."""
+        """Close the client, and forget the cluster, but not the secrets of its context."""
         opened, self._open, self._poller, self._session = self._open, None, None, None
         self._observations = self._verdict = None
         if opened is not None:
@@ -169,16 +190,18 @@ class Fleet(Scheduler):
             except Exception as error:  # an unexpected error of one cluster must not leave its row without a word
                 log.exception("looking at %s", name)
                 raise AdminError(Failure("INTERNAL", INTERNAL)) from error
-        self.rows = {**self.rows, name: self.rows[name]._replace(health=found, failure=None, since=None)}
+        row = self.rows[name]._replace(health=found, failure=None, since=None, is_refused=False)
+        self.rows = {**self.rows, name: row}
         self._changed()
 
     async def _failed(self, part: Scheduled, error: Exception) -> Failure:
         """Note why a cluster does not answer, and since when."""
         failure = await super()._failed(part, error)
-        if isinstance(error, FINAL) or isinstance(error.__cause__, FINAL):
+        is_refused = isinstance(error, FINAL) or isinstance(error.__cause__, FINAL)
+        if is_refused:
             self._failed_finally.add(part.name)
         row = self.rows[part.name]
         since = row.since or (row.health.at if row.health is not None else WALL.now())
-        self.rows = {**self.rows, part.name: row._replace(failure=failure, since=since)}
+        self.rows = {**self.rows, part.name: row._replace(failure=failure, since=since, is_refused=is_refused)}
         self._changed()
         return failure

@@ -48,6 +48,14 @@ def return_large_blocks() -> None:
         mallopt(_M_ARENA_MAX, 1)
 
 
+def return_free_pages() -> None:
+    """Return the free pages within glibc's heaps to the system: with 4,000 topics 1 MiB, in 0.3 ms (malloc_trim(3))."""
+    import ctypes
+
+    with suppress(OSError, AttributeError):  # another C library has no malloc_trim
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
 """From malloc.h."""
 _MMAP_THRESHOLD = 64 << 10

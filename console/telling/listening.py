@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import ipaddress
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
+from console.model.loopback import binds_loopback, is_loopback
 from console.model.numbers import is_natural
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class Address(NamedTuple):
     @property
     def is_loopback(self) -> bool:
         """Whether only this host reaches it."""
-        return _is_loopback(self.host)
+        return binds_loopback(self.host)
 
 
 def address(text: str) -> Address:
@@ -45,13 +45,6 @@ def address(text: str) -> Address:
     if not bare or not is_host or not is_natural(port) or int(port) > 65535:
         raise ValueError(f"an address to listen at is HOST:PORT, as 127.0.0.1:9108, not {text!r}")
     return Address(bare, int(port))
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.rstrip(".").lower() == "localhost"
 
 
 @asynccontextmanager
@@ -88,7 +81,7 @@ async def listening(at: Address, metrics: Callable[[], Awaitable[str]]) -> Async
     if not server.sockets:
         raise OSError(errno.EADDRNOTAVAIL, "it can't be listened at")
     # Not by the text: 127.1, 2130706433 and names lead to loopback as well.
-    is_own = all(_is_loopback(each.getsockname()[0]) for each in server.sockets)
+    is_own = all(is_loopback(each.getsockname()[0]) for each in server.sockets)
     try:
         yield at._replace(port=server.sockets[0].getsockname()[1])
     finally:
@@ -107,7 +100,9 @@ async def _response(head: str, own: Address | None, metrics: Callable[[], Awaita
     if method not in ("GET", "HEAD") or version not in ("HTTP/1.0", "HTTP/1.1"):
         return _message("405 Method Not Allowed", "only GET and HEAD")
     # A page in a browser of this host may have a name that leads to loopback; it sends that name.
-    if own is not None and not all(host == own.host or _is_loopback(host) for host in _hosts(headers)):
+    if own is not None and not all(
+        host == own.host.lower().rstrip(".") or is_loopback(host) for host in _hosts(headers)
+    ):
         return _message("403 Forbidden", "kac listens on loopback: ask for 127.0.0.1 or localhost")
     if path.partition("?")[0] != "/metrics":
         return _message("404 Not Found", "the metrics are at /metrics")
@@ -116,11 +111,11 @@ async def _response(head: str, own: Address | None, metrics: Callable[[], Awaita
 
 
 def _hosts(headers: Iterable[str]) -> Iterator[str]:
-    """Yield what a request has as its host, without the port."""
+    """Yield what a request has as its host, without the port, brackets, and the dot at the end of a name."""
     for name, _, value in (header.partition(":") for header in headers):
         if name.strip().lower() == "host":
-            host, bracket, _ = value.strip().partition("]")
-            yield host + bracket if bracket else host.partition(":")[0]
+            host, bracket, _ = value.strip().lower().partition("]")
+            yield host.removeprefix("[") if bracket else host.partition(":")[0].rstrip(".")
 
 
 def _message(status: str, text: str) -> bytes:

@@ -291,7 +291,8 @@ class Frame:
         contact = self._cluster.contact
         if contact.lost is not None:
             since = contact.answered_at
-            return State(f"! STALE since {clock(since)}" if since else "! NO ANSWER", "stale", current=False)
+            never = "! REFUSED" if contact.final else "! NO ANSWER"
+            return State(f"! STALE since {clock(since)}" if since else never, "stale", current=False)
         if self._cluster.reading.paused:
             return State("paused", "pending")
         # The first poll may wait for a broker that hangs, while others have answered triage.
@@ -323,9 +324,14 @@ class Frame:
         """Return the failure to reach the cluster, the view's data, or some of the brokers."""
         view, contact = self._navigator.view, self._cluster.contact
         if contact.lost is not None:
+            what, then = "not connected", "trying again; r tries now"
+            if contact.final:
+                what, then = "refused", "r tries again"
             if not view.known():
-                return [("not connected", "failed"), ("" if contact.final else ": trying again; r tries now", "")]
-            return [("not connected: ", "failed"), (failure_text(contact.lost), "")]
+                return [(f"{what}: ", "failed"), (then, "")]
+            if contact.final:
+                what = f"{what}; {then}"
+            return [(f"{what}: ", "failed"), (failure_text(contact.lost), "")]
         if contact.silent:
             return silent_line(self._cluster.session.snapshot, contact.silent)
         if contact.unread is not None and view.known():

@@ -376,7 +376,11 @@ class HalfHourWatch:
         if not self.known.is_due(now):
             return
         throttled, totals = await self._throttled(), await self._session.rates.sum_up(snapshot)
-        self.known = await asyncio.to_thread(self.known.after, snapshot, now, throttled, totals)
+        before, self.known = self.known, await asyncio.to_thread(self.known.after, snapshot, now, throttled, totals)
+        if self.known.own is not before.own:
+            from console.session.kept_record import return_free_pages
+
+            return_free_pages()
         self._redraw()
 
     async def _throttled(self) -> Mapping[Measure, float]:

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
+from console.admin import connections
 from console.admin.client import AdminClient
-from console.admin.settings import ConnectionSettings
-from console.cli.triage import tell_changes, watch_verdicts
+from console.admin.settings import ConnectionSettings, SaslSettings
+from console.cli.triage import GOES_ON, tell_changes, watch_verdicts
 from console.contexts.context import Context, parse_bootstrap
-from console.embedded.brokers import ThreadedCluster
-from console.embedded.spec import ClusterSpec
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.spec import ClusterSpec, SaslSpec
+from console.model.secret import Secret
 from console.session.session import Session
 from console.session.triage_polls import Poller
 from console.triage.diagnosis import Verdict
@@ -56,6 +58,45 @@ async def test_a_cluster_that_goes_and_comes(cluster: ThreadedCluster, capsys: p
     assert lines[lost - 1]["lost"].startswith("no broker answers: ")
     assert not lines[lost - 1]["healthy"]
     assert {line["v"] for line in lines} == {1}
+
+
+async def test_a_login_that_is_refused_later_is_no_broker_that_does_not_answer(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "REFUSAL_SECONDS", 0.0)
+    users, said = {"kac": Secret("right")}, ""
+
+    async def until(what: str) -> None:
+        nonlocal said
+        async with asyncio.timeout(PATIENCE):
+            while what not in said:
+                said += capsys.readouterr().out
+                await asyncio.sleep(0.05)
+
+    with run_in_thread(
+        ClusterSpec(brokers=1, super_users=frozenset({"User:kac"}), sasl=SaslSpec(plain=users))
+    ) as cluster:
+        sasl = SaslSettings(mechanism="PLAIN", username="kac", password=Secret("right"))
+        settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap), security_protocol="SASL_PLAINTEXT", sasl=sasl)
+        with AdminClient(settings) as client:
+            async with Poller(Session(client, Context("test", "tests", settings))) as poller:
+                lines = argparse.Namespace(**{**vars(WATCH), "output": "text"})
+                watching = asyncio.create_task(watch_verdicts(poller, lines))
+                try:
+                    await until("healthy")
+                    cluster.run(lambda running: running.broker_down(1))
+                    await until("no broker answers: ")
+                    users["kac"] = Secret("another")
+                    cluster.run(lambda running: running.broker_up(1))
+                    await until("the brokers refuse the login: AUTHENTICATION_FAILED: ")
+                    await until(GOES_ON)
+                    users["kac"] = Secret("right")
+                    await until("brokers answer again")
+                finally:
+                    watching.cancel()
+                    with suppress(asyncio.CancelledError):
+                        await watching
+    assert said.count("no broker answers: ") == 1
 
 
 def test_it_is_not_healthy_before_all_was_read(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from console.admin.client import AdminClient
+from console.admin.errors import AuthenticationFailed, Disconnected, RequestTimedOut, Unreachable
 from console.contexts.configured import Choice, Configured, Given
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster
-from console.embedded.spec import ClusterSpec
+from console.embedded.spec import ClusterSpec, SaslSpec
+from console.model.secret import Secret
 from console.present.fleet import Health, health
 from console.session import fleet
 from console.session.scheduler import Pace
@@ -24,6 +27,7 @@ from console.session.session import Session
 from console.tui.app import Console
 from console.tui.panes.fleet import FleetView
 from tests.support import fleets, worlds
+from tests.support.fleets import ASKS
 from tests.support.patience import PATIENCE
 from tests.tui.console_app import Driven
 
@@ -31,6 +35,10 @@ healthy = worlds.cluster(ClusterSpec(brokers=1), worlds.topic("orders", 2, 1, br
 troubled = worlds.cluster(
     ClusterSpec(brokers=3), worlds.topic("orders", ((1, 2), (3, 1), (2, 3))), down=(3,), scope="module"
 )
+
+
+PASSWORDS = {"a": Secret("first")}
+locked = worlds.cluster(ClusterSpec(brokers=1, super_users=frozenset({"User:a"}), sasl=SaslSpec(plain=PASSWORDS)))
 
 
 @pytest.fixture
@@ -194,9 +202,59 @@ async def test_wrong_credentials_are_sent_once(healthy: ThreadedCluster, monkeyp
     other = Context("other", "tests", worlds.settings(healthy), cluster_id="MkU3OEVBNTcwNTJENDM2Qk")
     last = Context("last", "tests", worlds.settings(healthy))
     async with opened(healthy, Given([other, last])) as it:
-        await it.press("ctrl+x", shows="LOST")
+        await it.press("ctrl+x", shows="REFUSED")
         await it.until(lambda: tried.count("last") >= 5)
         assert tried.count("other") == 1
+        await it.press("g", shows="refused since ")
+        assert "kac does not try again by itself: open this pane again" in it.text
+
+
+EXEC = ASKS.replace("${prompt:its password}", "${exec:sh secret}")
+
+
+def logged_in(cluster: ThreadedCluster, folder: Path, *passwords: str) -> fleet.Looks:
+    """Looks at a cluster whose secret a command prints: each password once, and the last one ever after."""
+    (folder / "secret").write_text(
+        "echo ran >> ran\nn=$(wc -l < ran)\nset -- "
+        + " ".join(passwords)
+        + "\n[ $n -gt $# ] && n=$#\neval echo \\$$n\n"
+    )
+    (context,) = Configured(fleets.write(folder, {"prod": cluster}, prod=EXEC), folder).all()
+    assert isinstance(context, Context)
+    return fleet.Looks(context)
+
+
+async def looked(looks: fleet.Looks) -> Health:
+    """A look at a busy machine's pace: a broker that answers late is asked again."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            with suppress(RequestTimedOut, Unreachable, Disconnected):
+                return await looks.look()
+            await looks.close()
+
+
+async def test_a_secret_is_fetched_once_and_again_only_after_a_refused_login(
+    locked: ThreadedCluster, tmp_path: Path
+) -> None:
+    looks = logged_in(locked, tmp_path, "first", "second", "second")
+    ran = tmp_path / "ran"
+    try:
+        for _ in range(3):
+            assert (await looked(looks)).brokers == 1
+            await looks.close()
+        assert ran.read_text().count("ran") == 1
+        # The command issues another one, which is worth a login.
+        PASSWORDS["a"] = Secret("second")
+        assert (await looked(looks)).brokers == 1
+        await looks.close()
+        assert ran.read_text().count("ran") == 2
+        # The command has no other one: the refused one is not sent again.
+        PASSWORDS["a"] = Secret("third")
+        with pytest.raises(AuthenticationFailed, match="refused"):
+            await looked(looks)
+        assert ran.read_text().count("ran") == 3
+    finally:
+        await looks.close()
 
 
 @pytest.mark.parametrize("name", ["\x1b[31mred\x1b[0m", "[bold]no[/bold]", "a\tb\nc", "‮right"])

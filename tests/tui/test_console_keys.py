@@ -259,13 +259,16 @@ async def test_wrong_credentials_are_not_tried_again_by_themselves() -> None:
     why = Failure("AUTHENTICATION_FAILED", "bob was refused", "Check the password.")
     client = ModelClient(cluster(), lost=AuthenticationFailed(why))
     async with driven(client, settings=ConsoleSettings(start_pane="topics", refresh=0.1)) as it:
-        await it.shows("bob was refused", "r tries again")
+        await it.shows("bob was refused", "r tries again", "! REFUSED")
         await it.settle()
         asked = len(client.asked)
         await asyncio.sleep(0.5)
         assert len(client.asked) == asked
         client.lost = None
         await it.press("r", shows="payments")
+        client.lost = AuthenticationFailed(why)
+        await it.press("r")
+        await it.shows("refused; r tries again: AUTHENTICATION_FAILED: bob was refused", "payments", "STALE since")
 
 
 async def test_a_pane_without_the_right_says_so_and_the_others_go_on() -> None:

@@ -6,12 +6,15 @@ later, or make the value a `msgspec.Struct`.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 
 from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
+from tests.support.patience import PATIENCE
 from tests.support.start_counts import StartCounts, of_command, of_screen
 
 TOPIC = "checkout.orders"
@@ -49,6 +52,15 @@ def test_configs_describe(bootstrap: str) -> None:
     made = of_command("configs", "--bootstrap-server", bootstrap, "--topic", TOPIC, "--describe")
     assert "console.admin.configs" in made.modules
     assert_small(made, modules=75, dataclasses=8)
+
+
+def test_kio_imports_no_hypothesis_where_that_is_installed(bootstrap: str) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "console", "topics", "--list", "-b", bootstrap]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
+    imported = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
+    assert TOPIC in ran.stdout
+    assert "kio.static._phantom" in imported
+    assert "hypothesis.core" not in imported
 
 
 def test_help() -> None:

@@ -49,6 +49,7 @@ LOOKS = st.builds(looked, st.lists(st.sampled_from(Severity), max_size=3), st.sa
 STATES = st.one_of(
     st.builds(lambda seen: {"health": seen}, LOOKS),
     st.builds(lambda seen: {"health": seen, "failure": Failure("TIMED_OUT"), "since": AT}, st.none() | LOOKS),
+    st.just({"failure": Failure("AUTHENTICATION_FAILED"), "since": AT, "is_refused": True}),
     st.just({"problem": "no such key"}),
     st.just({"asks": True}),
     st.just({}),
@@ -56,7 +57,7 @@ STATES = st.one_of(
 ROWS = st.dictionaries(st.text(min_size=1, max_size=5), STATES, max_size=8).map(
     lambda states: [fleet.FleetRow(name, **state) for name, state in states.items()]
 )
-WORST_FIRST = ["LOST", "CRIT", "HIGH", "WARN", "unknown", "unusable", "asks", "reading", "healthy"]
+WORST_FIRST = ["LOST", "REFUSED", "CRIT", "HIGH", "WARN", "unknown", "unusable", "asks", "reading", "healthy"]
 
 
 @given(ROWS, st.randoms())

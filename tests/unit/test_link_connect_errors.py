@@ -31,8 +31,16 @@ def test_the_only_error_is_told_as_it_is() -> None:
 
 def test_several_are_told_in_one_line_with_each_remedy_once() -> None:
     told = none_reached([REFUSED, LOST, REFUSED]).failure
-    assert told.message == "none of 3 addresses: a:1: refused; b:2: no way; a:1: refused"
+    assert told.message == "none of 3 addresses: a:1: refused; b:2: no way"
     assert told.remedy == "Start it. Look at it."
+
+
+def test_a_reason_that_many_share_is_told_once_and_few_addresses_are_named() -> None:
+    told = none_reached([LOST, *(error(Unreachable, f"[::{n}]:9092: nothing listens: there") for n in range(60))])
+    some = "[::0]:9092, [::1]:9092, [::2]:9092 and 57 more"
+    assert told.failure.message == f"none of 61 addresses: b:2: no way; {some}: nothing listens: there"
+    whole = none_reached([error(Unreachable, "no route"), error(Unreachable, "no route")])
+    assert whole.failure.message == "none of 2 addresses: no route"
 
 
 @pytest.mark.parametrize("kind", [AuthenticationFailed, TlsFailed, NotKafkaBroker])

@@ -1,5 +1,6 @@
 """Rows, header and details: what an operator reads, from a snapshot and a plan."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import pytest
@@ -11,14 +12,17 @@ from console.answers.plan_results import conflict_side
 from console.model import cluster, codes, config
 from console.model.changes import NewTopic, Target
 from console.model.failure import Failure
+from console.model.half_hour import HalfHour
 from console.model.inheritance import Inherited
 from console.model.lag_trend import LagTrend, trend_after, with_times
+from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import ReadFailure, Snapshot
 from console.model.time_lag import Spot, Written
 from console.model.topic_counts import TopicCounts
 from console.model.topic_readers import TopicLags
+from console.model.visibility import NOT_VISIBLE
 from console.plan import edits as do
 from console.plan.amounts import exact_quota
 from console.plan.effective_values import EffectiveValue
@@ -26,7 +30,7 @@ from console.plan.plan import EMPTY, Plan, stage
 from console.present import configs
 from console.present import topics as present_topics
 from console.present.acls import ACLS, acl_rows, search_text, touches_topic
-from console.present.brokers import BROKERS, broker_loads, broker_rows, disk, silent_line
+from console.present.brokers import BROKERS, broker_loads, broker_rows, disk, quorum_line, silent_line
 from console.present.changed import Change, Changed, changes
 from console.present.failures import unread
 from console.present.groups import GROUPS, GroupRow, group_line, lag_total
@@ -282,6 +286,28 @@ def test_brokers_with_the_default_first_and_those_that_are_down() -> None:
     assert cells["9"][0] == "!"
     assert cells["9"][3] == "down, or not known"
     assert cells["9"][10] == "2"
+
+
+def test_of_many_voters_the_line_has_their_number_and_those_that_are_behind() -> None:
+    def line(voters: int, lags: Mapping[int, int]) -> str:
+        replicas = tuple(cluster.QuorumReplica(n, 9, lags.get(n, 0)) for n in range(1, voters + 1))
+        return plain(quorum_line(snapshot(quorum=cluster.Quorum(1, 7, 9, replicas, ()))))
+
+    assert line(3, {2: 4}) == "active controller 1  epoch 7  voters 1, 2 (−4), 3"
+    assert line(60, {}) == "active controller 1  epoch 7  voters 60"
+    assert line(60, {7: 1234}) == "active controller 1  epoch 7  voters 60, behind: 7 (−1,234)"
+
+
+def test_the_load_of_brokers_is_unknown_while_no_topic_is_visible() -> None:
+    hidden = ReadFailure(Part.TOPICS, "", Failure(NOT_VISIBLE, "none is visible"))
+    known = snapshot(topics={}, failures=(hidden,), read_at={Part.TOPICS: datetime(2026, 1, 1, tzinfo=UTC)})
+    rows = broker_rows(known, EMPTY, broker_loads(known))
+    assert {tuple(texts(BROKERS.cells(row))[6:11]) for row in rows if row.broker is not None} == {("·",) * 5}
+    assert {BROKERS.data(row)["leaders"] for row in rows if row.broker is not None} == {None}
+    (default,) = (row for row in rows if row.broker is None)
+    assert texts(BROKERS.cells(default))[6:11] == [""] * 5
+    samples = HalfHour().after(known, datetime(2026, 1, 1, tzinfo=UTC)).samples
+    assert not {each.what for each in samples[-1].values} & {"under-replicated", "offline"}
 
 
 def test_disk_says_how_full_and_what_failed() -> None:

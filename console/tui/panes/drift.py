@@ -10,10 +10,12 @@ from console.lake.reader import SCOPES, Drifted, drift
 from console.model.codes import BROKER
 from console.model.config import ConfigResource
 from console.model.derived import same
+from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.present import lake_rows
 from console.present.columns import clock
 from console.present.drift_now import brokers_now, since_start
+from console.present.failures import nothing_text
 from console.present.text import Cell, Line, clean
 from console.session import lake_staging
 from console.tui import keymap
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from console.lake.reader import Tables
 
 _TITLES = {"broker": "Brokers", "cluster": "Clusters", "baseline": "Baseline"}
+MANY_PEERS = 12
+"""Brokers above which those that differ have the first columns."""
 _NAMED = {"broker": "brokers", "cluster": "clusters", "baseline": "the baseline"}
 
 
@@ -91,7 +95,9 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         odd = {name for row in self.rows() for name in row.odd}
         if self._scope == "broker":
             known = {str(broker.id) for broker in self.snapshot.cluster.brokers}
-            return tuple(sorted(odd | known, key=lambda name: (not name.isdigit(), name.zfill(12))))
+            # A screen has columns for a dozen brokers: of more, those that differ come first.
+            last = frozenset[str]() if len(known) <= MANY_PEERS else known - odd
+            return tuple(sorted(odd | known, key=lambda name: (name in last, not name.isdigit(), name.zfill(12))))
         if self._scope == "baseline":
             return (self.cluster_id,)
         return tuple(sorted(odd | set(self._answer.clusters), key=lambda name: (name != self.cluster_id, name)))
@@ -133,7 +139,9 @@ class DriftView(LakeView[lake_rows.DriftRow]):
             return text
         if not self.is_without or self._scope == "broker":
             unread = self.is_without and not any(r.type == BROKER and r.name for r in self.snapshot.configs)
-            return "reading…" if unread else f"nothing differs from {_NAMED[self._scope]}"
+            if unread:
+                return nothing_text(self.snapshot, Part.CONFIGS, "reading…", self.app.size.width)
+            return f"nothing differs from {_NAMED[self._scope]}"
         if self._scope == "cluster":
             return "a lake compares clusters; `kac compare` compares two as they are now"
         return f"no config, quota or ACL has another value than at {self._start()}"

@@ -92,6 +92,7 @@ class FleetView(DetailsView[present_fleet.FleetRow]):
             health,
             contact.lost,
             contact.answered_at if contact.lost else None,
+            is_refused=contact.final,
             is_shown=True,
         )
 

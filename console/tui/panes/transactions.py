@@ -34,7 +34,7 @@ class TransactionsView(DetailsView[TransactionRow]):
     ENTER = "all about it"
     MARKS = False
     NOUN = TRANSACTIONS
-    EMPTY = "no transaction is open"
+    EMPTY = "no open transaction is visible"  # brokers leave out those that a principal may not describe
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)

@@ -12,6 +12,7 @@ from console.lake.reader import Usage, Window, hottest, minutes
 from console.model.parts import Part
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues
 from console.plan.edits import Edit
+from console.present.failures import nothing_text
 from console.present.lake import level_text, pair_text
 from console.present.lake_rows import USAGE, plot, quotas_now, usage_lines
 from console.present.text import Line
@@ -70,11 +71,13 @@ class UsageView(LakeView[Usage]):
             self.take(LakeAnswer(tuple(self._entities), None, (), ()), "")
 
     def empty_text(self) -> str:
-        """Return that no quotas exist, if only quotas are known; else the text of every lake pane."""
+        """Return that no quotas exist, or why that is unknown, if only quotas are known; else the text of every lake
+        pane."""
         text = super().empty_text()
-        return (
-            "no user and no client has a quota of bytes/s or time" if self.is_without and text == self.EMPTY else text
-        )
+        if not self.is_without or text != self.EMPTY:
+            return text
+        none = "no user and no client has a quota of bytes/s or time"
+        return nothing_text(self.snapshot, Part.QUOTAS, none, self.app.size.width)
 
     def _window(self) -> Window:
         asked = self._wanted

@@ -219,7 +219,9 @@ class View(Widget):
 
     def note(self) -> Line:
         """Return the note that the message line shows while it has no message: read failures."""
-        return unread(self.snapshot, self.PARTS or {self.NEEDS}, self.concerns)
+        # A pane that shows "not read" says why, whatever else could not be read.
+        why = [] if self.known() else unread(self.snapshot, {self.NEEDS}, self.concerns)
+        return why or unread(self.snapshot, self.PARTS or {self.NEEDS}, self.concerns)
 
     def concerns(self, _failure: ReadFailure) -> bool:
         """Return whether a failure to read one of `PARTS` affects the data of this view."""

@@ -1,0 +1,25 @@
+"""Whether a host is this one. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from contextlib import suppress
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this one by its text, ``localhost`` or an address: secrets may go there in clear text.
+    Another name may lead elsewhere, and a short form of an address is a name to some resolvers.
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def binds_loopback(host: str) -> bool:
+    """Return whether only this host reaches what listens there. Short forms count too: ``127.1`` is ``127.0.0.1`` to
+    the system."""
+    with suppress(OSError):
+        host = socket.inet_ntoa(socket.inet_aton(host))
+    return is_loopback(host.lower().rstrip("."))
