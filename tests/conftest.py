@@ -7,7 +7,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         config.getoption("slow_files") and collection_path.suffix == ".py" and not may_be_slow(collection_path)
     )
     return True if is_left_out else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without the garbage collector: all that is made stays, and it would walk it again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -7,7 +7,6 @@ import secrets
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from tests.support import worlds
 from tests.support.free_ports import LOOPBACK
 from tests.support.kafka_cluster import JVM, KafkaCluster
 from tests.support.kdc import REALM, Kdc, kdc
-from tests.support.patience import PATIENCE
+from tests.support.patience import PATIENCE, for_seconds, without_end
 from tests.support.real_clusters import running
 from tests.support.server_properties import SASL_MECHANISMS
 
@@ -98,10 +97,8 @@ async def ask(context: Context, seconds: float = 0.0) -> str:
     """Asks, again and again for so long, over one link; returns the client's id."""
     client_id = f"kerberos-{secrets.token_hex(4)}"
     async with worlds.linked(replace(context.settings, client_id=client_id)) as link:
-        until = time.monotonic() + seconds
         await describe_cluster(link)
-        while time.monotonic() < until:
-            await describe_cluster(link)
+        await for_seconds(seconds, lambda: describe_cluster(link))
     return client_id
 
 
@@ -168,13 +165,8 @@ async def test_the_default_cache_and_a_named_one(
 async def test_a_ticket_that_expires(realm: Kdc, configure: Configure, tmp_path: Path) -> None:
     realm.log_in("alice", PASSWORD, tmp_path / "cache", "-l", "2s")
     context = configure()
-
-    async def keep_asking() -> None:
-        while True:
-            await ask(context)
-
     with pytest.raises(AuthenticationFailed) as caught:
-        await keep_asking()
+        await without_end(lambda: ask(context))
     line = f"{caught.value.failure} | {caught.value.failure.remedy}"
     assert "expired" in line
     assert "Get a new ticket: kinit" in line

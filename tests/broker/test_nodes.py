@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -32,7 +32,7 @@ from tests.support.free_ports import free_ports
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import CLUSTER, FEATURES, KafkaCommands
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
-from tests.support.patience import PATIENCE
+from tests.support.patience import PATIENCE, shortly
 from tests.support.real_clusters import running
 from tests.support.staging import staged
 
@@ -69,12 +69,6 @@ async def by_kafka(session: Session, nodes: KafkaCluster) -> None:
 
 async def level(session: Session, name: str) -> int:
     return (await session.client.run(features.describe_features)).finalized.get(name, 0)
-
-
-async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not await holds():
-        assert time.monotonic() < deadline
 
 
 async def test_features_are_raised_and_lowered(session: Session, nodes: KafkaCluster) -> None:
@@ -175,7 +169,7 @@ async def test_a_broker_that_is_down_is_unregistered(session: Session, nodes: Ka
         found = [broker for broker in session.snapshot.cluster.brokers if broker.id == 4]
         return not found or found[0].fenced
 
-    await until(is_down)
+    await shortly(is_down)
     assert len((await staged(session, "unregister broker 4")).added) == 1
     (risk,) = risks(session.plan.staged, session.snapshot, await read_for_risks(session, session.plan.staged))
     assert (risk.name, risk.subject) == ("replicas-remain", "")
@@ -187,7 +181,7 @@ async def test_a_broker_that_is_down_is_unregistered(session: Session, nodes: Ka
     assert not conflict.sent
 
     nodes.stop(4)
-    await until(is_down)
+    await shortly(is_down)
     if nodes.version == KAFKA_3_9:
         await by_kafka(session, nodes)
     else:
@@ -242,7 +236,7 @@ async def test_a_level_that_takes_settings_away_gives_them_back(session: Session
         """Once each broker has the change."""
         return list(await own()) == [""]
 
-    await until(is_of_default)
+    await shortly(is_of_default)
     for text in (f"set broker 2 {min_isr}=2", f"unset broker <default> {min_isr}"):
         assert (await staged(session, text)).refused
     assert done.change is not None
@@ -252,4 +246,4 @@ async def test_a_level_that_takes_settings_away_gives_them_back(session: Session
     async def is_as_before() -> bool:
         return await own() == before
 
-    await until(is_as_before)
+    await shortly(is_as_before)

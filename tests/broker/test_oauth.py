@@ -23,12 +23,12 @@ from msgspec.structs import replace
 
 from console.admin.cluster import describe_cluster
 from console.admin.errors import AdminError, AuthenticationFailed, Unreachable
-from console.admin.link import Link
 from console.contexts import Context, load, resolve
 from tests.scenarios.test_doctor import doctor
 from tests.support import worlds
 from tests.support.kafka_cluster import JVM, KafkaCluster
 from tests.support.oidc_server import OidcServer, oidc_server
+from tests.support.patience import for_seconds, shortly, without_end
 from tests.support.real_clusters import running
 
 MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
@@ -244,16 +244,9 @@ async def test_a_file_whose_token_is_renewed(
     async with worlds.linked(replace(context.settings, client_id=client_id)) as link:
         await describe_cluster(link)
         file.write_text(provider.issue(exp=int(time.time()) + 60))
-        until = time.monotonic() + 6
-        while time.monotonic() < until:
-            await describe_cluster(link)
+        await for_seconds(6, lambda: describe_cluster(link))
     asked = cluster.request_log.wait_for(2, "DESCRIBE_CLUSTER", client_id=client_id)
     assert len({each.connection for each in asked}) == 1
-
-
-async def keep_asking(link: Link) -> None:
-    while True:
-        await describe_cluster(link)
 
 
 async def test_a_token_of_an_endpoint_is_renewed_and_outlives_an_endpoint_that_is_down(
@@ -263,15 +256,13 @@ async def test_a_token_of_an_endpoint_is_renewed_and_outlives_an_endpoint_that_i
     context = configure(endpoint(provider), jaas=CREDENTIALS)
     client_id = f"oauth-{secrets.token_hex(4)}"
     async with worlds.linked(replace(context.settings, client_id=client_id)) as link:
-        until = time.monotonic() + 12
-        while time.monotonic() < until:
-            await describe_cluster(link)
+        await for_seconds(12, lambda: describe_cluster(link))
         assert len(provider.asked) >= 2
         asked = cluster.request_log.wait_for(2, "DESCRIBE_CLUSTER", client_id=client_id)
         assert len({each.connection for each in asked}) == 1
         provider.is_down = True
         with pytest.raises(AdminError) as raised:
-            await keep_asking(link)
+            await without_end(lambda: describe_cluster(link))
     assert f"the token endpoint {provider.token_url} answered 503" in str(raised.value.failure)
 
 
@@ -309,11 +300,13 @@ async def test_keys_that_are_rotated(
     line = await refusal(context)
     assert f"key key-{len(provider._signing)}" in line
     # The broker reads the keys again once it has seen an id that it does not know (RefreshingHttpsJwks).
-    seen = ""
-    while not seen:
+
+    async def seen() -> str:
         with suppress(AuthenticationFailed):
-            seen = await principal(cluster, context)
-    assert seen == "User:alice"
+            return await principal(cluster, context)
+        return ""
+
+    assert await shortly(seen) == "User:alice"
 
 
 async def test_a_wrong_secret_and_an_endpoint_that_is_gone(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -24,7 +23,7 @@ from tests.support.acl_filters import EVERY_ACL
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import RELEASES
 from tests.support.kafka_messages import with_fields
-from tests.support.patience import PATIENCE
+from tests.support.patience import PATIENCE, shortly
 from tests.support.real_clusters import lent
 from tests.support.rights_table import GROUP, SECRET, cases, errors_of
 
@@ -93,11 +92,12 @@ async def metadata(client: RawClient, names: Sequence[str], *, operations: bool)
 
 async def seen(admin: RawClient, *names: str) -> list[UUID]:
     """The topics' ids, as soon as this broker knows all."""
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            topics = await metadata(admin, names, operations=False)
-            if not any(topic.error_code for topic in topics):
-                return [topic.topic_id for topic in topics]
+
+    async def known() -> list[UUID]:
+        topics = await metadata(admin, names, operations=False)
+        return [] if any(topic.error_code for topic in topics) else [topic.topic_id for topic in topics]
+
+    return await shortly(known)
 
 
 async def test_nothing_may_be_done(admin: RawClient, alice: RawClient) -> None:
@@ -201,9 +201,7 @@ async def test_the_same_acls_let_do_the_same(admin: RawClient, alice: RawClient)
     for seed in range(40):
         acls = some_acls(seed)
         await change_acls(admin, acls)
-        async with asyncio.timeout(PATIENCE):
-            while not await knows(admin, acls):
-                pass
+        await shortly(lambda acls=acls: knows(admin, acls))  # type: ignore[misc]
         told = {
             topic.name: topic.topic_authorized_operations
             for topic in await metadata(alice, TOPICS, operations=True)
@@ -269,9 +267,7 @@ async def test_rights_one_by_one_as_on_an_embedded_cluster(admin: RawClient, ali
         add_topic(cluster.state, SECRET, 1)
         for wanted in ONE_BY_ONE:
             await change_acls(admin, acls := rights(ALICE, *wanted))
-            async with asyncio.timeout(PATIENCE):
-                while not await knows(admin, acls):
-                    pass
+            await shortly(lambda acls=acls: knows(admin, acls))  # type: ignore[misc]
             for acl in list(cluster.state.acls):
                 cluster.state.remove("acls", acl)
             for acl in rights(ANONYMOUS, *wanted):

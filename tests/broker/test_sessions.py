@@ -43,6 +43,7 @@ from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import KafkaCommands, Ran
 from tests.support.kafka_jars import RELEASES
 from tests.support.kafka_messages import with_fields
+from tests.support.patience import for_seconds, shortly, without_end
 from tests.support.real_clusters import KAFKA_3_9, lent, running
 from tests.support.terminal import Terminal
 
@@ -85,22 +86,19 @@ async def work(cluster: KafkaCluster, mechanism: str, seconds: float) -> tuple[s
     async with linked(cluster, admin(cluster, mechanism), client_id) as link:
         topic = topic_resource(f"sessions-{mechanism.lower()}-{secrets.token_hex(4)}")
         assert await applied(link, model_changes.CreateTopics((model_changes.NewTopic(topic.name, 1, 1),)))
-        until, changes = time.monotonic() + seconds, 0
+        changes = 0
 
-        async def keep_waiting() -> None:
-            while time.monotonic() < until:
-                await wait_for_records(link, topic.name)
+        async def make_change() -> None:
+            nonlocal changes
+            value = str(100_000 + changes)
+            change = model_changes.AlterConfigs({topic: (model_changes.ConfigOp("retention.ms", AlterOp(0), value),)})
+            assert await applied(link, change)
+            assert (await overrides(link, topic))["retention.ms"] == value
+            changes += 1
 
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(keep_waiting())
-            while time.monotonic() < until:
-                value = str(100_000 + changes)
-                change = model_changes.AlterConfigs(
-                    {topic: (model_changes.ConfigOp("retention.ms", AlterOp(0), value),)}
-                )
-                assert await applied(link, change)
-                assert (await overrides(link, topic))["retention.ms"] == value
-                changes += 1
+            tasks.create_task(for_seconds(seconds, lambda: wait_for_records(link, topic.name)))
+            tasks.create_task(for_seconds(seconds, make_change))
     return client_id, changes
 
 
@@ -146,13 +144,8 @@ async def test_the_broker_does_close_what_is_not_renewed(short_sessions: KafkaCl
     connection._carrier._due = float("inf")
     began = time.monotonic()
 
-    async def keep_asking() -> None:
-        while True:
-            request = connection.prepare("list_groups", 4, with_fields())
-            await connection.send(request)
-
     with pytest.raises(Exception, match="closed"):
-        await keep_asking()
+        await without_end(lambda: connection.send(connection.prepare("list_groups", 4, with_fields())))
     assert time.monotonic() - began > SESSION_MS / 1000 - 1
     assert connection.not_renewed is None
     await connection.close()
@@ -171,13 +164,8 @@ async def change_nothing(link: Link) -> None:
 async def refused(link: Link) -> str:
     """The line that says that a new login is refused, once the session was not renewed. Sends changes until then: none
     of them may be unknown."""
-
-    async def keep_asking() -> None:
-        while True:
-            await change_nothing(link)
-
     with pytest.raises(AuthenticationFailed) as raised:
-        await keep_asking()
+        await without_end(lambda: change_nothing(link))
     failure = raised.value.failure
     with pytest.raises(AdminError) as again:
         await change_nothing(link)
@@ -214,12 +202,14 @@ async def test_a_token_for_another_user(short_sessions: KafkaCluster, tmp_path: 
     async with linked(short_sessions, SaslSettings("OAUTHBEARER", options=options), client_id) as link:
         await change_nothing(link)
         file.write_text(unsecured_token("alice"))
-        principals: set[str] = set()
-        while "User:alice" not in principals:
+
+        async def both() -> bool:
             await change_nothing(link)
             await link.refresh()
-            principals = {each.principal for each in short_sessions.request_log.read(client_id=client_id)}
-    assert principals == {"User:admin", "User:alice"}
+            asked = short_sessions.request_log.read(client_id=client_id)
+            return {each.principal for each in asked} == {"User:admin", "User:alice"}
+
+        await shortly(both)
 
 
 async def delegated(cluster: KafkaCluster, life_ms: int = -1) -> SaslSettings:
@@ -236,11 +226,16 @@ async def delegated(cluster: KafkaCluster, life_ms: int = -1) -> SaslSettings:
 async def wait_until_known(cluster: KafkaCluster, sasl: SaslSettings) -> str:
     """Asks with a token once the broker has it; returns the client's id."""
     client_id = f"sessions-{secrets.token_hex(4)}"
-    while True:
+
+    async def is_known() -> bool:
         with suppress(AuthenticationFailed):
             async with linked(cluster, sasl, client_id) as link:
                 await describe_cluster(link)
-                return client_id
+                return True
+        return False
+
+    await shortly(is_known)
+    return client_id
 
 
 async def test_a_delegation_token(short_sessions: KafkaCluster) -> None:
@@ -402,11 +397,15 @@ async def test_a_delegation_token_whose_time_is_over(short_sessions: KafkaCluste
     await wait_until_known(short_sessions, sasl)
     lines: list[str] = []
     async with linked(short_sessions, sasl) as link:
-        while not lines or "expired" not in lines[-1]:
+
+        async def is_over() -> bool:
             try:
                 await describe_cluster(link)
             except AuthenticationFailed as failed:
                 lines.append(f"{failed.failure} | {failed.failure.remedy}")
+            return "expired" in "".join(lines[-1:])
+
+        await shortly(is_over)
     # In its last two seconds the token is not used any more; then the broker refuses it.
     assert all(f"the SCRAM-SHA-256 credentials for {LOOPBACK}" in line for line in lines[:-1])
     assert "The delegation token is wrong, expired or revoked" in lines[-1]

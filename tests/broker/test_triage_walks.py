@@ -16,7 +16,7 @@ from console.model.codes import DELETE, SET
 from console.model.config import broker_resource, topic_resource
 from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.patience import PATIENCE
+from tests.support.patience import shortly
 from tests.tui.console_app import Driven, driven_on
 
 THROTTLE = "leader.replication.throttled.rate"
@@ -35,10 +35,12 @@ async def troubled(own_cluster: KafkaCluster, name: str) -> AsyncIterator[str]:
         assert await applied(link, AlterConfigs({resource: (ConfigOp(key, SET, value),)}, broker))
     await asyncio.to_thread(own_cluster.kill, 3)
     await asyncio.to_thread(own_cluster.restart, 3)
-    async with asyncio.timeout(PATIENCE):
-        # A console that sees the broker come back waits for the controller's own election instead.
-        while (await describe_topics(link)).topics[orders].under_replicated:
-            pass
+
+    async def is_in_sync() -> bool:
+        return not (await describe_topics(link)).topics[orders].under_replicated
+
+    # A console that sees the broker come back waits for the controller's own election instead.
+    await shortly(is_in_sync)
     yield cards
     for resource, key, broker in ((of_cards, MIN_ISR, None), (of_broker, THROTTLE, 2)):
         await applied(link, AlterConfigs({resource: (ConfigOp(key, DELETE),)}, broker))

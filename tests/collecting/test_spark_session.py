@@ -128,12 +128,14 @@ from pathlib import Path
 from console.collecting.gateway import NotStarted, session
 from console.collecting.java import Group, spark_jars
 from console.collecting.java import find_java
+from tests.support.quick_spark import of_archive
 
 folder = Path(sys.argv[1])
-java = find_java(os.environ).program
+its = find_java(os.environ)
+java = its.program
 jars = spark_jars(os.environ, {Group.DELTA}, java)
 settings = {"spark.master": "local[1]", "spark.local.dir": str(folder)}
-options = [f"-Djava.io.tmpdir={folder}"]
+options = [f"-Djava.io.tmpdir={folder}", *of_archive(its, jars)]
 
 def started(more={}, **others):
     return session({**settings, **more}, **{"java": java, "jars": jars, "options": options, "log": log, **others})
@@ -194,6 +196,7 @@ for number in range(2):
 
 
 @pytest.mark.slow
+@pytest.mark.takes(15)
 def test_a_secret_is_seen_nowhere_a_second_session_follows_and_an_error_ends_java(tmp_path: Path) -> None:
     done = run(TWICE, tmp_path)
     first, second = (f"[{count}, '{SECRET}'] True False" for count in (7, 8))
@@ -288,6 +291,7 @@ def test_a_java_that_does_not_start_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.takes(15)
 def test_under_spark_submit_the_session_that_is_there_gets_the_settings(tmp_path: Path) -> None:
     from importlib.util import find_spec
 

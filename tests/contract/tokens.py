@@ -18,7 +18,7 @@ from console.wire.sasl import ScramAuthenticator
 from tests.contract.answers import error_name, plain
 from tests.contract.client import Client, NoAnswer
 from tests.support.kafka_messages import Build, with_fields
-from tests.support.patience import PATIENCE
+from tests.support.patience import until
 
 ADMIN, ALICE = "admin", "alice"
 USERS = (ADMIN, ALICE, BOB := "bob")
@@ -72,7 +72,6 @@ class Asking:
     def until_known(self, brokers: Iterable[int], *there: Proof, gone: Proof | None = None) -> None:
         """Wait until these brokers, and the controller, know which tokens are there: they hear of it from the metadata
         log."""
-        deadline = time.monotonic() + PATIENCE
         for broker in brokers:
             with closing(Client(self._addresses[broker], (ADMIN, self._passwords[ADMIN]))) as client:
 
@@ -85,25 +84,20 @@ class Asking:
                         and self._let_in(broker, proof, "tokenauth=true").startswith("let in")
                     )
 
-                while not all(map(is_known, there)) or (gone is not None and is_known(gone)):
-                    assert time.monotonic() < deadline
+                until(lambda: all(map(is_known, there)) and not (gone is not None and is_known(gone)))
 
     def until_end_known(self, brokers: Iterable[int], proof: Proof) -> None:
         """Wait until brokers know the end of a token that the last answer named: the one that was asked tells the
         others by the metadata log."""
         at = self._ends[proof.hmac]
-        deadline = time.monotonic() + PATIENCE
         for broker in brokers:
             with closing(Client(self._addresses[broker], (ADMIN, self._passwords[ADMIN]))) as client:
-                while self._end_at(client, proof, at) != at:
-                    assert time.monotonic() < deadline
+                until(lambda client=client: self._end_at(client, proof, at) == at)  # type: ignore[misc]
 
     def until_ended(self, brokers: Iterable[int], proof: Proof) -> None:
         """Wait until brokers know the end of a token, and that is over."""
         self.until_end_known(brokers, proof)
-        deadline = time.monotonic() + PATIENCE
-        while time.time() * SECOND - 1 <= self._ends[proof.hmac]:
-            assert time.monotonic() < deadline
+        until(lambda: time.time() * SECOND - 1 > self._ends[proof.hmac])
 
     @staticmethod
     def _end_at(client: Client, proof: Proof, gone: int) -> int:

@@ -8,8 +8,11 @@ from contextlib import contextmanager
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
 from console.admin.link import Link
+from console.admin.record_times import record_times
+from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import RELEASE_NAMES
+from console.session.session import Session
 from tests.support import worlds
 from tests.support.changing import make_topic
 from tests.support.older_brokers import like
@@ -20,6 +23,23 @@ POISON = 3
 TIME = 1_790_000_000_000
 HOSTILE = "\x1b[2J\u202e[red]gnp\x07"
 """Control characters, a right-to-left override, markup."""
+
+
+class OnLink:
+    """A client that runs operations on a link of the same loop. asked: how often it asked when records were written."""
+
+    def __init__(self, link: Link) -> None:
+        self.link, self.asked = link, 0
+
+    async def run(self, operation, *args, **options):  # type: ignore[no-untyped-def]
+        """Run it."""
+        self.asked += operation is record_times
+        return await operation(self.link, *args, **options)
+
+
+def session_on(link: Link, **wanted: str) -> Session:
+    """A session of such a client. wanted: what its context says."""
+    return Session(OnLink(link), Context("test", "test", link.settings, journal=False, **wanted))  # type: ignore[arg-type]
 
 
 @contextmanager

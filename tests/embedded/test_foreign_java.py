@@ -28,7 +28,7 @@ Run = Callable[..., str]
 commands = lent(KafkaCommands)
 
 
-@pytest.fixture(params=by_release(RELEASE_NAMES, "3.9", "4.4"), scope="module")
+@pytest.fixture(params=by_release(RELEASE_NAMES, "4.4"), scope="module")
 def cluster(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
     with run_in_thread(ClusterSpec(versions=request.param, static_configs=NO_DELAY)) as started:
         yield started

@@ -16,7 +16,7 @@ from console.language.grammar import parse
 from console.session.script_runner import FAILED, HINTED, LONGEST_LINE, UNAPPLIED, USAGE, run_script
 from tests.support import worlds
 
-FEW, MANY = 500, 2_000
+FEW, MANY = 250, 1_000
 SPARE = 1.25
 """What the work for MANY lines may be above MANY / FEW times that for FEW: the start costs the same."""
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
-import pytest
-
 from console.admin.link import Link
 from console.admin.newest_batches import counted, newest_batches
 from console.admin.topics import describe_topics
-from console.contexts.context import NEVER, Context
+from console.contexts.context import NEVER
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.faults import Fail, Fault
 from console.model.config import topic_resource
@@ -18,31 +14,13 @@ from console.plan import risk_rules
 from console.plan.edits import SetConfig
 from console.plan.risks import risks
 from console.session.plan_facts import read_for_risks
-from console.session.session import Session
-from tests.embedded.poisoned import TOPIC, poisoned
+from tests.embedded.poisoned import TOPIC, poisoned, session_on
 from tests.embedded.record_batches import batch
 from tests.support import worlds
 
 running = worlds.running(poisoned, scope="module")
 
-
-@pytest.fixture
-async def link(running: ThreadedCluster) -> AsyncIterator[Link]:
-    made = Link(worlds.settings(running))
-    yield made
-    await made.close()
-    running.call(lambda one: one.faults.clear())
-
-
-class OnLink:
-    """A client that runs operations on a link of the same loop."""
-
-    def __init__(self, link: Link) -> None:
-        self.link = link
-
-    async def run(self, operation, *args, **options):  # type: ignore[no-untyped-def]
-        """Run it."""
-        return await operation(self.link, *args, **options)
+link = worlds.link("running", worlds.mend)
 
 
 async def test_the_newest_batches_of_a_topic(running: ThreadedCluster, link: Link) -> None:
@@ -55,7 +33,7 @@ async def test_the_newest_batches_of_a_topic(running: ThreadedCluster, link: Lin
 
 
 async def test_a_warning_has_what_was_read(link: Link) -> None:
-    session = Session(OnLink(link), Context("test", "test", link.settings, journal=False))  # type: ignore[arg-type]
+    session = session_on(link)
     (staged,) = session.stage([SetConfig(topic_resource(TOPIC), "cleanup.policy", "compact")]).plan.staged
     facts = await read_for_risks(session, [staged])
     assert facts.batches[TOPIC].keyless
@@ -63,8 +41,7 @@ async def test_a_warning_has_what_was_read(link: Link) -> None:
 
 
 async def test_a_context_that_forbids_records_reads_none_for_a_warning(link: Link) -> None:
-    context = Context("test", "test", link.settings, journal=False, records=NEVER)
-    session = Session(OnLink(link), context)  # type: ignore[arg-type]
+    session = session_on(link, records=NEVER)
     (staged,) = session.stage([SetConfig(topic_resource(TOPIC), "cleanup.policy", "compact")]).plan.staged
     assert (await read_for_risks(session, [staged])).batches == {}
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator
 
 import pytest
 
 from console.admin.link import Link
 from console.admin.record_times import GONE, NO_LEADER, NO_RECORD, first_timestamp, record_times
 from console.cli import main as cli
-from console.contexts import Context
 from console.contexts.context import NEVER
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.faults import Delay, Fail, Fault
 from console.model.time_lag import Spot, Written
-from console.session.session import Session
-from tests.embedded.poisoned import GROUP, POISON, TIME, TOPIC, poisoned
+from tests.embedded.poisoned import GROUP, POISON, TIME, TOPIC, poisoned, session_on
 from tests.embedded.record_batches import START, batch
 from tests.support import worlds
 from tests.support.patience import PATIENCE
@@ -25,29 +22,7 @@ from tests.support.patience import PATIENCE
 running = worlds.running(poisoned, scope="module")
 """A group stands at offset 3 of partition 0 of a topic, whose records were written at known times."""
 
-
-@pytest.fixture
-async def link(running: ThreadedCluster) -> AsyncIterator[Link]:
-    made = Link(worlds.settings(running))
-    yield made
-    await made.close()
-    running.call(lambda one: one.faults.clear())
-
-
-class OnLink:
-    """A client that runs operations on a link of the same loop."""
-
-    def __init__(self, link: Link) -> None:
-        self.link, self.asked = link, 0
-
-    async def run(self, operation, *args, **options):  # type: ignore[no-untyped-def]
-        """Run it."""
-        self.asked += operation is record_times
-        return await operation(self.link, *args, **options)
-
-
-def session_on(link: Link, **wanted: str) -> Session:
-    return Session(OnLink(link), Context("test", "test", link.settings, journal=False, **wanted))  # type: ignore[arg-type]
+link = worlds.link("running", worlds.mend)
 
 
 async def test_the_record_at_an_offset_says_when_it_was_written(link: Link) -> None:

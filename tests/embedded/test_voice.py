@@ -7,9 +7,8 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from console.model.secret import Secret
 from tests.support import worlds
 from tests.support.children import Child
 from tests.support.http_server import Answer, Asked, answering
-from tests.support.patience import PATIENCE
+from tests.support.patience import PATIENCE, until
 
 cluster = worlds.cluster(ClusterSpec(brokers=3), worlds.topic("orders", 3, 3))
 locked = worlds.cluster(ClusterSpec(sasl=SaslSpec(plain={"kac": Secret("right")})))
@@ -31,14 +30,6 @@ RULES = worlds.ROOT / "docs" / "prometheus-rules.yml"
 PROMTOOL = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
 SETTLES = "import console.telling.news as news, datetime; news.HELD = datetime.timedelta(seconds=2);"
 """For the program of the test: a minute is long."""
-
-
-def until(holds: Callable[[], Any]) -> Any:
-    end = time.monotonic() + PATIENCE
-    while not (found := holds()):
-        assert time.monotonic() < end
-        time.sleep(0.1)
-    return found
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -72,10 +72,7 @@ class Worker:
         return [each for each in self.asked if each.method != "GET" and not each.path.endswith("/validate")]
 
 
-@pytest.fixture
-async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(ClusterSpec(brokers=1)) as made:
-        yield made
+cluster = worlds.embedded(ClusterSpec(brokers=1))
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import NamedTuple
 
 import pytest
@@ -21,7 +21,7 @@ from console.embedded.spec import ClusterSpec
 from console.model.changes import CreateTopics, NewTopic
 from tests.support import worlds
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.patience import PATIENCE
+from tests.support.patience import BETWEEN_LOOKS, PATIENCE
 from tests.support.real_clusters import or_skip
 
 LEAVES, OTHERS = 3, (1, 2)
@@ -126,15 +126,14 @@ async def look_at(link: Link) -> Look:
     return Look(port, partition.leader == LEAVES, LEAVES in partition.isr, fenced)
 
 
-async def until(link: Link, holds: Callable[[Look], bool]) -> Look:
-    """Look until it is so."""
+async def until(link: Link, holds: Callable[[Look], bool], rest: float = BETWEEN_LOOKS) -> Look:
+    """Look until it is so. rest: seconds between two looks."""
     async with asyncio.timeout(PATIENCE):
         while True:
-            try:
+            with suppress(KeyError, ValueError):  # the topic is not there yet
                 if holds(look := await look_at(link)):
                     return look
-            except (KeyError, ValueError):  # the topic is not there yet
-                await asyncio.sleep(0)
+            await asyncio.sleep(rest)
 
 
 ON_REAL = [pytest.mark.broker, pytest.mark.slow, pytest.mark.takes(60)]
@@ -155,7 +154,7 @@ async def test_one_that_fails_keeps_its_leaders_until_its_session_has_ended(side
     async with side() as it:
         began = time.monotonic()
         await (it.kill() if port == REFUSES else it.hang())
-        first = await until(it.link, lambda look: look.port != ANSWERS)
+        first = await until(it.link, lambda look: look.port != ANSWERS, 0)
         assert first == Look(port, leads=True, in_sync=True, fenced=False)
         fenced = await until(it.link, lambda look: look.fenced)
         # The session began with the last heartbeat, which is sent every two seconds.
@@ -171,7 +170,7 @@ async def test_one_that_is_stopped_in_order_hands_its_leaders_over_first(
 ) -> None:
     async with side() as it:
         stopping = asyncio.ensure_future(it.stop())
-        first = await until(it.link, lambda look: look.port == REFUSES or look.fenced)
+        first = await until(it.link, lambda look: look.port == REFUSES or look.fenced, 0)
         assert (first.leads, first.in_sync) == (False, False), "no look shows a closed port of a leader"
         await until(it.link, lambda look: look.fenced)
         await stopping

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -36,14 +36,7 @@ from tests.support.searching import query, read_records
 running = worlds.running(poisoned, scope="module")
 """Ten records in partition 0 of orders, three in partition 1."""
 
-
-@pytest.fixture
-async def own_link(running: ThreadedCluster) -> AsyncIterator[Link]:
-    """Connected to it; no fault is left behind."""
-    made = Link(worlds.settings(running))
-    yield made
-    await made.close()
-    running.call(lambda one: one.faults.clear())
+own_link = worlds.link("running", worlds.mend)
 
 
 class Calling(RecordFilter, frozen=True):

@@ -23,7 +23,7 @@ from console.answers.describe import show
 from console.answers.lists import list_kind
 from console.answers.results import to_data
 from console.contexts.context import Context
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.files.reading import read_files
 from console.files.staging import Prune, file_edits
 from console.files.subjects import WantedSubject
@@ -63,11 +63,7 @@ SECOND = (
 BROKEN = '{"type":"record","name":"Order","namespace":"shop","fields":[{"name":"id","type":"string"}]}'
 PAYMENT = '{"type":"record","name":"Payment","namespace":"shop","fields":[{"name":"order","type":"shop.Order"}]}'
 
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(like("4.4", brokers=1)) as running:
-        yield running
+cluster = worlds.cluster(like("4.4", brokers=1), scope="module")
 
 
 @pytest.fixture(scope="module")

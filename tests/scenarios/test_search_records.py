@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
 
 import pytest
@@ -57,13 +57,7 @@ async def _fill(running: ThreadedCluster) -> None:
 
 running = worlds.running(filled, scope="module")
 
-
-@pytest.fixture
-async def link(running: ThreadedCluster) -> AsyncIterator[Link]:
-    """Connected to it; no fault is left behind."""
-    async with worlds.linked(worlds.settings(running)) as made:
-        yield made
-    running.call(lambda one: one.faults.clear())
+link = worlds.link("running", worlds.mend)
 
 
 def of(*topics: str, start: model.Start | None = None, limit: int = 0, follow: bool = False) -> model.Search:

@@ -354,6 +354,7 @@ def three(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
 
 
 @pytest.mark.broker
+@pytest.mark.takes(40)
 async def test_a_broker_is_killed_comes_back_and_hangs(
     three: KafkaCluster, name: str, record_property: Callable[[str, object], None]
 ) -> None:

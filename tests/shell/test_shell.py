@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.contexts import Context
 from console.contexts.configured import Given
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.faults import Delay, Fault
 from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
@@ -27,17 +26,14 @@ from console.session.command_history import CommandHistory
 from console.session.session import Session
 from console.shell.line import Line, ShellCompleter
 from console.shell.shell import DONE, FAILED, UNAPPLIED, Shell
-from tests.support.patience import PATIENCE
+from tests.support import worlds
+from tests.support.patience import until
 
 TOPIC = "checkout.orders"
 ENTER, CTRL_D = "\r", "\x04"
 PASSWORD = "correct-horse"
 
-
-@pytest.fixture
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=1, scenario="quiet")) as running:
-        yield running
+cluster = worlds.cluster(ClusterSpec(brokers=1, scenario="quiet"))
 
 
 class Prompt:
@@ -162,9 +158,7 @@ def texts(folder: Path) -> list[str]:
 
 def wait_for(cluster: ThreadedCluster, fault: Fault) -> None:
     """Until a request has met the fault."""
-    deadline = time.monotonic() + PATIENCE
-    while not cluster.call(lambda one: one.faults.happened(fault)):
-        assert time.monotonic() < deadline
+    until(lambda: cluster.call(lambda one: one.faults.happened(fault)), rest=0.01)
 
 
 async def interrupted(prompt: Prompt, cluster: ThreadedCluster, fault: Fault, *entries: str) -> int:

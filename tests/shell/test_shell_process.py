@@ -5,24 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
+from tests.support import worlds
 from tests.support.patience import PATIENCE
 from tests.support.terminal import Terminal
 
 ROOT = Path(__file__).parent.parent.parent
 pytestmark = pytest.mark.slow
 
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=1, scenario="quiet")) as running:
-        yield running
+cluster = worlds.cluster(ClusterSpec(brokers=1, scenario="quiet"), scope="module")
 
 
 def command(cluster: ThreadedCluster) -> list[str]:

@@ -42,6 +42,7 @@ def spark(spark_folder: Path) -> Iterator[SparkSession]:
     from console.collecting.gateway import session
     from console.collecting.java import Group, find_java, spark_jars
     from console.lake.spark import for_few_rows
+    from tests.support.quick_spark import of_archive
 
     settings = {
         "spark.master": "local[2]",
@@ -50,9 +51,13 @@ def spark(spark_folder: Path) -> Iterator[SparkSession]:
         "spark.local.dir": str(spark_folder),
         "spark.sql.warehouse.dir": (spark_folder / "warehouse").as_uri(),
     }
-    java = find_java(os.environ).program
-    jars = spark_jars(os.environ, {Group.DELTA}, java)
-    with (spark_folder / "spark.log").open("wb") as log, session(settings, java=java, jars=jars, log=log) as started:
+    java = find_java(os.environ)
+    jars = spark_jars(os.environ, {Group.DELTA}, java.program)
+    options = of_archive(java, jars)
+    with (
+        (spark_folder / "spark.log").open("wb") as log,
+        session(settings, java=java.program, jars=jars, options=options, log=log) as started,
+    ):
         for_few_rows(started)
         yield started
 

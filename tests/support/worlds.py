@@ -192,14 +192,21 @@ def session(cluster: str, journal: bool = True, **changes: Any) -> Any:
     return _asks((cluster,), made)
 
 
-def link(cluster: str, **changes: Any) -> Any:
-    """The fixture of a link to the cluster that a fixture gives. changes: of its settings."""
+def link(cluster: str, after: Callable[[Any], object] = lambda cluster: None, **changes: Any) -> Any:
+    """The fixture of a link to the cluster that a fixture gives. after: what is done to it at the end. changes: of its
+    settings."""
 
     async def made(on: Any) -> AsyncIterator[Link]:
         async with linked(settings(on, **changes)) as link:
             yield link
+        after(on)
 
     return _asks((cluster,), made)
+
+
+def mend(cluster: ThreadedCluster) -> None:
+    """Take every fault away."""
+    cluster.call(lambda one: one.faults.clear())
 
 
 class Ran(NamedTuple):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 
 import pytest
 from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
 from console.admin.link import Link
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.model.record_masks import mask_path
 from tests.support import worlds
 from tests.support.changing import make_topic
@@ -31,12 +30,7 @@ SCHEMA = json.dumps(
 
 schemas = worlds.running(registry)
 
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(like("4.4", brokers=1)) as running:
-        asyncio.run(_fill(running))
-        yield running
+cluster = worlds.cluster(like("4.4", brokers=1), after=lambda running: asyncio.run(_fill(running)), scope="module")
 
 
 async def _fill(running: ThreadedCluster) -> None:

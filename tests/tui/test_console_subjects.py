@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from console.admin.link import Link
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster
 from console.model.parts import Part
 from console.model.subjects import COMPATIBILITY
 from tests.support import worlds
@@ -37,11 +37,7 @@ def schemas() -> Iterator[RegistryServer]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ThreadedCluster]:
-    with run_in_thread(like("4.4", brokers=1)) as running:
-        asyncio.run(_fill(running))
-        yield running
+cluster = worlds.cluster(like("4.4", brokers=1), after=lambda running: asyncio.run(_fill(running)), scope="module")
 
 
 async def _fill(running: ThreadedCluster) -> None:

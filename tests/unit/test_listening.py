@@ -7,9 +7,7 @@ import re
 import shutil
 import socket
 import subprocess
-import time
 from collections import Counter
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,7 +29,7 @@ from console.telling.voice import Voice
 from console.triage.cause import Claim, Evidence
 from console.triage.diagnosis import Named, Verdict
 from console.triage.symptoms import Subject
-from tests.support.patience import PATIENCE
+from tests.support.patience import until
 
 AT = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 SAMPLE = re.compile(r'(kac_\w+)(?:\{((?:\w+="(?:[^"\\\n]|\\["\\n])*",?)+)\})? (-?\d+(?:\.\d+)?)')
@@ -215,12 +213,6 @@ async def test_clients_that_do_not_read_leave_nothing_behind(monkeypatch: pytest
     def descriptors() -> int:
         return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
-    def until(holds: Callable[[], bool]) -> None:
-        end = time.monotonic() + PATIENCE
-        while not holds():
-            assert time.monotonic() < end
-            time.sleep(0.01)
-
     clients = [socket.socket() for _ in range(serving.MOST_CONNECTIONS)]
     loop = asyncio.get_running_loop()
     async with listening(HERE, long) as at:
@@ -229,7 +221,7 @@ async def test_clients_that_do_not_read_leave_nothing_behind(monkeypatch: pytest
             each.setblocking(False)
             await loop.sock_connect(each, ("127.0.0.1", at.port))
             await loop.sock_sendall(each, b"GET /metrics HTTP/1.1\r\n\r\n")
-        await asyncio.to_thread(until, lambda: descriptors() >= before + len(clients))
+        await asyncio.to_thread(until, lambda: descriptors() >= before + len(clients), rest=0.01)
         await asyncio.to_thread(until, lambda: descriptors() <= before)
     for each in clients:
         each.close()

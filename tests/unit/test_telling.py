@@ -37,7 +37,7 @@ from console.triage.settling import HELD
 from console.triage.symptoms import Subject
 from tests.support.children import Child
 from tests.support.http_server import Answer, Asked, answering
-from tests.support.patience import PATIENCE
+from tests.support.patience import PATIENCE, until
 
 AT = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 SECRET = "hook-key-4711"
@@ -80,13 +80,6 @@ def outbox(deliver: Callable[[Any], None], **how: Any) -> Iterator[tuple[Outbox,
         yield made, lines
     finally:
         made.close(0)
-
-
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
