@@ -42,7 +42,7 @@ endef
 # Much of their time tests wait, so there are more processes than processors. Of the slow ones those that share a
 # cluster or a session of Spark run in one process, and what takes longest begins first (tests/support/real_clusters.py).
 FAST := $(PYTEST) -n 4 --dist worksteal --ignore tests/broker -m 'not broker and not slow and not long'
-SLOW := $(PYTEST) --slow-files -n 6 --dist loadgroup --no-loadscope-reorder --durations 25
+SLOW := $(PYTEST) --slow-files -n 5 --dist loadgroup --no-loadscope-reorder --durations 25
 
 # What the checks say is shown once the fast tests are through: mypy takes the time that they leave. With ALL=1, as in
 # CI, what `test-brokers` and `test-lake` have runs beside the core: one part's waiting is another one's time.
