@@ -2,7 +2,7 @@
 
 The names are those of Spring's DeadLetterPublishingRecoverer (``KafkaHeaders``), of Kafka Connect's
 DeadLetterQueueReporter, of Kafka Streams' ExceptionHandlerUtils (KIP-1034), and of the brokers' ShareGroupDLQManager
-(KIP-1191, Kafka 4.4).
+(KIP-1191, Kafka 4.4); and kac's own, of records that a group or a deletion passes over.
 """
 
 from __future__ import annotations
@@ -58,7 +58,20 @@ SPRING_DROPS = (
     b"retry_topic-",
     b"springDeserializerException",
 )
+PASSED_OVER = "kac"
+_OWN = b"kac.passed-over."
 CONVENTIONS = (
+    # The first: a record that is passed over may be a letter of another tool.
+    Convention(
+        PASSED_OVER,
+        _OWN + b"topic",
+        _OWN + b"partition",
+        _OWN + b"offset",
+        (),
+        _OWN + b"message",
+        _OWN + b"group",
+        (_OWN,),
+    ),
     Convention(
         "Spring Kafka",
         b"kafka_dlt-original-topic",
@@ -163,6 +176,26 @@ def _number(data: bytes | None, size: int) -> int:
     if size:
         return int.from_bytes(data, signed=True) if len(data) == size else -1
     return int(data) if len(data) < 20 and data.isdigit() and data.isascii() else -1
+
+
+def letter_of(record: Record, group: str | None) -> NewRecord:
+    """Return the letter of a record that is passed over: its key, value and headers, and where it is and was written
+    when. It goes to the partition of its key, and its own time is that of sending, so that retention keeps it.
+
+    Args:
+        group: the one that goes on behind it; None if it is deleted.
+    """
+    why = "deleted" if group is None else f"skipped by group {group}"
+    own = {
+        b"topic": record.topic,
+        b"partition": str(record.partition),
+        b"offset": str(record.offset),
+        b"timestamp": str(record.timestamp),
+        b"message": why,
+    } | ({} if group is None else {b"group": group})
+    headers = [each for each in record.headers if not each[0].startswith(_OWN)]
+    headers += [(_OWN + name, text.encode()) for name, text in own.items()]
+    return NewRecord(record.key, record.value, tuple(headers))
 
 
 def application_headers(headers: tuple[Header, ...]) -> tuple[Header, ...]:
