@@ -1,4 +1,4 @@
-"""Dead letters by original topic and exception, and what a redrive would send."""
+"""Dead letters by original topic, exception and age, and what a redrive would send."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from console.model.dead_letters import Pile, Redrive, Stays, Survey
+from console.model.dead_letters import Age, Pile, Redrive, Stays, Survey
 from console.model.numbers import first_few, plural
 from console.plan.amounts import byte_count, measured_time
 from console.present import columns
@@ -16,25 +16,15 @@ NAMED = 5
 
 
 class PileRow(NamedTuple):
-    """A pile, the time of its age, and whether the texts of exceptions are hidden."""
+    """A pile, and whether the texts of exceptions are hidden."""
 
     pile: Pile
-    now: datetime
     masked: bool = False
 
     @property
     def exception(self) -> str:
         """The exception; dots if contents are hidden."""
         return HIDDEN if self.masked and self.pile.exception else self.pile.exception
-
-    @property
-    def age(self) -> str:
-        """How long ago the first and the last letter were written."""
-        if self.pile.first < 0:
-            return ""
-        ages = [max(0.0, self.now.timestamp() - at / 1000) for at in (self.pile.first, self.pile.last)]
-        first, last = map(measured_time, ages)
-        return first if first == last else f"{first} to {last}"
 
 
 def _time(at: int) -> str | None:
@@ -46,7 +36,7 @@ PILES: columns.Columns[PileRow] = columns.Columns(
     columns.Column("exception", columns.TOLD, lambda row: row.exception),
     columns.Column("letters", columns.TOLD, lambda row: row.pile.count, "number"),
     columns.Column("chosen", columns.TOLD, lambda row: row.pile.chosen, "number"),
-    columns.Column("age", columns.LIST, lambda row: row.age),
+    columns.Column("age", columns.TOLD, lambda row: row.pile.age.value),
     columns.Column("first", columns.OBJECT, lambda row: _time(row.pile.first)),
     columns.Column("last", columns.OBJECT, lambda row: _time(row.pile.last)),
     columns.Column(
@@ -59,13 +49,22 @@ PILES: columns.Columns[PileRow] = columns.Columns(
     columns.Column("message", columns.OBJECT, lambda row: HIDDEN if row.masked else row.pile.message),
     columns.Column("written_by", columns.TOLD, lambda row: row.pile.convention, title="Written by"),
 )
-"""Dead letters by original topic and exception; an example is a partition and an offset."""
+"""Dead letters by original topic, exception and age; an example is a partition and an offset."""
 
 
-def pile_rows(found: Survey, now: datetime, *, masked: bool) -> list[PileRow]:
-    """Return the piles, the largest first."""
-    some = sorted(found.piles.values(), key=lambda each: (-each.count, each.topic, each.exception))
-    return [PileRow(each, now, masked) for each in some]
+def pile_rows(found: Survey, *, masked: bool) -> list[PileRow]:
+    """Return the piles: the exceptions of a topic with the most letters first, the youngest letters of each first."""
+    totals: dict[tuple[str, str], int] = {}
+    for each in found.piles.values():
+        about = each.topic, each.exception
+        totals[about] = totals.get(about, 0) + each.count
+    ages = list(Age)
+
+    def place(pile: Pile) -> tuple[int, str, str, int, str]:
+        about = pile.topic, pile.exception
+        return -totals[about], *about, ages.index(pile.age), pile.convention
+
+    return [PileRow(each, masked) for each in sorted(found.piles.values(), key=place)]
 
 
 def forecast_lines(goal: Redrive, found: Survey, most: int | None) -> Iterator[str]:

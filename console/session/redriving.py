@@ -261,13 +261,13 @@ def _raise_to(found: dict[int, int], operation: Operation) -> None:
 
 
 async def survey(
-    desk: Desk, goal: Redrive, show: Callable[[int], None] = lambda _: None
+    desk: Desk, goal: Redrive, show: Callable[[Survey], None] = lambda _: None
 ) -> tuple[Survey, Mapping[str, int]]:
     """Return what a redrive would send, and the numbers of partitions of its topics; nothing is sent.
 
     Args:
         goal: with its ends.
-        show: receives the number of letters so far.
+        show: receives what was found so far.
 
     Raises:
         Refused: as `looked_through`, or letters can't be read.
@@ -281,7 +281,9 @@ async def survey(
         for (topic, number), each in committed.items()
         if topic == goal.topic
     }
-    found, targets = Survey(before=sum(each.sent for each in known.values())), _Targets()
+    minute = desk.clock.now().replace(second=0, microsecond=0)
+    before = sum(each.sent for each in known.values())
+    found, targets = Survey(round(minute.timestamp() * 1000), before=before), _Targets()
     since = await _begins(desk.client, goal, known, dict(goal.reached))
     try:
         async with aclosing(
@@ -290,7 +292,7 @@ async def survey(
             async for looked in some:
                 for record, what in looked.letters:
                     found.add(record, what, targets.existing)
-                show(found.count)
+                show(found)
                 await asyncio.sleep(0)
     except Stopped as error:
         raise Refused(Failure("UNREADABLE", str(error), "Look at it with kac records.")) from None

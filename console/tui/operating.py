@@ -120,11 +120,13 @@ class Operating:
         await refuse_a_second(session)
         desk, context = desk_of(session), session.context
         goal = await with_ends(desk, wanted)
-        found, _ = await survey(desk, goal, lambda count: self._message.say(f"{count:,} letters are read…", "muted"))
+        found, _ = await survey(
+            desk, goal, lambda some: self._message.say(f"{some.count:,} letters are read…", "muted")
+        )
         said = await judged(desk, found)
         wrong = (*found.in_the_way, *said.refused)
         notes = (*said.effects, *warning_lines(said.risks), *(f"! can't be sent: {each}" for each in wrong))
-        table = letters_table(goal, found, desk.clock.now(), most, notes, masked=context.records == HIDDEN)
+        table = letters_table(goal, found, most, notes, masked=context.records == HIDDEN)
         lines: list[Line] = [
             [(clean(line, 400), "")] for line in render(table, self._app.size.width - MARGIN).splitlines()
         ]
