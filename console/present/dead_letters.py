@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -10,6 +11,7 @@ from console.model.dead_letters import Age, Pile, Redrive, Stays, Survey
 from console.model.numbers import first_few, plural
 from console.plan.amounts import byte_count, measured_time
 from console.present import columns
+from console.present.text import Line, clean
 
 HIDDEN = "••••"
 NAMED = 5
@@ -31,23 +33,72 @@ def _time(at: int) -> str | None:
     return None if at < 0 else datetime.fromtimestamp(at / 1000, UTC).isoformat()
 
 
+def _short(exception: str) -> str:
+    """Return the name of a class of Java without its package; another text unchanged."""
+    return exception.rpartition(".")[2] if _CLASS.fullmatch(exception) else exception
+
+
+_CLASS = re.compile(r"[\w$]+(?:\.[\w$]+)+")
+_SHOWN: frozenset[columns.View] = columns.TOLD | columns.SCREEN
+
 PILES: columns.Columns[PileRow] = columns.Columns(
-    columns.Column("topic", columns.TOLD, lambda row: row.pile.topic, title="Original topic"),
-    columns.Column("exception", columns.TOLD, lambda row: row.exception),
-    columns.Column("letters", columns.TOLD, lambda row: row.pile.count, "number"),
-    columns.Column("chosen", columns.TOLD, lambda row: row.pile.chosen, "number"),
-    columns.Column("age", columns.TOLD, lambda row: row.pile.age.value),
+    columns.Column(
+        "topic",
+        _SHOWN,
+        lambda row: row.pile.topic,
+        title="Original topic",
+        cell=lambda row: clean(row.pile.topic, 100) or ("none", "muted"),
+        text=lambda row: row.pile.topic,
+        layout=columns.on_screen("Original topic", min_width=12, max_width=30, priority=95, sort_key="N"),
+    ),
+    columns.Column(
+        "exception",
+        _SHOWN,
+        lambda row: row.exception,
+        cell=lambda row: clean(_short(row.exception), 200),
+        text=lambda row: row.exception,
+        layout=columns.on_screen(flex=1, min_width=16, max_width=80, priority=90, sort_key="X"),
+    ),
+    columns.Column(
+        "age",
+        _SHOWN,
+        lambda row: row.pile.age.value,
+        order=lambda row: list(Age).index(row.pile.age),
+        layout=columns.on_screen(min_width=9, max_width=14, priority=92, sort_key="A"),
+    ),
+    columns.Column(
+        "letters",
+        _SHOWN,
+        lambda row: row.pile.count,
+        "number",
+        layout=columns.on_screen(min_width=7, max_width=12, align="right", priority=94, sort_key="L"),
+    ),
+    columns.Column(
+        "chosen",
+        _SHOWN,
+        lambda row: row.pile.chosen,
+        "number",
+        title="Chosen",
+        layout=columns.on_screen("Can go", min_width=6, max_width=12, align="right", priority=60),
+    ),
     columns.Column("first", columns.OBJECT, lambda row: _time(row.pile.first)),
     columns.Column("last", columns.OBJECT, lambda row: _time(row.pile.last)),
     columns.Column(
         "example",
-        columns.TOLD,
+        _SHOWN,
         lambda row: {"partition": row.pile.example[0], "offset": row.pile.example[1]},
         "object",
         text=lambda row: f"{row.pile.example[0]}/{row.pile.example[1]}",
+        layout=columns.on_screen(min_width=7, max_width=20, priority=50),
     ),
     columns.Column("message", columns.OBJECT, lambda row: HIDDEN if row.masked else row.pile.message),
-    columns.Column("written_by", columns.TOLD, lambda row: row.pile.convention, title="Written by"),
+    columns.Column(
+        "written_by",
+        _SHOWN,
+        lambda row: row.pile.convention,
+        title="Written by",
+        layout=columns.on_screen("Written by", min_width=10, max_width=26, priority=40),
+    ),
 )
 """Dead letters by original topic, exception and age; an example is a partition and an offset."""
 
@@ -83,6 +134,11 @@ def forecast_lines(goal: Redrive, found: Survey, most: int | None) -> Iterator[s
         if most:
             yield f"at most {most:,} a second: about {measured_time(found.chosen / most)}"
         yield f"the first goes alone, until a group passes it; positions are those of group {goal.group}"
+    yield from staying_lines(found)
+
+
+def staying_lines(found: Survey) -> Iterator[str]:
+    """Yield why letters stay, and how many are gone."""
     stays = [f"{count:,} {why.value}" for why, count in found.stays.items() if why is not Stays.NOT_CHOSEN]
     not_chosen = found.stays.get(Stays.NOT_CHOSEN, 0)
     stays += [f"{not_chosen:,} that are not chosen"] if not_chosen else []
@@ -90,3 +146,26 @@ def forecast_lines(goal: Redrive, found: Survey, most: int | None) -> Iterator[s
         yield f"letters that stay: {first_few(stays, NAMED)}"
     if found.before:
         yield f"{plural(found.before, 'letter')} of this selection were sent before"
+
+
+def count_text(found: Survey) -> str:
+    """Return the number of letters, and of those that would be sent."""
+    return f"{plural(found.count, 'letter')}, {found.chosen:,} can be sent"
+
+
+def pile_lines(row: PileRow, topic: str) -> list[Line]:
+    """Return what the letters of a row have in common. topic: the dead-letter topic."""
+    pile = row.pile
+    partition, offset = pile.example
+    message = HIDDEN if row.masked and pile.message else pile.message
+    lines = (
+        ("original topic", pile.topic),
+        ("exception", row.exception),
+        ("text", "" if message == row.exception else message),
+        ("headers", pile.convention),
+        ("first", _time(pile.first) or ""),
+        ("last", _time(pile.last) or ""),
+        ("letters", f"{pile.count:,}, {pile.chosen:,} can be sent"),
+        ("example", f"{topic}-{partition} offset {offset}"),
+    )
+    return [[(f"{name:<16}", "muted"), (clean(text, 400), "")] for name, text in lines if text]
