@@ -223,6 +223,7 @@ class Redrive(Struct, frozen=True, tag="redrive"):
         ends: the end of each partition when it began: later letters are not sent.
         topic_id: the topic's id then; ``""`` of brokers that have none. Another topic of that name has other letters.
         reached: the first offset of each partition that earlier operations did not look at, by the journal.
+        behind: the last of these operations; 0 for none. noted: the letters that they sent, by the journal.
     """
 
     topic: str
@@ -231,6 +232,8 @@ class Redrive(Struct, frozen=True, tag="redrive"):
     ends: tuple[tuple[int, int], ...] = ()
     topic_id: str = ""
     reached: tuple[tuple[int, int], ...] = ()
+    behind: int = 0
+    noted: int = 0
 
     @property
     def group(self) -> str:

@@ -134,18 +134,28 @@ def forecast_lines(goal: Redrive, found: Survey, most: int | None) -> Iterator[s
         if most:
             yield f"at most {most:,} a second: about {measured_time(found.chosen / most)}"
         yield f"the first goes alone, until a group passes it; positions are those of group {goal.group}"
-    yield from staying_lines(found)
+    yield from staying_lines(goal, found)
 
 
-def staying_lines(found: Survey) -> Iterator[str]:
-    """Yield why letters stay, and how many are gone."""
+def staying_lines(goal: Redrive, found: Survey) -> Iterator[str]:
+    """Yield why letters stay, and behind which letters a redrive goes on."""
     stays = [f"{count:,} {why.value}" for why, count in found.stays.items() if why is not Stays.NOT_CHOSEN]
     not_chosen = found.stays.get(Stays.NOT_CHOSEN, 0)
     stays += [f"{not_chosen:,} that are not chosen"] if not_chosen else []
     if stays:
         yield f"letters that stay: {first_few(stays, NAMED)}"
-    if found.before:
-        yield f"{plural(found.before, 'letter')} of this selection were sent before"
+    if goal.noted > found.before:
+        yield (
+            f"continues operation {goal.behind} by this host's journal, behind the {plural(goal.noted, 'letter')} sent "
+            f"before: the brokers do not have all positions of group {goal.group} any more"
+        )
+    elif found.before:
+        behind = f"continues operation {goal.behind}: " if goal.behind else ""
+        yield f"{behind}{plural(found.before, 'letter')} of this selection {_were(found.before)} sent before"
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
 
 
 def count_text(found: Survey) -> str:

@@ -234,22 +234,24 @@ async def with_ends(desk: Desk, goal: Redrive) -> Redrive:
             raise Refused(end)
         ends.append((number, end))
     whole = replace(goal, ends=tuple(ends), topic_id=topic.topic_id or "")
-    return replace(whole, reached=tuple(sorted((await _reached_before(desk, whole)).items())))
+    return await _behind_former(desk, whole)
 
 
-async def _reached_before(desk: Desk, goal: Redrive) -> Mapping[int, int]:
-    """Return the first offset of each partition that earlier operations of the journal with the same letters and target
-    did not look at: brokers forget the group's positions (offsets.retention.minutes), and operators delete groups.
+async def _behind_former(desk: Desk, goal: Redrive) -> Redrive:
+    """Return a goal that begins behind the earlier operations of the journal with the same letters and target: brokers
+    forget the group's positions (offsets.retention.minutes), and operators delete groups.
     """
-    found: dict[int, int] = {}
     if not (goal.topic_id and desk.context.journal):
-        return found
+        return goal
+    reached: dict[int, int] = {}
     with suppress(Refused):  # without a journal no operation begins
         before = await in_journal(await desk.journal(), lambda file: operations(file.read().records))
         for each in before.values():
             if isinstance(each.goal, Redrive) and (each.goal.group, each.goal.topic_id) == (goal.group, goal.topic_id):
-                _raise_to(found, each)
-    return found
+                _raise_to(reached, each)
+                sent = sum(count for letters in each.sent for *_, count in letters.written)
+                goal = replace(goal, behind=each.number, noted=goal.noted + sent)
+    return replace(goal, reached=tuple(sorted(reached.items())))
 
 
 def _raise_to(found: dict[int, int], operation: Operation) -> None:

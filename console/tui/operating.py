@@ -173,10 +173,9 @@ class Operating:
         self._start_question(self._go_on)
 
     async def _go_on(self) -> None:
-        from console.session.operating import read_operations
+        from console.session.operating import goes_on_text, read_operations
 
         session = self._own_session()
-        session.refuse_if_read_only()
         known = await read_operations(session)
         if not known.open:
             self._message.say("no operation is open", "muted")
@@ -185,7 +184,7 @@ class Operating:
             self._message.say(f"process {by.pid} on {by.host} works on operation {known.open[0].number}", "muted")
         else:
             first = known.open[0]
-            self._work(first.number, f"operation {first.number} goes on: {first.goal}; w shows it")
+            self._work(first.number, f"{goes_on_text(first)}; w shows it")
 
     # -- requests ------------------------------------------------------------------------------------------------------
 

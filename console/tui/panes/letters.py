@@ -43,6 +43,7 @@ class LettersView(BesideView[dead_letters.PileRow]):
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
         self._tools = tools
+        self._goal = Redrive("")
         self._found: Survey | None = None
         self._problem: Failure | None = None
         self._worker: Worker[None] | None = None
@@ -109,7 +110,8 @@ class LettersView(BesideView[dead_letters.PileRow]):
                 due = time.monotonic() + DRAWN_EVERY
 
         try:
-            self._found, _ = await survey(desk, await with_ends(desk, Redrive(self.topic)), show)
+            self._goal = await with_ends(desk, Redrive(self.topic))
+            self._found, _ = await survey(desk, self._goal, show)
         except (AdminError, Refused) as error:
             self._problem = error.failure
         self._worker = None
@@ -150,8 +152,8 @@ class LettersView(BesideView[dead_letters.PileRow]):
         if self.is_reading:
             return "no letter so far"
         topic = clean(self.topic, 100)
-        if self._found.before:
-            return f"no letter of {topic} is left: {self._found.before:,} were sent again before"
+        if before := max(self._found.before, self._goal.noted):
+            return f"no letter of {topic} is left: {before:,} sent again before"
         return f"{topic} has no letters: no record is in it"
 
     def status(self) -> Line:
@@ -170,7 +172,7 @@ class LettersView(BesideView[dead_letters.PileRow]):
             return [(failure_text(self._problem), "failed")]
         if self._is_stopped:
             return [("stopped: not all letters were read; r reads them again", "pending")]
-        lines = [*dead_letters.staying_lines(self._found)] if self._found is not None else []
+        lines = [*dead_letters.staying_lines(self._goal, self._found)] if self._found is not None else []
         return [("; ".join(lines), "muted")] if lines else super().note()
 
     def target(self) -> ConfigResource | None:
