@@ -61,7 +61,7 @@ async def missed(link: Link, topic: str) -> None:
     """Wait until the leader alone is in sync."""
     async with asyncio.timeout(PATIENCE):
         while len((await describe_topics(link, [topic])).topics[topic].partitions[0].isr) > 1:
-            await asyncio.sleep(0.1)
+            pass
 
 
 def why(outcome: Outcome) -> str:
@@ -114,7 +114,7 @@ async def test_each_record_has_its_outcome_and_none_is_there_twice(own_cluster: 
             "ok": Status.APPLIED,
         }
         assert "fewer replicas in sync" in why(down["few"])
-        assert "leader" in why(down["down"]) or "broker 2" in why(down["down"])
+        assert f"{name}-down-0 has no leader: its replicas are on broker 2" in why(down["down"])
 
         silent = {"silent": batch(b"1")}
         with own_cluster.hanging(3):
