@@ -245,6 +245,11 @@ class Redrive(Struct, frozen=True, tag="redrive"):
         return f"redrive {self.topic}" + (f" to {self.to}" if self.to else "")
 
 
+def is_selection_of(group: str, topic: str) -> bool:
+    """Return whether a group is that of a redrive of a topic."""
+    return group.startswith(f"{GROUP_PREFIX}{topic}-") and len(group) == len(GROUP_PREFIX) + len(topic) + 1 + _HASH
+
+
 class Stays(StrEnum):
     """Why a letter stays."""
 
@@ -447,6 +452,7 @@ class Survey(Struct):
         stays: how many letters stay, by reason.
         failed: topic -> the groups in which its letters failed.
         before: how many letters this selection sent before.
+        others: group of another selection of the topic -> how many letters it sent.
     """
 
     now: int = 0
@@ -455,6 +461,7 @@ class Survey(Struct):
     stays: dict[Stays, int] = field(default_factory=dict)
     failed: dict[str, set[str]] = field(default_factory=dict)
     before: int = 0
+    others: dict[str, int] = field(default_factory=dict)
 
     @property
     def count(self) -> int:

@@ -134,6 +134,8 @@ def forecast_lines(goal: Redrive, found: Survey, most: int | None) -> Iterator[s
         if most:
             yield f"at most {most:,} a second: about {measured_time(found.chosen / most)}"
         yield f"the first goes alone, until a group passes it; positions are those of group {goal.group}"
+    if found.chosen and (line := others_line(found)):
+        yield f"! {line}"
     yield from staying_lines(goal, found)
 
 
@@ -152,6 +154,15 @@ def staying_lines(goal: Redrive, found: Survey) -> Iterator[str]:
     elif found.before:
         behind = f"continues operation {goal.behind}: " if goal.behind else ""
         yield f"{behind}{plural(found.before, 'letter')} of this selection {_were(found.before)} sent before"
+
+
+def others_line(found: Survey) -> str:
+    """Return how many letters other conditions or targets sent: such a letter is sent again; ``""`` for none."""
+    sent = sum(found.others.values())
+    if not sent:
+        return ""
+    by = first_few(sorted(found.others), NAMED)
+    return f"other selections of the topic sent {plural(sent, 'letter')} ({by}): those chosen here go a second time"
 
 
 def _were(count: int) -> str:

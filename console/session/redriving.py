@@ -57,6 +57,8 @@ LOOKED_AT = 5_000
 LOOKS_BACK_EVERY, ASKS_EVERY, NOTES_EVERY = 5.0, 1.0, 3.0
 """Seconds between two looks for letters that came back, and for an operator's requests, and between two lines of the
 journal while only the counts change."""
+OTHERS = 50
+"""Most other selections of a topic that are asked how many letters they sent."""
 READ_GROUPS = 2_000
 """Most groups that are asked for their positions in the canary's topic."""
 PASSING = frozenset(
@@ -298,7 +300,28 @@ async def survey(
                 await asyncio.sleep(0)
     except Stopped as error:
         raise Refused(Failure("UNREADABLE", str(error), "Look at it with kac records.")) from None
+    found.others = await _sent_by_others(desk.client, goal)
     return found, targets.existing
+
+
+async def _sent_by_others(client: Client, goal: Redrive) -> dict[str, int]:
+    """Return how many letters other selections of the topic have sent, by their groups; without those that may not be
+    described.
+    """
+    from console.admin.errors import BrokerError
+    from console.admin.groups import group_positions, list_groups
+
+    try:
+        listed = (await client.run(list_groups)).groups
+        names = [each for each in listed if dead_letters.is_selection_of(each, goal.topic) and each != goal.group]
+        positions, _ = await client.run(group_positions, names[:OTHERS])
+    except BrokerError:
+        return {}
+    sent = {
+        name: sum(dead_letters.position_of(at.offset, at.metadata or "").sent for at in each.committed.values())
+        for name, each in positions.items()
+    }
+    return {name: count for name, count in sent.items() if count}
 
 
 async def _begins(

@@ -33,7 +33,7 @@ from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import PATIENCE
 
 SOON: dict[str, Any] = {"request_timeout": 5.0, "lost_answer_timeout": 0.5}
-BROKERS = {"right": (1,), "large": (1,), "quota": (1,), "few": (1, 2), "down": (2,), "silent": (3,), "ok": (1,)}
+BROKERS = {"right": (1,), "large": (1,), "quota": (1,), "few": (1, 2), "down": (2,), "silent": (1, 3), "ok": (1,)}
 CONFIGS = {"large": {"max.message.bytes": "2000"}, "few": {"min.insync.replicas": "2"}}
 
 
@@ -105,6 +105,14 @@ async def test_each_record_has_its_outcome_and_none_is_there_twice(own_cluster: 
         # It is above its quota now: what follows waits, and is there once.
         assert (await written(alice, name, {"quota": batch(b"q" * 9_000)}))["quota"].status is Status.APPLIED
 
+        # Its leader takes the batch, and the follower in sync does not answer.
+        silent = {"silent": batch(b"1")}
+        with own_cluster.hanging(3):
+            lost = (await written(link, name, silent))["silent"]
+        assert lost.status is Status.UNKNOWN
+        assert "apply it again" in why(lost)
+        assert (await written(link, name, silent))["silent"].status is Status.APPLIED
+
         own_cluster.kill(2)
         await missed(link, f"{name}-few")  # before that a leader takes a batch, and does not know what becomes of it
         down = await written(link, name, {"few": batch(b"1"), "down": batch(b"1"), "ok": batch(b"2")})
@@ -115,13 +123,6 @@ async def test_each_record_has_its_outcome_and_none_is_there_twice(own_cluster: 
         }
         assert "fewer replicas in sync" in why(down["few"])
         assert f"{name}-down-0 has no leader: its replicas are on broker 2" in why(down["down"])
-
-        silent = {"silent": batch(b"1")}
-        with own_cluster.hanging(3):
-            lost = (await written(link, name, silent))["silent"]
-        assert lost.status is Status.UNKNOWN
-        assert "apply it again" in why(lost)
-        assert (await written(link, name, silent))["silent"].status is Status.APPLIED
 
         await asyncio.to_thread(own_cluster.restart, 2)
         again = await written(link, name, {"few": batch(b"2"), "down": batch(b"2")})

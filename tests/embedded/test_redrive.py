@@ -663,10 +663,16 @@ async def test_what_goes_on_by_the_journal_is_said(
     assert f"continues operation {ended.number}: 21 letters of this selection were sent before" in ran.out
     assert isinstance(ended.goal, Redrive)
     group = ended.goal.group
-    cluster.call(lambda each: each.state.groups.pop(group))
+    gone = cluster.call(lambda each: each.state.groups.pop(group))
     ran = await asyncio.to_thread(kac, "redrive", DEAD)
     assert f"continues operation {ended.number} by this host's journal, behind the 21 letters sent before" in ran.out
     assert f"the brokers do not have all positions of group {group} any more" in ran.out
+    # Another condition is another selection: what it chooses goes a second time.
+    ran = await asyncio.to_thread(kac, "redrive", DEAD, "--where", "value.n < 3")
+    assert "! other selections of the topic sent" not in ran.out  # the group is gone
+    cluster.call(lambda each: each.state.groups.update({group: gone}))
+    ran = await asyncio.to_thread(kac, "redrive", DEAD, "--where", "value.n < 3")
+    assert f"! other selections of the topic sent 21 letters ({group}): those chosen here go a second time" in ran.out
     # An operation that is open: who goes on with it, and what a second one says.
     await dead_letters.write(link, DEAD, 0, [letter(200)])
     goal = await with_ends(desk_of(session), Redrive(DEAD))
