@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from kio.schema.errors import ErrorCode
 
@@ -16,7 +17,7 @@ from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_th
 from console.embedded.group_coordinator import ensure_topic
 from console.embedded.groups import Committed, Group
 from console.embedded.spec import ClusterSpec
-from console.model.new_records import NewRecord
+from console.model.new_records import NewRecord, records_of_lines
 from tests.support import dead_letters, worlds
 from tests.support.changing import make_topic
 from tests.tui.console_app import driven_on
@@ -125,3 +126,14 @@ async def test_hidden_exceptions_are_dots_until_shown(cluster: ThreadedCluster) 
         await it.shows("••••")
         await it.press("enter", shows="its exception is hidden")
         await it.press("s", shows="SocketTimeoutException")
+
+
+async def test_records_are_kept_before_they_are_deleted(cluster: ThreadedCluster, tmp_path: Path) -> None:
+    file = tmp_path / "kept.jsonl"
+    async with driven_on(cluster, size=(120, 30)) as it:
+        await it.shows("orders.dlt")
+        await it.command(f"delete records topic orders.dlt before 2 keep {file}")
+        await it.shows("2 records kept in")
+        await it.command(f"delete records topic orders.dlt before 3 keep {file}")
+        await it.shows("exists already")
+    assert [each.value for each in records_of_lines(file.read_bytes())] == [b'{"n": 0}', b'{"n": 1}']

@@ -172,8 +172,12 @@ class LettersView(BesideView[dead_letters.PileRow]):
             return [(failure_text(self._problem), "failed")]
         if self._is_stopped:
             return [("stopped: not all letters were read; r reads them again", "pending")]
-        lines = [*dead_letters.staying_lines(self._goal, self._found)] if self._found is not None else []
-        return [("; ".join(lines), "muted")] if lines else super().note()
+        if self._found is None:
+            return super().note()
+        if line := dead_letters.others_line(self._found):
+            return [(clean(line, 400), "pending")]
+        lines = [*dead_letters.staying_lines(self._goal, self._found)]
+        return [(clean("; ".join(lines), 400), "muted")] if lines else super().note()
 
     def target(self) -> ConfigResource | None:
         """Return the topic's configs."""
