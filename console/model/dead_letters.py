@@ -15,7 +15,7 @@ from hashlib import sha256
 from msgspec import Struct, field
 
 from console.model.new_records import NewRecord, partition_of
-from console.model.numbers import json_text, plural
+from console.model.numbers import LAST_MS, json_text, plural
 from console.model.records import Header, Record
 
 LONGEST = 300
@@ -395,13 +395,11 @@ class Age(StrEnum):
 _HOUR = 3_600_000
 _UP_TO = {Age.HOUR: _HOUR, Age.DAY: 24 * _HOUR, Age.WEEK: 7 * 24 * _HOUR}
 """The most milliseconds of an age; a letter has the first one that it fits."""
-_LATEST = 253_402_300_799_999
-"""The end of the year 9999, in ms since 1970: conditions have no time beyond it."""
 
 
 def age_of(timestamp: int, now: int) -> Age:
     """Return the age of a letter. timestamp, now: ms since 1970; one that is no time has no age."""
-    if not 0 <= timestamp <= _LATEST:
+    if not 0 <= timestamp <= LAST_MS:
         return Age.UNKNOWN
     return next((age for age, most in _UP_TO.items() if timestamp >= now - most), Age.OLDER)
 
@@ -528,18 +526,17 @@ def condition_of(pile: Pile, found: Survey) -> str:
     if pile.topic == MORE:
         raise ValueError(f"the row has letters of many kinds: more than {MOST_PILES} are not told apart")
     seen = {each.convention for each in found.piles.values()}
-    parts = []
+    parts, absent = [], []
     for each in CONVENTIONS:
         if each.name == pile.convention:
             parts.append(_equals(each.topic, pile.topic))
             before = each.told_by[: each.told_by.index(pile.by)] if pile.by else each.told_by
-            parts += [_is_empty(name) for name in before]
             parts += [_equals(pile.by, pile.exception)] if pile.by else []
+            absent += [_is_empty(name) for name in before]
             break
         # A letter with the headers of several tools counts as the first one's.
-        parts += [_is_empty(each.topic)] if each.name in seen else []
-    parts += _times(pile.age, found.now)
-    return " && ".join(parts)
+        absent += [_is_empty(each.topic)] if each.name in seen else []
+    return " && ".join((*parts, *_times(pile.age, found.now), *absent))
 
 
 def _equals(header: bytes, text: str) -> str:

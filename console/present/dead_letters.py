@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from console.model.dead_letters import Age, Pile, Redrive, Stays, Survey
-from console.model.numbers import first_few, plural
+from console.model.numbers import first_few, plural, time_of
 from console.plan.amounts import byte_count, measured_time
 from console.present import columns
 from console.present.text import Line, clean
 
 HIDDEN = "••••"
 NAMED = 5
+ASKED = 5
+"""Most rows that a question names."""
 
 
 class PileRow(NamedTuple):
@@ -30,7 +31,8 @@ class PileRow(NamedTuple):
 
 
 def _time(at: int) -> str | None:
-    return None if at < 0 else datetime.fromtimestamp(at / 1000, UTC).isoformat()
+    found = time_of(at)
+    return None if found is None else found.isoformat()
 
 
 def _short(exception: str) -> str:
@@ -49,7 +51,7 @@ PILES: columns.Columns[PileRow] = columns.Columns(
         title="Original topic",
         cell=lambda row: clean(row.pile.topic, 100) or ("none", "muted"),
         text=lambda row: row.pile.topic,
-        layout=columns.on_screen("Original topic", min_width=12, max_width=30, priority=95, sort_key="N"),
+        layout=columns.on_screen("Topic", min_width=8, max_width=30, priority=95, sort_key="N"),
     ),
     columns.Column(
         "exception",
@@ -57,7 +59,7 @@ PILES: columns.Columns[PileRow] = columns.Columns(
         lambda row: row.exception,
         cell=lambda row: clean(_short(row.exception), 200),
         text=lambda row: row.exception,
-        layout=columns.on_screen(flex=1, min_width=16, max_width=80, priority=90, sort_key="X"),
+        layout=columns.on_screen(flex=1, min_width=27, max_width=80, priority=96, sort_key="X"),
     ),
     columns.Column(
         "age",
@@ -97,7 +99,7 @@ PILES: columns.Columns[PileRow] = columns.Columns(
         _SHOWN,
         lambda row: row.pile.convention,
         title="Written by",
-        layout=columns.on_screen("Written by", min_width=10, max_width=26, priority=40),
+        layout=columns.on_screen("Written by", min_width=12, max_width=26, priority=40),
     ),
 )
 """Dead letters by original topic, exception and age; an example is a partition and an offset."""
@@ -118,8 +120,22 @@ def pile_rows(found: Survey, *, masked: bool) -> list[PileRow]:
     return [PileRow(each, masked) for each in sorted(found.piles.values(), key=place)]
 
 
+def chosen_lines(found: Survey, *, masked: bool) -> list[str]:
+    """Return the letters that are sent, a line for each of the first rows: for a question, which has little room."""
+    rows = [each for each in pile_rows(found, masked=masked) if each.pile.chosen]
+    lines = [
+        f"{row.pile.chosen:,} of {row.pile.topic or 'no topic'}: "
+        f"{_short(row.exception) or 'no exception'}, {row.pile.age.value}"
+        for row in rows[:ASKED]
+    ]
+    left = sum(row.pile.chosen for row in rows[ASKED:])
+    return [*lines, f"{left:,} more, of {plural(len(rows) - ASKED, 'other row')}"] if left else lines
+
+
 def forecast_lines(goal: Redrive, found: Survey, most: int | None) -> Iterator[str]:
     """Yield what a redrive would send, a line each."""
+    if found.chosen and (line := others_line(found)):
+        yield f"! {line}"
     by_topic: dict[str, list[int]] = {}
     for (topic, _), heap in sorted(found.heaps.items()):
         known = by_topic.setdefault(topic, [0, 0, 0])
@@ -134,8 +150,6 @@ def forecast_lines(goal: Redrive, found: Survey, most: int | None) -> Iterator[s
         if most:
             yield f"at most {most:,} a second: about {measured_time(found.chosen / most)}"
         yield f"the first goes alone, until a group passes it; positions are those of group {goal.group}"
-    if found.chosen and (line := others_line(found)):
-        yield f"! {line}"
     yield from staying_lines(goal, found)
 
 
@@ -174,6 +188,11 @@ def count_text(found: Survey) -> str:
     return f"{plural(found.count, 'letter')}, {found.chosen:,} can be sent"
 
 
+def _moment(at: int) -> str:
+    found = time_of(at)
+    return "" if found is None else f"{found:%Y-%m-%d %H:%M:%S} UTC"
+
+
 def pile_lines(row: PileRow, topic: str) -> list[Line]:
     """Return what the letters of a row have in common. topic: the dead-letter topic."""
     pile = row.pile
@@ -184,8 +203,8 @@ def pile_lines(row: PileRow, topic: str) -> list[Line]:
         ("exception", row.exception),
         ("text", "" if message == row.exception else message),
         ("headers", pile.convention),
-        ("first", _time(pile.first) or ""),
-        ("last", _time(pile.last) or ""),
+        ("first", _moment(pile.first)),
+        ("last", _moment(pile.last)),
         ("letters", f"{pile.count:,}, {pile.chosen:,} can be sent"),
         ("example", f"{topic}-{partition} offset {offset}"),
     )
