@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from console.contexts.context import HIDDEN
@@ -27,9 +28,80 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from console.model.failure import Failure
+    from console.session.session import Session
+    from console.tui.panes.view import View
 
 DRAWN_EVERY = 0.25
 """Least seconds between two drawings while letters are read."""
+
+
+class LettersReading:
+    """The letters of a topic, read once.
+
+    Attributes:
+        goal: the redrive of all of them, with its ends once these are known.
+        found: the letters so far; None before the first are known.
+        problem: why they can't be read; None if they can.
+        is_stopped: whether the operator ended it early; is_read: whether it came to its end.
+    """
+
+    def __init__(self, goal: Redrive) -> None:
+        self.goal = goal
+        self.found: Survey | None = None
+        self.problem: Failure | None = None
+        self.is_stopped = self.is_read = False
+        self._worker: Worker[None] | None = None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it has not begun."""
+        return self._worker is None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether letters are read."""
+        return self._worker is not None and not self.is_read and not self.is_stopped
+
+    @property
+    def mark(self) -> tuple[object, ...]:
+        """What changes while letters are read: the survey grows in place."""
+        count = self.found.count if self.found is not None else -1
+        return self, count, self.is_running, self.is_stopped, self.problem
+
+    def begin(self, view: View, session: Session, changed: Callable[[], None]) -> None:
+        """Begin. changed: called now and then, and at the end."""
+        work = partial(self._survey, session, changed)
+        self._worker = start(view, work, group="letters", name="letters", exclusive=True)
+
+    def stop(self) -> bool:
+        """End it, and keep what was found. Return whether it ran."""
+        if self._worker is None or not self.is_running:
+            return False
+        self._worker.cancel()
+        self.is_stopped = True
+        return True
+
+    async def _survey(self, session: Session, changed: Callable[[], None]) -> None:
+        from console.admin.errors import AdminError
+        from console.session.redriving import desk_of, survey, with_ends
+        from console.session.snapshot_reader import Refused
+
+        desk, due = desk_of(session), 0.0
+
+        def show(found: Survey) -> None:
+            nonlocal due
+            self.found = found
+            if time.monotonic() >= due:
+                changed()
+                due = time.monotonic() + DRAWN_EVERY
+
+        try:
+            self.goal = await with_ends(desk, self.goal)
+            self.found, _ = await survey(desk, self.goal, show)
+        except (AdminError, Refused) as error:
+            self.problem = error.failure
+        self.is_read = True
+        changed()
 
 
 class LettersView(BesideView[dead_letters.PileRow]):
@@ -43,12 +115,9 @@ class LettersView(BesideView[dead_letters.PileRow]):
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
         self._tools = tools
-        self._goal = Redrive("")
-        self._found: Survey | None = None
-        self._problem: Failure | None = None
-        self._worker: Worker[None] | None = None
-        self._is_due, self._is_stopped, self._revealed = True, False, False
-        self._drawn = (0, False)
+        self._reading = LettersReading(Redrive(""))
+        self._revealed = False
+        self._mark: tuple[object, ...] = ()
 
     @property
     def topic(self) -> str:
@@ -61,75 +130,41 @@ class LettersView(BesideView[dead_letters.PileRow]):
         """Whether exceptions are hidden: they are contents of records."""
         return self.session.context.records == HIDDEN and not self._revealed
 
-    @property
-    def is_reading(self) -> bool:
-        """Whether letters are read."""
-        return self._worker is not None and not self._worker.is_finished
-
     def begin(self) -> None:
         """Discard the letters of the former topic, and hide contents again."""
         super().begin()
         self._revealed = False
-        self._forget()
+        self._read_again()
 
-    def _forget(self) -> None:
-        self._stop()
-        self._found, self._problem, self._is_due, self._is_stopped = None, None, True, False
-
-    def _stop(self) -> bool:
-        """End the reading, and keep what was found. Return whether it ran."""
-        if self._worker is None or self._worker.is_finished:
-            return False
-        self._worker.cancel()
-        self._worker = None
-        return True
+    def _read_again(self) -> None:
+        self._reading.stop()
+        self._reading = LettersReading(Redrive(self.topic))
 
     def known(self) -> bool:
         """Return whether letters were read, or can't be read."""
-        return self._found is not None or self._problem is not None
+        return self._reading.found is not None or self._reading.problem is not None
 
     async def read(self) -> None:
         """Begin to read the letters, once."""
-        if self._is_due and self.topic:
-            self._is_due = False
-            self._worker = start(self, self._survey, group="letters", name="letters", exclusive=True)
+        if self._reading.is_due and self.topic:
+            self._reading.begin(self, self.session, self._changed)
         self.update()
-
-    async def _survey(self) -> None:
-        from console.admin.errors import AdminError
-        from console.session.redriving import desk_of, survey, with_ends
-        from console.session.snapshot_reader import Refused
-
-        desk, due = desk_of(self.session), 0.0
-
-        def show(found: Survey) -> None:
-            nonlocal due
-            self._found = found
-            if time.monotonic() >= due:
-                self._changed()
-                due = time.monotonic() + DRAWN_EVERY
-
-        try:
-            self._goal = await with_ends(desk, Redrive(self.topic))
-            self._found, _ = await survey(desk, self._goal, show)
-        except (AdminError, Refused) as error:
-            self._problem = error.failure
-        self._worker = None
-        self._changed()
 
     def _changed(self) -> None:
         if self.is_attached:
-            self._drawn = (self._found.count if self._found is not None else 0, self.is_reading)
             self.update()
             self._message.write()
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the letters, how many they are, whether they are still read, and whether exceptions are hidden."""
-        return self._found, self._drawn, self._problem, self._is_stopped, self.masked
+        """Return the letters so far, and whether exceptions are hidden."""
+        if self._mark != self._reading.mark:
+            self._mark = self._reading.mark
+        return self._mark, self.masked
 
     def rows(self) -> Sequence[dead_letters.PileRow]:
         """Return a row for each original topic, exception and age."""
-        return dead_letters.pile_rows(self._found, masked=self.masked) if self._found is not None else ()
+        found = self._reading.found
+        return dead_letters.pile_rows(found, masked=self.masked) if found is not None else ()
 
     def key(self, row: dead_letters.PileRow) -> Hashable:
         """Return the place of the row's example."""
@@ -145,38 +180,38 @@ class LettersView(BesideView[dead_letters.PileRow]):
 
     def empty_text(self) -> str:
         """Return why no letters are shown."""
-        if self._problem is not None:
-            return wrapped(failure_text(self._problem), self.app.size.width)
-        if self._found is None or self.filter_text:
+        if self._reading.problem is not None:
+            return wrapped(failure_text(self._reading.problem), self.app.size.width)
+        if self._reading.found is None or self.filter_text:
             return super().empty_text()
-        if self.is_reading:
+        if self._reading.is_running:
             return "no letter so far"
         topic = clean(self.topic, 100)
-        if before := max(self._found.before, self._goal.noted):
+        if before := max(self._reading.found.before, self._reading.goal.noted):
             return f"no letter of {topic} is left: {before:,} sent again before"
         return f"{topic} has no letters: no record is in it"
 
     def status(self) -> Line:
         """Return the number of letters, and whether contents are hidden."""
-        if self._found is None:
+        if self._reading.found is None:
             return []
-        line: Line = [(dead_letters.count_text(self._found), "muted")]
+        line: Line = [(dead_letters.count_text(self._reading.found), "muted")]
         return [*line, *masking_note(masked=self.masked, has_mask=False)]
 
     def note(self) -> Line:
         """Return the progress, why it ended, or what would stay."""
-        if self.is_reading:
-            count = self._found.count if self._found is not None else 0
+        if self._reading.is_running:
+            count = self._reading.found.count if self._reading.found is not None else 0
             return [(f"{count:,} letters are read…; Esc stops", "pending")]
-        if self._problem is not None:
-            return [(failure_text(self._problem), "failed")]
-        if self._is_stopped:
+        if self._reading.problem is not None:
+            return [(failure_text(self._reading.problem), "failed")]
+        if self._reading.is_stopped:
             return [("stopped: not all letters were read; r reads them again", "pending")]
-        if self._found is None:
+        if self._reading.found is None:
             return super().note()
-        if line := dead_letters.others_line(self._found):
+        if line := dead_letters.others_line(self._reading.found):
             return [(clean(line, 400), "pending")]
-        lines = [*dead_letters.staying_lines(self._goal, self._found)]
+        lines = [*dead_letters.staying_lines(self._reading.goal, self._reading.found)]
         return [(clean("; ".join(lines), 400), "muted")] if lines else super().note()
 
     def target(self) -> ConfigResource | None:
@@ -195,12 +230,12 @@ class LettersView(BesideView[dead_letters.PileRow]):
 
     def _condition(self, row: dead_letters.PileRow) -> str | None:
         """Return the condition for the letters of a row; None, with a message, without one."""
-        assert self._found is not None
+        assert self._reading.found is not None
         if self.masked:
             self._message.say("its exception is hidden, and the command would show it: s shows it", "muted")
             return None
         try:
-            return condition_of(row.pile, self._found)
+            return condition_of(row.pile, self._reading.found)
         except ValueError as error:
             self._message.say(str(error), "muted")
             return None
@@ -225,15 +260,14 @@ class LettersView(BesideView[dead_letters.PileRow]):
 
     async def do_back(self) -> None:
         """Stop the reading and keep what was found; else go back as everywhere."""
-        if self._stop():
-            self._is_stopped = True
+        if self._reading.stop():
             self._changed()
         else:
             await self._tools.navigator.do_back()
 
     def do_refresh(self) -> None:
         """Read the letters again."""
-        self._forget()
+        self._read_again()
         self.cluster.reading.now()
 
     def do_reveal(self) -> None:
