@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from console.model.failure import Failure
-    from console.session.session import Session
+    from console.session.redriving import Desk
     from console.tui.panes.view import View
 
 DRAWN_EVERY = 0.25
@@ -68,9 +68,9 @@ class LettersReading:
         count = self.found.count if self.found is not None else -1
         return self, count, self.is_running, self.is_stopped, self.problem
 
-    def begin(self, view: View, session: Session, changed: Callable[[], None]) -> None:
+    def begin(self, view: View, desk: Desk, changed: Callable[[], None]) -> None:
         """Begin. changed: called now and then, and at the end."""
-        work = partial(self._survey, session, changed)
+        work = partial(self._survey, desk, changed)
         self._worker = start(view, work, group="letters", name="letters", exclusive=True)
 
     def stop(self) -> bool:
@@ -81,12 +81,12 @@ class LettersReading:
         self.is_stopped = True
         return True
 
-    async def _survey(self, session: Session, changed: Callable[[], None]) -> None:
+    async def _survey(self, desk: Desk, changed: Callable[[], None]) -> None:
         from console.admin.errors import AdminError
-        from console.session.redriving import desk_of, survey, with_ends
+        from console.session.redriving import survey, with_ends
         from console.session.snapshot_reader import Refused
 
-        desk, due = desk_of(session), 0.0
+        due = 0.0
 
         def show(found: Survey) -> None:
             nonlocal due
@@ -134,9 +134,6 @@ class LettersView(BesideView[dead_letters.PileRow]):
         """Discard the letters of the former topic, and hide contents again."""
         super().begin()
         self._revealed = False
-        self._read_again()
-
-    def _read_again(self) -> None:
         self._reading.stop()
         self._reading = LettersReading(Redrive(self.topic))
 
@@ -146,8 +143,10 @@ class LettersView(BesideView[dead_letters.PileRow]):
 
     async def read(self) -> None:
         """Begin to read the letters, once."""
+        from console.session.redriving import desk_of
+
         if self._reading.is_due and self.topic:
-            self._reading.begin(self, self.session, self._changed)
+            self._reading.begin(self, desk_of(self.session), self._changed)
         self.update()
 
     def _changed(self) -> None:
@@ -173,10 +172,6 @@ class LettersView(BesideView[dead_letters.PileRow]):
     def words(self, row: dead_letters.PileRow) -> str:
         """Return topic, exception, age and tool."""
         return f"{row.pile.topic} {row.exception} {row.pile.age.value} {row.pile.convention}"
-
-    def in_trouble(self, row: dead_letters.PileRow) -> bool:
-        """Return whether letters of the row would stay."""
-        return row.pile.chosen < row.pile.count
 
     def empty_text(self) -> str:
         """Return why no letters are shown."""
@@ -267,7 +262,8 @@ class LettersView(BesideView[dead_letters.PileRow]):
 
     def do_refresh(self) -> None:
         """Read the letters again."""
-        self._read_again()
+        self._reading.stop()
+        self._reading = LettersReading(Redrive(self.topic))
         self.cluster.reading.now()
 
     def do_reveal(self) -> None:
