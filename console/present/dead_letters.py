@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -37,10 +36,10 @@ def _time(at: int) -> str | None:
 
 def _short(exception: str) -> str:
     """Return the name of a class of Java without its package; another text unchanged."""
-    return exception.rpartition(".")[2] if _CLASS.fullmatch(exception) else exception
+    parts = exception.replace("$", "_").split(".")
+    return exception.rpartition(".")[2] if all(each.isidentifier() for each in parts) else exception
 
 
-_CLASS = re.compile(r"[\w$]+(?:\.[\w$]+)+")
 _SHOWN: frozenset[columns.View] = columns.TOLD | columns.SCREEN
 
 PILES: columns.Columns[PileRow] = columns.Columns(
