@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import pty
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,6 +31,8 @@ KEYS = 200_000
 """Other keys, at random."""
 MOST_TIME = 1.5
 """Times of the export."""
+MOST_CANCELLING = 1.0
+"""Seconds."""
 
 
 def fill(bootstrap: str, count: int) -> None:
@@ -58,6 +63,26 @@ def ran(bootstrap: str, *words: str) -> tuple[str, float]:
     command = [sys.executable, "-m", "console", words[0], "-b", bootstrap, *words[1:]]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return done.stdout, time.perf_counter() - began
+
+
+def cancelled(bootstrap: str) -> float:
+    """Return the seconds from Ctrl-C to the end of a process that analyzes."""
+    terminal, its = pty.openpty()
+    command = [sys.executable, "-m", "console", "analyze", "-b", bootstrap, TOPIC, "--output", "json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=its) as process:
+        os.close(its)
+        seen = b""
+        while b"looked at" not in seen:
+            seen += os.read(terminal, 4_096)
+        began = time.perf_counter()
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate()
+        took = time.perf_counter() - began
+    os.close(terminal)
+    found = json.loads(out)
+    if found["whole"] or not found["records"]:
+        raise RuntimeError("it was not cancelled while it counted")
+    return took
 
 
 def counted(export: Path) -> dict[str, Any]:
@@ -143,6 +168,7 @@ def main() -> None:
         if not found["whole"]:
             raise RuntimeError("the analysis is not whole")
         compare(found, counted(export))
+        figures.report_ratio("seconds until a cancelled one has ended", cancelled(bootstrap), MOST_CANCELLING)
         figures.report("seconds", export=round(exported, 1), analyze=round(analyzed, 1))
         figures.report_ratio("analyze / export", analyzed / exported, MOST_TIME)
 

@@ -224,4 +224,4 @@ def racked_brokers(request: pytest.FixtureRequest) -> Iterator[real_clusters.Kaf
 @pytest.fixture(scope="session")
 def breakable_cluster(request: pytest.FixtureRequest) -> Iterator[real_clusters.KafkaCluster]:
     """Kafka 4.3, three plain brokers; `own_cluster` gives it to one test after another."""
-    yield from _shared(request, lambda: real_clusters.KafkaCluster(brokers=3, request_log=True))
+    yield from _shared(request, lambda: real_clusters.KafkaCluster(brokers=3, logins=True, request_log=True))

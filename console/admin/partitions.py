@@ -483,8 +483,18 @@ async def leaders_of(
         if leader >= 0:
             by_leader.setdefault(leader, []).append(place)
         else:
-            problems[place] = failures.get(place[0]) or _failure_of(place, ErrorCode.leader_not_available)
+            problems[place] = failures.get(place[0]) or _leaderless(place, topics.get(place[0]))
     return by_leader, problems
+
+
+def _leaderless(place: Place, topic: cluster.Topic | None) -> Failure:
+    """Return the failure of a partition without a leader, with the brokers of its replicas."""
+    found = cluster.partition_in(topic, place[1])
+    if found is None:
+        return _failure_of(place, ErrorCode.leader_not_available)
+    brokers = f"broker{'' if len(found.replicas) == 1 else 's'} {', '.join(map(str, found.replicas))}"
+    message = f"{place_text(place)} has no leader: its replicas are on {brokers}"
+    return failure(ErrorCode.leader_not_available, message)
 
 
 async def _offsets_of_leader(

@@ -9,7 +9,7 @@ them (CompletedFetch): by the list of aborted transactions in each response, and
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as TooLate
 from contextlib import aclosing, suppress
 from datetime import timedelta
@@ -58,8 +58,8 @@ CREDIT = 0.5
 """Seconds below its rate for which a search may make up."""
 BEAT = 0.25
 """Seconds between two portions if nothing is found: they carry the progress."""
-LAST_SECONDS = 1.0
-"""Seconds for the last results of a search that is ended early."""
+LAST_SECONDS = 0.5
+"""Seconds for the last results of a search that is ended early: a leader that does not answer is not waited for."""
 _GLANCE = 0.1
 """Seconds between two looks at leaders."""
 _WAITING = 4
@@ -93,10 +93,13 @@ class Halt:
 
     def __init__(self) -> None:
         self.asked = False
+        self.wake: Callable[[], object] = lambda: None
+        """Called when it is asked, from the thread that asks: the search does not look at the switch all the time."""
 
     def ask(self) -> None:
         """End the search soon."""
         self.asked = True
+        self.wake()
 
 
 async def search(
@@ -554,6 +557,13 @@ class _Searching:
         turns.followers += follows
         running = asyncio.create_task(self._run(), name="search records")
         running.add_done_callback(self._wake)
+        loop = asyncio.get_running_loop()
+
+        def asked() -> None:
+            with suppress(RuntimeError):  # the loop is closed, and the search with it
+                loop.call_soon_threadsafe(self._wake, running)
+
+        self._halt.wake = asked
         try:
             last, ends = self._clock(), float("inf")
             while not (running.done() and self._found.empty()):
@@ -588,7 +598,7 @@ class _Searching:
         except TimeoutError:
             return ()
 
-    def _wake(self, _: asyncio.Task[None]) -> None:
+    def _wake(self, _running: asyncio.Task[None]) -> None:
         with suppress(asyncio.QueueFull):  # then no one waits for results
             self._found.put_nowait(())
 

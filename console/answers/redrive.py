@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from msgspec.structs import replace
 
@@ -13,16 +12,14 @@ from console.plan.risk_rules import Risk
 from console.present import dead_letters
 
 
-def letters_table(
-    goal: Redrive, found: Survey, now: datetime, most: int | None, notes: Sequence[str], *, masked: bool
-) -> Table:
-    """Return the letters by original topic and exception, with the forecast as its notes.
+def letters_table(goal: Redrive, found: Survey, most: int | None, notes: Sequence[str], *, masked: bool) -> Table:
+    """Return the letters by original topic, exception and age, with the forecast as its notes.
 
     Args:
         notes: further lines.
         masked: whether the texts of exceptions are hidden.
     """
-    rows = dead_letters.pile_rows(found, now, masked=masked)
+    rows = dead_letters.pile_rows(found, masked=masked)
     table = table_of("letters", dead_letters.PILES, rows, f"letters of {goal.topic}", "no letter is left to look at")
     return replace(table, notes=(*dead_letters.forecast_lines(goal, found, most), *notes))
 

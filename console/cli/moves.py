@@ -285,12 +285,14 @@ def left(operation: Operation) -> int:
     return WAITING
 
 
-def _to_go_on(known: Operations) -> int | None:
-    """Return the number of the open operation, None without one, or if another process works on it, which is said."""
-    if known.open and known.holder is not None:
+def _to_go_on(known: Operations) -> Operation | None:
+    """Return the open operation; None, and say so, without one, or if another process works on it."""
+    if not known.open:
+        complain("no operation is open: nothing to do here")
+    elif known.holder is not None:
         by = known.holder.by
         complain(f"process {by.pid} on {by.host} works on operation {known.open[0].number}: nothing to do here")
-    return known.open[0].number if known.open and known.holder is None else None
+    return known.open[0] if known.open and known.holder is None else None
 
 
 async def ask_operation(session: Session, options: argparse.Namespace) -> int:
@@ -298,11 +300,14 @@ async def ask_operation(session: Session, options: argparse.Namespace) -> int:
 
     The process that works on the operation carries it out; without such a process, only an end is carried out here.
     """
-    from console.session.operating import ask_of, read_operations, work_on
+    from console.session.operating import ask_of, goes_on_text, read_operations, work_on
 
     if options.go_on:
-        number = _to_go_on(await read_operations(session))
-        return DONE if number is None else left(await work_on(session, number, complain))
+        operation = _to_go_on(await read_operations(session))
+        if operation is None:
+            return DONE
+        complain(goes_on_text(operation))
+        return left(await work_on(session, operation.number, complain))
     asked = f"Cancel operation {options.cancel}, on {session.context.name}?"
     if options.cancel is not None and (why := await confirmed(session.context, asked, yes=True)):
         return leave(FAILED, f"nothing was sent: {why}")

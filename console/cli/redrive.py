@@ -1,4 +1,4 @@
-"""``kac redrive``: shows dead letters by original topic and exception; sends them again, each once."""
+"""``kac redrive``: shows dead letters by original topic, exception and age; sends them again, each once."""
 
 from __future__ import annotations
 
@@ -118,12 +118,12 @@ async def _run(
 
     goal = await with_ends(desk, statement.goal)
     with status_line() as line:
-        found, _ = await survey(desk, goal, lambda count: line.show(f"{count:,} letters"))
+        found, _ = await survey(desk, goal, lambda found: line.show(f"{found.count:,} letters"))
     said = await judged(desk, found)
     wrong = (*found.in_the_way, *said.refused)
     masked = desk.context.records == HIDDEN and not options.reveal
     notes = (*said.effects, *warning_lines(said.risks), *(f"! can't be sent: {each}" for each in wrong))
-    Printer(options.output)(letters_table(goal, found, desk.clock.now(), statement.most, notes, masked=masked))
+    Printer(options.output)(letters_table(goal, found, statement.most, notes, masked=masked))
     if not options.begins:
         return DONE
     if wrong:

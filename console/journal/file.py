@@ -53,10 +53,13 @@ NO_JOURNAL = "or change without a record with --no-journal"
 
 
 class Contents(Struct, frozen=True):
-    """The records of a journal in order, and the unreadable lines, as one text for an operator each."""
+    """The records of a journal in order, and the unreadable lines, as one text for an operator each. through: the
+    position behind the last line that was read; that of the beginning if only some of the lines were looked for.
+    """
 
     records: tuple[entries.Numbered | entries.Note, ...] = ()
     problems: tuple[str, ...] = ()
+    through: journal_segments.Where = journal_segments.Where(0, 0)
 
 
 class Problems:
@@ -189,9 +192,10 @@ class JournalFile:
     def read(self) -> Contents:
         """Return all readable records. Raises JournalError if the journal exists but can't be opened."""
         records: list[entries.Numbered | entries.Note] = []
-        problems = Problems()
+        problems, through = Problems(), BEGINNING
         with self._reading():
             for line in journal_segments.lines(self._known_segments(), BEGINNING):
+                through = line.after if line.raw.is_ended else through
                 try:
                     found = entries.record(problems.whole(line))
                 except journal_lines.BadLine as error:
@@ -200,7 +204,7 @@ class JournalFile:
                 if isinstance(found, journal_lines.Mended):
                     problems.mended(line)
                 records.append(found)
-        return Contents(tuple(records), problems.told(self.path))
+        return Contents(tuple(records), problems.told(self.path), through)
 
     def open(self) -> Contents:
         """Return the records of the open changes and of the changes that affect them; see `open_changes`. Raises
@@ -215,7 +219,21 @@ class JournalFile:
         for line in found:
             with suppress(journal_lines.BadLine):
                 records.append(entries.record(line))
-        return Contents(tuple(records), known.problems.told(self.path))
+        return Contents(tuple(records), known.problems.told(self.path), known.through)
+
+    def since(self, through: journal_segments.Where) -> Contents:
+        """Return the readable records from a position on, up to the last whole line. Raises JournalError as `read`
+        does.
+        """
+        records = []
+        with self._reading():
+            for line in journal_segments.lines(self._known_segments(), through):
+                if not line.raw.is_ended:
+                    break
+                through = line.after
+                with suppress(journal_lines.BadLine):
+                    records.append(entries.record(line.raw.whole))
+        return Contents(tuple(records), through=through)
 
     def latest(self) -> Iterator[entries.Numbered | entries.Note]:
         """Yield all readable records, the last one first. Raises JournalError as `read` does."""

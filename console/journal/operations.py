@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -77,33 +78,50 @@ def operation_line(number: int, at: datetime, what: Noted) -> journal_lines.Oper
 
 def operations(records: Iterable[Numbered | Note]) -> Mapping[int, Operation]:
     """Return the operations among records in order, by number. Lines in another release's form are skipped."""
-    found: dict[int, Operation] = {}
-    steps: dict[int, list[Step]] = {}
-    sent: dict[int, list[SentLetters]] = {}  # one redrive may have a hundred thousand
-    for each in records:
-        if not isinstance(each, journal_lines.OperationLine):
-            continue
-        try:
-            if each.kind == "operation":
-                begun = msgspec.convert(each.data, built(Begun))
-                found.setdefault(
-                    each.change,
-                    Operation(each.change, each.at, begun.context, begun.who, begun.origin, begun.goal, begun.throttle),
-                )
-            elif each.change not in found:
-                continue
-            elif each.kind == "step":
-                steps.setdefault(each.change, []).append(msgspec.convert(each.data, built(Step)))
-            elif each.kind == "letters":
-                sent.setdefault(each.change, []).append(msgspec.convert(each.data, built(SentLetters)))
-            else:
-                found[each.change] = _with(found[each.change], each)
-        except msgspec.ValidationError:
-            continue
-    return {
-        number: replace(each, steps=tuple(steps.get(number, ())), sent=tuple(sent.get(number, ())))
-        for number, each in found.items()
-    }
+    folded = Folded()
+    folded.take(records)
+    return {number: folded.operation(number) for number in folded.begun}
+
+
+class Folded:
+    """The operations that lines make, as far as the lines are known: later lines are only added.
+
+    begun: the operations by number, without their steps and their sent letters.
+    """
+
+    def __init__(self) -> None:
+        self.begun: dict[int, Operation] = {}
+        self._steps: dict[int, list[Step]] = {}
+        self._sent: dict[int, list[SentLetters]] = {}  # one redrive may have a hundred thousand
+
+    def operation(self, number: int) -> Operation:
+        """Return an operation. Raises KeyError if no line begins it."""
+        steps, sent = self._steps.get(number, ()), self._sent.get(number, ())
+        return replace(self.begun[number], steps=tuple(steps), sent=tuple(sent))
+
+    def take(self, records: Iterable[Numbered | Note]) -> None:
+        """Take the next records, in their order. Lines in another release's form are skipped."""
+        for each in records:
+            if isinstance(each, journal_lines.OperationLine):
+                with suppress(msgspec.ValidationError):
+                    self._take(each)
+
+    def _take(self, line: journal_lines.OperationLine) -> None:
+        number = line.change
+        if line.kind == "operation":
+            begun = msgspec.convert(line.data, built(Begun))
+            self.begun.setdefault(
+                number,
+                Operation(number, line.at, begun.context, begun.who, begun.origin, begun.goal, begun.throttle),
+            )
+        elif number not in self.begun:
+            return
+        elif line.kind == "step":
+            self._steps.setdefault(number, []).append(msgspec.convert(line.data, built(Step)))
+        elif line.kind == "letters":
+            self._sent.setdefault(number, []).append(msgspec.convert(line.data, built(SentLetters)))
+        else:
+            self.begun[number] = _with(self.begun[number], line)
 
 
 def _with(operation: Operation, line: journal_lines.OperationLine) -> Operation:

@@ -21,6 +21,7 @@ from console.sensitive import is_reference, seems_sensitive
 
 if TYPE_CHECKING:
     from console.plan.plan import AnyPlan
+    from console.plan.staged import Staged
 
 # The grammar of verbs imports this module, so the checks of names against a plan are imported only on staging.
 
@@ -41,6 +42,13 @@ class Staging(Struct, frozen=True):
     selected: Subject | None
     plan: AnyPlan
     secrets: Secrets
+
+    @property
+    def staged(self) -> tuple[Staged, ...]:
+        """The edits already staged."""
+        from console.plan.plan import Plan
+
+        return self.plan.staged if isinstance(self.plan, Plan) else self.plan.draft.staged
 
     def subject(self, entity: Entity | None, span: Span, keys: tuple[Key, ...]) -> tuple[Subject, Span]:
         """Return the entity of a statement, with its location in the script.

@@ -2,19 +2,20 @@
 
 The names are those of Spring's DeadLetterPublishingRecoverer (``KafkaHeaders``), of Kafka Connect's
 DeadLetterQueueReporter, of Kafka Streams' ExceptionHandlerUtils (KIP-1034), and of the brokers' ShareGroupDLQManager
-(KIP-1191, Kafka 4.4).
+(KIP-1191, Kafka 4.4); and kac's own, of records that a group or a deletion passes over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
 
 from msgspec import Struct, field
 
 from console.model.new_records import NewRecord, partition_of
-from console.model.numbers import json_text, plural
+from console.model.numbers import LAST_MS, json_text, plural
 from console.model.records import Header, Record
 
 LONGEST = 300
@@ -49,6 +50,11 @@ class Convention(Struct, frozen=True):
     is_binary: bool = False
     may_be_empty: bool = False
 
+    @property
+    def told_by(self) -> tuple[bytes, ...]:
+        """The headers by which the exception is known, the first one that is there."""
+        return (*self.exceptions, self.message)
+
 
 SPRING_DROPS = (
     b"kafka_dlt-",
@@ -58,7 +64,20 @@ SPRING_DROPS = (
     b"retry_topic-",
     b"springDeserializerException",
 )
+PASSED_OVER = "kac"
+_OWN = b"kac.passed-over."
 CONVENTIONS = (
+    # The first: a record that is passed over may be a letter of another tool.
+    Convention(
+        PASSED_OVER,
+        _OWN + b"topic",
+        _OWN + b"partition",
+        _OWN + b"offset",
+        (),
+        _OWN + b"message",
+        _OWN + b"group",
+        (_OWN,),
+    ),
     Convention(
         "Spring Kafka",
         b"kafka_dlt-original-topic",
@@ -119,7 +138,7 @@ _DROPS = tuple(dict.fromkeys(each for convention in CONVENTIONS for each in conv
 
 class Origin(Struct, frozen=True):
     """Where a letter failed, by its headers. partition, offset: -1 if unknown. exception: its class, else its text;
-    ``""`` if unknown. group: ``""`` if unknown.
+    ``""`` if unknown. group: ``""`` if unknown. by: the header that has the exception.
     """
 
     convention: str
@@ -129,6 +148,7 @@ class Origin(Struct, frozen=True):
     exception: str = ""
     message: str = ""
     group: str = ""
+    by: bytes = b""
 
 
 def origin_of(record: Record) -> Origin | None:
@@ -138,16 +158,16 @@ def origin_of(record: Record) -> Origin | None:
         topic = _text(headers.get(each.topic))
         if not topic:
             continue
-        classes = (_text(headers.get(name)) for name in each.exceptions)
-        message = _text(headers.get(each.message))
+        by = next((name for name in each.told_by if _text(headers.get(name))), b"")
         return Origin(
             each.name,
             topic,
             _number(headers.get(each.partition), 4 if each.is_binary else 0),
             _number(headers.get(each.offset), 8 if each.is_binary else 0),
-            next((found for found in classes if found), message),
-            message,
+            _text(headers.get(by)),
+            _text(headers.get(each.message)),
             _text(headers.get(each.group)),
+            by,
         )
     return None
 
@@ -163,6 +183,26 @@ def _number(data: bytes | None, size: int) -> int:
     if size:
         return int.from_bytes(data, signed=True) if len(data) == size else -1
     return int(data) if len(data) < 20 and data.isdigit() and data.isascii() else -1
+
+
+def letter_of(record: Record, group: str | None) -> NewRecord:
+    """Return the letter of a record that is passed over: its key, value and headers, and where it is and was written
+    when. It goes to the partition of its key, and its own time is that of sending, so that retention keeps it.
+
+    Args:
+        group: the one that goes on behind it; None if it is deleted.
+    """
+    why = "deleted" if group is None else f"skipped by group {group}"
+    own = {
+        b"topic": record.topic,
+        b"partition": str(record.partition),
+        b"offset": str(record.offset),
+        b"timestamp": str(record.timestamp),
+        b"message": why,
+    } | ({} if group is None else {b"group": group})
+    headers = [each for each in record.headers if not each[0].startswith(_OWN)]
+    headers += [(_OWN + name, text.encode()) for name, text in own.items()]
+    return NewRecord(record.key, record.value, tuple(headers))
 
 
 def application_headers(headers: tuple[Header, ...]) -> tuple[Header, ...]:
@@ -183,6 +223,7 @@ class Redrive(Struct, frozen=True, tag="redrive"):
         ends: the end of each partition when it began: later letters are not sent.
         topic_id: the topic's id then; ``""`` of brokers that have none. Another topic of that name has other letters.
         reached: the first offset of each partition that earlier operations did not look at, by the journal.
+        behind: the last of these operations; 0 for none. noted: the letters that they sent, by the journal.
     """
 
     topic: str
@@ -191,6 +232,8 @@ class Redrive(Struct, frozen=True, tag="redrive"):
     ends: tuple[tuple[int, int], ...] = ()
     topic_id: str = ""
     reached: tuple[tuple[int, int], ...] = ()
+    behind: int = 0
+    noted: int = 0
 
     @property
     def group(self) -> str:
@@ -200,6 +243,11 @@ class Redrive(Struct, frozen=True, tag="redrive"):
 
     def __str__(self) -> str:
         return f"redrive {self.topic}" + (f" to {self.to}" if self.to else "")
+
+
+def is_selection_of(group: str, topic: str) -> bool:
+    """Return whether a group is that of a redrive of a topic."""
+    return group.startswith(f"{GROUP_PREFIX}{topic}-") and len(group) == len(GROUP_PREFIX) + len(topic) + 1 + _HASH
 
 
 class Stays(StrEnum):
@@ -334,10 +382,33 @@ MOST_PILES = 500
 MORE = "…"
 
 
+class Age(StrEnum):
+    """How long ago a letter was written."""
+
+    HOUR = "last hour"
+    DAY = "last day"
+    WEEK = "last 7 days"
+    OLDER = "older"
+    UNKNOWN = "without a time"
+
+
+_HOUR = 3_600_000
+_UP_TO = {Age.HOUR: _HOUR, Age.DAY: 24 * _HOUR, Age.WEEK: 7 * 24 * _HOUR}
+"""The most milliseconds of an age; a letter has the first one that it fits."""
+
+
+def age_of(timestamp: int, now: int) -> Age:
+    """Return the age of a letter. timestamp, now: ms since 1970; one that is no time has no age."""
+    if not 0 <= timestamp <= LAST_MS:
+        return Age.UNKNOWN
+    return next((age for age, most in _UP_TO.items() if timestamp >= now - most), Age.OLDER)
+
+
 class Pile(Struct):
-    """The letters of one original topic and exception.
+    """The letters of one original topic, exception and age.
 
     Attributes:
+        by: the header that has the exception; ``b""`` for none.
         count: the letters; chosen: those that are sent.
         first, last: their earliest and latest times, ms since 1970; -1 without any.
         example: partition and offset of one in the dead-letter topic.
@@ -347,6 +418,8 @@ class Pile(Struct):
     topic: str
     exception: str
     convention: str = ""
+    by: bytes = b""
+    age: Age = Age.UNKNOWN
     count: int = 0
     chosen: int = 0
     first: int = -1
@@ -364,22 +437,29 @@ class Heap(Struct):
     keyless: int = 0
 
 
+_Kind = tuple[str, str, str, bytes, Age]
+
+
 class Survey(Struct):
     """What a redrive found and would send.
 
     Attributes:
-        piles: by original topic and exception.
+        now: the time from which ages count, ms since 1970, a whole minute.
+        piles: by convention, original topic, exception, its header, and age.
         heaps: by topic and partition.
         stays: how many letters stay, by reason.
         failed: topic -> the groups in which its letters failed.
         before: how many letters this selection sent before.
+        others: group of another selection of the topic -> how many letters it sent.
     """
 
-    piles: dict[tuple[str, str], Pile] = field(default_factory=dict)
+    now: int = 0
+    piles: dict[_Kind, Pile] = field(default_factory=dict)
     heaps: dict[tuple[str, int], Heap] = field(default_factory=dict)
     stays: dict[Stays, int] = field(default_factory=dict)
     failed: dict[str, set[str]] = field(default_factory=dict)
     before: int = 0
+    others: dict[str, int] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -405,14 +485,15 @@ class Survey(Struct):
             found: from `addressed`.
             partitions: the number of partitions of each topic that exists.
         """
-        origin = origin_of(record) or Origin("", "")
-        about = origin.topic, origin.exception
+        origin, age = origin_of(record) or Origin("", ""), age_of(record.timestamp, self.now)
+        about = origin.convention, origin.topic, origin.exception, origin.by, age
         if about not in self.piles and len(self.piles) >= MOST_PILES:
-            about = MORE, MORE
+            about = "", MORE, MORE, b"", Age.UNKNOWN
         pile = self.piles.get(about)
         if pile is None:
+            convention, topic, exception, by, age = about
             place = record.partition, record.offset
-            pile = Pile(*about, origin.convention, example=place, message=origin.message)
+            pile = Pile(topic, exception, convention, by, age, example=place, message=origin.message)
             self.piles[about] = pile
         pile.count += 1
         if record.timestamp >= 0:
@@ -431,3 +512,64 @@ class Survey(Struct):
             heap.keys.add(sha256(new.key).digest()[:8])
         if origin.group:
             self.failed.setdefault(found.target, set()).add(origin.group)
+
+
+# -- one pile as a condition -------------------------------------------------------------------------------------------
+
+
+def condition_of(pile: Pile, found: Survey) -> str:
+    """Return the condition that holds for the letters of a pile, and for no others of the survey.
+
+    Raises:
+        ValueError: the pile has letters of several kinds.
+    """
+    if pile.topic == MORE:
+        raise ValueError(f"the row has letters of many kinds: more than {MOST_PILES} are not told apart")
+    seen = {each.convention for each in found.piles.values()}
+    parts, absent = [], []
+    for each in CONVENTIONS:
+        if each.name == pile.convention:
+            parts.append(_equals(each.topic, pile.topic))
+            before = each.told_by[: each.told_by.index(pile.by)] if pile.by else each.told_by
+            parts += [_equals(pile.by, pile.exception)] if pile.by else []
+            absent += [_is_empty(name) for name in before]
+            break
+        # A letter with the headers of several tools counts as the first one's.
+        absent += [_is_empty(each.topic)] if each.name in seen else []
+    return " && ".join((*parts, *_times(pile.age, found.now), *absent))
+
+
+def _equals(header: bytes, text: str) -> str:
+    name = _quoted(header.decode())
+    if len(text) == LONGEST:  # it may have been cut
+        return f"headers[{name}].startsWith({_quoted(text)})"
+    return f"headers[{name}] == {_quoted(text)}"
+
+
+def _is_empty(header: bytes) -> str:
+    name = _quoted(header.decode())
+    return f'(!({name} in headers) || headers[{name}] in ["", null])'
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a literal of a condition."""
+    made = []
+    for each in text:
+        if each in '"\\':
+            made.append(f"\\{each}")
+        else:
+            made.append(each if each.isprintable() else f"\\U{ord(each):08x}")
+    return f'"{"".join(made)}"'
+
+
+def _times(age: Age, now: int) -> list[str]:
+    if age is Age.UNKNOWN:
+        return ["time == null"]
+    ages = list(Age)
+    before = ages[ages.index(age) - 1] if age is not Age.HOUR else None
+    parts = [] if age is Age.OLDER else [f"time >= {_moment(now - _UP_TO[age])}"]
+    return parts + ([f"time < {_moment(now - _UP_TO[before])}"] if before is not None else [])
+
+
+def _moment(at: int) -> str:
+    return f'timestamp("{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}")'

@@ -4,12 +4,12 @@ for a runbook. The batches of `plan.kinds` do the work.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from console.model.grouping import grouped
 from console.model.snapshot import Snapshot
 from console.plan.edit_kind import Batch
-from console.plan.edits import ConfigEdit, Edit, SetFeature
+from console.plan.edits import ConfigEdit, Edit, Passed, SetFeature
 from console.plan.effective_values import DiffGroup, DiffLine
 from console.plan.kafka_tools import CONFIG_OPTION, Command
 from console.plan.kinds.configs import BY_LEVEL
@@ -17,6 +17,7 @@ from console.plan.kinds.features import feature_of
 from console.plan.kinds.registry import BATCHES, kind_of
 from console.plan.plan import Plan
 from console.plan.requests import Facts, Step
+from console.plan.staged import Staged
 
 # The fewest requests for a plan, in a safe order: additions come before removals (`kinds.registry.BATCHES`). Each batch
 # is one request, split only at a controller's limit; for configs see config_requests.py.
@@ -37,10 +38,16 @@ def compile_plan(plan: Plan, facts: Facts) -> tuple[Step, ...]:
     staged = grouped((_batch(each.edit, creations, levels), each) for each in plan.staged)
     steps: list[Step] = []
     places: dict[Batch, tuple[int, ...]] = {}
+    letters: dict[Passed, list[int]] = {}
     for batch in BATCHES:
         after = places.get(batch.waits_for, ()) if batch.waits_for is not None else ()
         made = batch.steps(staged[batch], facts) if batch in staged else []
         places[batch] = tuple(range(len(steps), len(steps) + len(made)))
+        for place, step in zip(places[batch], made, strict=True):
+            for passed in {each for s in step.staged for each in s.edit.first_for}:
+                letters.setdefault(passed, []).append(place)
+        # Records are only passed over once all letters of them are written.
+        held = [_held(s.staged, letters) for s in made]
         # Brokers validate a validate-only request against the present cluster, before the batch that this one waits
         # for.
         unchecked = bool(after) and batch.refused_before
@@ -49,12 +56,18 @@ def compile_plan(plan: Plan, facts: Facts) -> tuple[Step, ...]:
                 s.request,
                 s.staged,
                 s.note or (batch.why if after else ""),
-                (*after, *(places[batch][each] for each in s.after)),
+                (*after, *(places[batch][each] for each in s.after), *waits),
                 unchecked or s.unchecked,
             )
-            for s in made
+            for s, waits in zip(made, held, strict=True)
         ]
     return tuple(steps)
+
+
+def _held(staged: Iterable[Staged], letters: Mapping[Passed, Sequence[int]]) -> list[int]:
+    """Return the places of the steps that send letters of the records that these edits pass over."""
+    passed = {each.edit.passes for each in staged}
+    return sorted({at for place, steps in letters.items() if place in passed for at in steps})
 
 
 def _batch(edit: Edit, creations: dict[str, Batch], levels: Container[str]) -> Batch:

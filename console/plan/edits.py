@@ -35,6 +35,18 @@ def _op(name: str) -> str:
     return re.sub(r"(?<=.)[A-Z]", r"-\g<0>", name).lower()
 
 
+class Passed(NamedTuple):
+    """A place at which records are passed over. group: the one that goes on behind them; None if they are deleted."""
+
+    group: str | None
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        where = f"{self.topic}/{self.partition}"
+        return f"the deletion from {where}" if self.group is None else f"the skip of group {self.group} in {where}"
+
+
 class Edit(Struct, frozen=True, tag_field="op", tag=_op, forbid_unknown_fields=True):
     """An edit of one target, or of one key of it. Equal edits are of one kind and have equal fields.
 
@@ -70,6 +82,16 @@ class Edit(Struct, frozen=True, tag_field="op", tag=_op, forbid_unknown_fields=T
     def holds_secret(self) -> bool:
         """Whether it has a value that must not be written to a file."""
         return False
+
+    @property
+    def passes(self) -> Passed | None:
+        """The place at which it passes over records; None if it does not."""
+        return None
+
+    @property
+    def first_for(self) -> tuple[Passed, ...]:
+        """The places at which no records are passed over before it is applied: it has letters of them."""
+        return ()
 
 
 class _ConfigEdit(Edit, frozen=True):
@@ -253,6 +275,11 @@ class TrimLog(_OnTopic, frozen=True):
         """The partition's records."""
         return changes.LogTarget(self.topic, self.partition)
 
+    @property
+    def passes(self) -> Passed:
+        """The partition, from which they are deleted."""
+        return Passed(None, self.topic, self.partition)
+
 
 class WriteRecords(_OnTopic, frozen=True):
     """Write records to a partition, as one batch, which a broker takes or refuses as a whole. No file has the records.
@@ -264,6 +291,8 @@ class WriteRecords(_OnTopic, frozen=True):
             belongs to another partition by Java's partitioner.
         schemas: the subjects and ids by which values and keys were encoded; ``""`` for none.
         again: the groups in which dead letters failed that are sent again; None for other records.
+        first_for: the edits of the plan that pass over the records of which these are the letters: none of them is sent
+            unless all letters are written.
     """
 
     partition: int
@@ -277,6 +306,7 @@ class WriteRecords(_OnTopic, frozen=True):
     schemas: str = ""
     records: Contents = Contents()
     again: tuple[str, ...] | None = None
+    first_for: tuple[Passed, ...] = ()
 
     @property
     def target(self) -> changes.NewRecords:
@@ -366,6 +396,11 @@ class CommitOffset(_GroupOffsetEdit, frozen=True):
     metadata: str = ""
     restored: bool = False
     share: bool = False
+
+    @property
+    def passes(self) -> Passed:
+        """The group in the partition: records before the offset are passed over."""
+        return Passed(self.group, self.topic, self.partition)
 
 
 class DeleteOffset(_GroupOffsetEdit, frozen=True):

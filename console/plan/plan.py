@@ -15,7 +15,7 @@ from console.model.changes import GroupOffsetTarget, GroupTarget, Outcome, Targe
 from console.model.codes import GROUP
 from console.model.config import ConfigResource
 from console.model.snapshot import Snapshot
-from console.plan.edits import Edit, Slot
+from console.plan.edits import Edit, Passed, Slot
 from console.plan.staged import Draft, Dropped, Pruned, Refusal, Refused, Staged, subject, topic_id_of
 
 
@@ -185,8 +185,12 @@ class Staging:
         dropped: list[Dropped] = []
         refused: list[Refusal] = []
         touched: dict[Target, None] = {}
-        for edit in edits:
+        some = tuple(edits)
+        held = _held_together(some, draft)
+        for edit in some:
             try:
+                if held is not None and is_held(edit, held.of):
+                    raise held.why
                 verdict = kind_of(edit).judge(edit, draft)
             except Refused as why:
                 refused.append(Refusal(edit, why.reason, why.remedy))
@@ -221,6 +225,32 @@ class Staging:
         # Lengths are bound now, so that the report's plan stays that of this call although the log grows.
         made = cache(partial(self._after, len(self._steps), len(log)))
         return StageReport(made, tuple(added.values()), tuple(replaced), tuple(dropped), tuple(refused))
+
+
+class _Held(NamedTuple):
+    """The places at which no records are passed over, because letters of them can't be staged, or the other way."""
+
+    of: frozenset[Passed]
+    why: Refused
+
+
+def is_held(edit: Edit, places: Collection[Passed]) -> bool:
+    """Return whether an edit passes over records at one of these places, or has the letters of such records."""
+    return edit.passes in places or any(each in places for each in edit.first_for)
+
+
+def _held_together(edits: Sequence[Edit], draft: Draft) -> _Held | None:
+    """Return why letters and the edits that pass over their records are not staged: all of them are, or none."""
+    from console.plan.kinds.registry import kind_of
+
+    places = frozenset(each for edit in edits for each in edit.first_for)
+    for edit in edits:
+        if is_held(edit, places):
+            try:
+                kind_of(edit).judge(edit, draft)
+            except Refused as why:
+                return _Held(places, why)
+    return None
 
 
 AnyPlan = Plan | Staging
@@ -284,12 +314,25 @@ def marked(plan: Plan, pruned: Mapping[Slot, Pruned]) -> Plan:
 
 
 def without(plan: Plan, gone: Collection[Slot]) -> Plan:
-    """Return the plan without the edits in these slots, and without the config edits of topics whose creation is among
-    them; `undo` brings them back. The same plan if no slot matches.
+    """Return the plan without the edits in these slots, without the config edits of topics whose creation is among
+    them, and without what stands or falls with letters among them; `undo` brings them back. The same plan if no slot
+    matches.
     """
     created = {name for s in plan.staged if (name := s.edit.new_topic) is not None and s.edit.slot in gone}
+    # Without the letters their records would be lost, and without the skip they would be read twice.
+    passed = {s.edit.passes for s in plan.staged if s.edit.slot in gone}
+    held = {
+        place
+        for s in plan.staged
+        if s.edit.slot in gone or not passed.isdisjoint(s.edit.first_for)
+        for place in s.edit.first_for
+    }
     # Brokers would refuse config edits of a topic that is no longer created.
-    kept = tuple(s for s in plan.staged if s.edit.slot not in gone and s.edit.on_topic not in created)
+    kept = tuple(
+        s
+        for s in plan.staged
+        if s.edit.slot not in gone and s.edit.on_topic not in created and not is_held(s.edit, held)
+    )
     if len(kept) == len(plan.staged):
         return plan
     slots = {staged.edit.slot for staged in kept}

@@ -1,25 +1,26 @@
-"""Dead letters by original topic and exception, and what a redrive would send."""
+"""Dead letters by original topic, exception and age, and what a redrive would send."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import NamedTuple
 
-from console.model.dead_letters import Pile, Redrive, Stays, Survey
-from console.model.numbers import first_few, plural
+from console.model.dead_letters import Age, Pile, Redrive, Stays, Survey
+from console.model.numbers import first_few, plural, time_of
 from console.plan.amounts import byte_count, measured_time
 from console.present import columns
+from console.present.text import Line, clean
 
 HIDDEN = "••••"
 NAMED = 5
+ASKED = 5
+"""Most rows that a question names."""
 
 
 class PileRow(NamedTuple):
-    """A pile, the time of its age, and whether the texts of exceptions are hidden."""
+    """A pile, and whether the texts of exceptions are hidden."""
 
     pile: Pile
-    now: datetime
     masked: bool = False
 
     @property
@@ -27,49 +28,113 @@ class PileRow(NamedTuple):
         """The exception; dots if contents are hidden."""
         return HIDDEN if self.masked and self.pile.exception else self.pile.exception
 
-    @property
-    def age(self) -> str:
-        """How long ago the first and the last letter were written."""
-        if self.pile.first < 0:
-            return ""
-        ages = [max(0.0, self.now.timestamp() - at / 1000) for at in (self.pile.first, self.pile.last)]
-        first, last = map(measured_time, ages)
-        return first if first == last else f"{first} to {last}"
-
 
 def _time(at: int) -> str | None:
-    return None if at < 0 else datetime.fromtimestamp(at / 1000, UTC).isoformat()
+    found = time_of(at)
+    return None if found is None else found.isoformat()
 
+
+def _short(exception: str) -> str:
+    """Return the name of a class of Java without its package; another text unchanged."""
+    parts = exception.replace("$", "_").split(".")
+    return exception.rpartition(".")[2] if all(each.isidentifier() for each in parts) else exception
+
+
+_SHOWN: frozenset[columns.View] = columns.TOLD | columns.SCREEN
 
 PILES: columns.Columns[PileRow] = columns.Columns(
-    columns.Column("topic", columns.TOLD, lambda row: row.pile.topic, title="Original topic"),
-    columns.Column("exception", columns.TOLD, lambda row: row.exception),
-    columns.Column("letters", columns.TOLD, lambda row: row.pile.count, "number"),
-    columns.Column("chosen", columns.TOLD, lambda row: row.pile.chosen, "number"),
-    columns.Column("age", columns.LIST, lambda row: row.age),
+    columns.Column(
+        "topic",
+        _SHOWN,
+        lambda row: row.pile.topic,
+        title="Original topic",
+        cell=lambda row: clean(row.pile.topic, 100) or ("none", "muted"),
+        text=lambda row: row.pile.topic,
+        layout=columns.on_screen("Topic", min_width=8, max_width=30, priority=95, sort_key="N"),
+    ),
+    columns.Column(
+        "exception",
+        _SHOWN,
+        lambda row: row.exception,
+        cell=lambda row: clean(_short(row.exception), 200),
+        text=lambda row: row.exception,
+        layout=columns.on_screen(flex=1, min_width=27, max_width=80, priority=96, sort_key="X"),
+    ),
+    columns.Column(
+        "age",
+        _SHOWN,
+        lambda row: row.pile.age.value,
+        order=lambda row: list(Age).index(row.pile.age),
+        layout=columns.on_screen(min_width=9, max_width=14, priority=92, sort_key="A"),
+    ),
+    columns.Column(
+        "letters",
+        _SHOWN,
+        lambda row: row.pile.count,
+        "number",
+        layout=columns.on_screen(min_width=7, max_width=12, align="right", priority=94, sort_key="L"),
+    ),
+    columns.Column(
+        "chosen",
+        _SHOWN,
+        lambda row: row.pile.chosen,
+        "number",
+        title="Chosen",
+        layout=columns.on_screen("Can go", min_width=6, max_width=12, align="right", priority=60),
+    ),
     columns.Column("first", columns.OBJECT, lambda row: _time(row.pile.first)),
     columns.Column("last", columns.OBJECT, lambda row: _time(row.pile.last)),
     columns.Column(
         "example",
-        columns.TOLD,
+        _SHOWN,
         lambda row: {"partition": row.pile.example[0], "offset": row.pile.example[1]},
         "object",
         text=lambda row: f"{row.pile.example[0]}/{row.pile.example[1]}",
+        layout=columns.on_screen(min_width=7, max_width=20, priority=50),
     ),
     columns.Column("message", columns.OBJECT, lambda row: HIDDEN if row.masked else row.pile.message),
-    columns.Column("written_by", columns.TOLD, lambda row: row.pile.convention, title="Written by"),
+    columns.Column(
+        "written_by",
+        _SHOWN,
+        lambda row: row.pile.convention,
+        title="Written by",
+        layout=columns.on_screen("Written by", min_width=12, max_width=26, priority=40),
+    ),
 )
-"""Dead letters by original topic and exception; an example is a partition and an offset."""
+"""Dead letters by original topic, exception and age; an example is a partition and an offset."""
 
 
-def pile_rows(found: Survey, now: datetime, *, masked: bool) -> list[PileRow]:
-    """Return the piles, the largest first."""
-    some = sorted(found.piles.values(), key=lambda each: (-each.count, each.topic, each.exception))
-    return [PileRow(each, now, masked) for each in some]
+def pile_rows(found: Survey, *, masked: bool) -> list[PileRow]:
+    """Return the piles: the exceptions of a topic with the most letters first, the youngest letters of each first."""
+    totals: dict[tuple[str, str], int] = {}
+    for each in found.piles.values():
+        about = each.topic, each.exception
+        totals[about] = totals.get(about, 0) + each.count
+    ages = list(Age)
+
+    def place(pile: Pile) -> tuple[int, str, str, int, str]:
+        about = pile.topic, pile.exception
+        return -totals[about], *about, ages.index(pile.age), pile.convention
+
+    return [PileRow(each, masked) for each in sorted(found.piles.values(), key=place)]
+
+
+def chosen_lines(found: Survey, *, masked: bool) -> list[str]:
+    """Return the letters that are sent, a line for each of the first rows: for a question, which has little room."""
+    rows = [each for each in pile_rows(found, masked=masked) if each.pile.chosen]
+    lines = [
+        f"{row.pile.chosen:,} of {row.pile.topic or 'no topic'}: "
+        f"{_short(row.exception) or 'no exception'}, {row.pile.age.value}"
+        for row in rows[:ASKED]
+    ]
+    left = sum(row.pile.chosen for row in rows[ASKED:])
+    return [*lines, f"{left:,} more, of {plural(len(rows) - ASKED, 'other row')}"] if left else lines
 
 
 def forecast_lines(goal: Redrive, found: Survey, most: int | None) -> Iterator[str]:
     """Yield what a redrive would send, a line each."""
+    if found.chosen and (line := others_line(found)):
+        yield f"! {line}"
     by_topic: dict[str, list[int]] = {}
     for (topic, _), heap in sorted(found.heaps.items()):
         known = by_topic.setdefault(topic, [0, 0, 0])
@@ -84,10 +149,62 @@ def forecast_lines(goal: Redrive, found: Survey, most: int | None) -> Iterator[s
         if most:
             yield f"at most {most:,} a second: about {measured_time(found.chosen / most)}"
         yield f"the first goes alone, until a group passes it; positions are those of group {goal.group}"
+    yield from staying_lines(goal, found)
+
+
+def staying_lines(goal: Redrive, found: Survey) -> Iterator[str]:
+    """Yield why letters stay, and behind which letters a redrive goes on."""
     stays = [f"{count:,} {why.value}" for why, count in found.stays.items() if why is not Stays.NOT_CHOSEN]
     not_chosen = found.stays.get(Stays.NOT_CHOSEN, 0)
     stays += [f"{not_chosen:,} that are not chosen"] if not_chosen else []
     if stays:
         yield f"letters that stay: {first_few(stays, NAMED)}"
-    if found.before:
-        yield f"{plural(found.before, 'letter')} of this selection were sent before"
+    if goal.noted > found.before:
+        yield (
+            f"continues operation {goal.behind} by this host's journal, behind the {plural(goal.noted, 'letter')} sent "
+            f"before: the brokers do not have all positions of group {goal.group} any more"
+        )
+    elif found.before:
+        behind = f"continues operation {goal.behind}: " if goal.behind else ""
+        yield f"{behind}{plural(found.before, 'letter')} of this selection {_were(found.before)} sent before"
+
+
+def others_line(found: Survey) -> str:
+    """Return how many letters other conditions or targets sent: such a letter is sent again; ``""`` for none."""
+    sent = sum(found.others.values())
+    if not sent:
+        return ""
+    by = first_few(sorted(found.others), NAMED)
+    return f"other selections of the topic sent {plural(sent, 'letter')} ({by}): those chosen here go a second time"
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
+def count_text(found: Survey) -> str:
+    """Return the number of letters, and of those that would be sent."""
+    return f"{plural(found.count, 'letter')}, {found.chosen:,} can be sent"
+
+
+def _moment(at: int) -> str:
+    found = time_of(at)
+    return "" if found is None else f"{found:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def pile_lines(row: PileRow, topic: str) -> list[Line]:
+    """Return what the letters of a row have in common. topic: the dead-letter topic."""
+    pile = row.pile
+    partition, offset = pile.example
+    message = HIDDEN if row.masked and pile.message else pile.message
+    lines = (
+        ("original topic", pile.topic),
+        ("exception", row.exception),
+        ("text", "" if message == row.exception else message),
+        ("headers", pile.convention),
+        ("first", _moment(pile.first)),
+        ("last", _moment(pile.last)),
+        ("letters", f"{pile.count:,}, {pile.chosen:,} can be sent"),
+        ("example", f"{topic}-{partition} offset {offset}"),
+    )
+    return [[(f"{name:<16}", "muted"), (clean(text, 400), "")] for name, text in lines if text]

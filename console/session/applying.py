@@ -72,6 +72,11 @@ STOPPED = Failure(
     "Look at what changed, and apply again.",
 )
 INTERRUPTED = Failure("INTERRUPTED", "not sent: the apply was ended before it", "Apply again to send it.")
+NOT_KEPT = Failure(
+    "NOT_KEPT",
+    "not sent: the records that it passes over are not all written to the dead-letter topic",
+    "Apply again: what is written is not written again. Or discard it, and skip without sending them.",
+)
 SKIPPED = Failure("SKIPPED", "not sent: a change that it depends on failed", "Correct what failed, and apply again.")
 
 
@@ -418,7 +423,8 @@ async def _send_next(
     step, force = run.pending, run.options.force
     # The config of a topic that was not created would also fail, with a misleading error.
     if any(run.results[other].failed for other in step.after):
-        return run.kept_back(SKIPPED)
+        letters = {place for other in run.requests for each in other.staged for place in each.edit.first_for}
+        return run.kept_back(NOT_KEPT if any(each.edit.passes in letters for each in step.staged) else SKIPPED)
     if run.overtaken and not force:
         return run.kept_back(STOPPED)
     if work.stopping:

@@ -23,6 +23,7 @@ from console.model.codes import BROKER, TOPIC
 from console.model.dead_letters import Redrive
 from console.model.failure import Failure, sentences
 from console.model.journal_lines import Origin
+from console.model.numbers import plural
 from console.model.snapshot import Snapshot
 from console.operations.goals import Goal, Restore, brokers_of
 from console.operations.next_step import MOST_REASONS, End, Send, Wait, next_step
@@ -109,15 +110,33 @@ async def refuse_a_second(session: Session) -> None:
     if not session.context.journal:
         remedy = "Leave out --no-journal, or plan with kac moves GOAL --script."
         raise Refused(Failure("NO_JOURNAL", "an operation is kept in the journal, and there is none", remedy))
-    if open_ := (await read_operations(session)).open:
-        first = open_[0]
+    known = await read_operations(session)
+    if known.open:
+        first = known.open[0]
+        command = "kac redrive" if isinstance(first.goal, Redrive) else "kac moves"
+        at_work = "no process works on it"
+        if known.holder is not None:
+            at_work = f"process {known.holder.by.pid} on {known.holder.by.host} works on it"
         raise Refused(
             Failure(
                 "OPERATION_OPEN",
-                f"operation {first.number} ({first.goal}) is open",
-                f"Go on with it: kac moves --continue; or cancel it: kac moves --cancel {first.number}.",
+                f"one operation at a time: operation {first.number} ({first.goal}) is open, {_begun(first)}; {at_work}",
+                f"Go on with it: {command} --continue (W in a console); or cancel it: {command} --cancel "
+                f"{first.number} (x in the view of w).",
             )
         )
+
+
+def _begun(operation: Operation) -> str:
+    who = operation.who.os_user or operation.who.principal or "someone"
+    return f"begun by {who} at {operation.at:%Y-%m-%d %H:%M} UTC"
+
+
+def goes_on_text(operation: Operation) -> str:
+    """Return that an operation goes on, of a redrive how many letters it has sent before, and who began it."""
+    sent = sum(count for letters in operation.sent for *_, count in letters.written)
+    before = f"; it has sent {plural(sent, 'letter')} before" if isinstance(operation.goal, Redrive) else ""
+    return f"operation {operation.number} goes on: {operation.goal}{before}; {_begun(operation)}"
 
 
 async def ask_of(

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from console.journal import operations as journal_operations
 from console.journal.file import JournalFile
+from console.journal.segments import Where
 from console.model.failure import Failure
 from console.model.journal_lines import Origin
 from console.model.numbers import time_of_day
@@ -40,6 +41,9 @@ class OperationWork:
         self.journal = journal
         self._lease = journal_operations.Lease(journal.path, mine)
         self.clock = clock
+        self._folded = journal_operations.Folded()
+        self._through: Where | None = None
+        """The position in the journal behind what is folded; None before the first read."""
 
     async def __aenter__(self) -> OperationWork:
         await self.renew()
@@ -76,13 +80,19 @@ class OperationWork:
 
     async def read(self, number: int) -> Operation:
         """Return an operation as in the journal now, with new requests of operators. Raises Refused."""
-        by_number = journal_operations.operations((await in_journal(self.journal, lambda file: file.open())).records)
-        if number not in by_number:
+        return await in_journal(self.journal, lambda file: self._read(file, number))
+
+    def _read(self, file: JournalFile, number: int) -> Operation:
+        # One redrive may have a hundred thousand lines, and this is called once a second: only new ones are read.
+        found = file.open() if self._through is None else file.since(self._through)
+        self._folded.take(found.records)
+        if self._through is None and number not in self._folded.begun:
             # The open part of a journal lacks ended operations; the whole is read only for these.
-            by_number = journal_operations.operations(
-                (await in_journal(self.journal, lambda file: file.read())).records
-            )
-        if number not in by_number:
+            found = file.read()
+            self._folded = journal_operations.Folded()
+            self._folded.take(found.records)
+        self._through = found.through
+        if number not in self._folded.begun:
             failure = Failure("NO_SUCH_OPERATION", f"the journal has no operation {number}", "See: kac moves")
             raise Refused(failure)
-        return by_number[number]
+        return self._folded.operation(number)

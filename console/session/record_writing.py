@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from console.contexts.context import Context
+from console.answers.record_forms import stream_form
+from console.contexts.context import HIDDEN, Context
 from console.language.errors import CommandError
+from console.language.interpret import to_edits
 from console.language.statements import EditStatement
+from console.language.tokenizer import Span
+from console.language.verbs.passed_over import PassingStatement, passed_over
 from console.language.verbs.produce import CopyRecords, Produce, WriteStatement, typed_record
+from console.model.dead_letters import letter_of
 from console.model.failure import Failure
 from console.model.new_records import MOST_BYTES, MOST_RECORDS, NewRecord, of_record
 from console.model.numbers import plural
+from console.model.record_filter import RecordFilter
+from console.model.records import FromOffset, Progress, Record, Search, ToOffset
 from console.model.schemas import NotDecoded, Schema
 from console.model.secret import Contents, Secret
+from console.model.snapshot import Snapshot
+from console.plan.amounts import byte_count
+from console.present.records import AUTO
+from console.present.text import clean
+from console.safe_files import PRIVATE, create_whole, read_regular, why_unread
 from console.session.record_reading import RecordReader, filter_of, refuse_if_never, search_of
 from console.session.snapshot_reader import Refused
 
 S = TypeVar("S", bound=EditStatement)
+P = TypeVar("P", bound=PassingStatement)
 
 
 def refuse_to_write(context: Context) -> None:
@@ -38,18 +53,31 @@ def refuse_to_write(context: Context) -> None:
         )
 
 
-async def with_records(reader: RecordReader, context: Context, statement: S, secrets: Mapping[str, Secret]) -> S:
-    """Return a statement with the records that it writes; other statements unchanged.
+async def with_records(
+    reader: RecordReader,
+    context: Context,
+    statement: S,
+    secrets: Mapping[str, Secret],
+    snapshot: Snapshot,
+    tell: Callable[[str], None],
+) -> S:
+    """Return a statement with the records that it writes; other statements unchanged. Records that are to be kept in a
+    file are there afterwards.
 
     Args:
         reader: reads the records to copy, and the schemas.
         secrets: the keys and values that are not in the statement.
+        snapshot: read with the statement's needs.
+        tell: receives a line about a file that was written.
 
     Raises:
         Refused: the context forbids it, or a broker or the registry refuses to be read.
         CommandError: a record can't be written as the statement says.
         AdminError: the connection to the cluster is lost.
     """
+    if isinstance(statement, PassingStatement) and statement.keeps:
+        refuse_to_write(context)
+        return await _with_letters(reader, context, statement, snapshot, tell)
     if not isinstance(statement, WriteStatement):
         return statement
     refuse_to_write(context)
@@ -89,22 +117,107 @@ async def _copied(reader: RecordReader, statement: CopyRecords) -> list[NewRecor
     search = search_of(source, await reader.topics(source), datetime.now(UTC))
     if statement.topic.text in search.topics and source.limit == 0 and source.until is None and not source.is_filtered:
         raise CommandError("a topic is not copied into itself as a whole", "say which of its records", statement.span)
-    made: list[NewRecord] = []
-    size = 0
-    async with aclosing(reader.search(search, filter_of(source))) as portions:
+    found, _ = await _read(reader, search, filter_of(source), statement.span, _Room("use limit and from"))
+    return [of_record(each) for each in _with_plain_headers(found, statement.span)]
+
+
+class _Room(Struct):
+    """The records and bytes that are read at once. remedy: what to do if there are more."""
+
+    remedy: str
+    records: int = MOST_RECORDS
+    bytes: int = MOST_BYTES
+
+    def take(self, found: Sequence[Record], span: Span) -> None:
+        """Take room for records. Raises CommandError if there is none left."""
+        self.records -= len(found)
+        self.bytes -= sum(of_record(each).size for each in found)
+        if self.records < 0 or self.bytes < 0:
+            most = f"{plural(MOST_RECORDS, 'record')} and {MOST_BYTES >> 20} MiB"
+            raise CommandError(f"more than {most} are not taken at once", self.remedy, span)
+
+
+async def _read(
+    reader: RecordReader, search: Search, only: RecordFilter | None, span: Span, room: _Room
+) -> tuple[list[Record], Progress]:
+    """Return all records of a search. Raises CommandError if one can't be read, or there are too many."""
+    made: list[Record] = []
+    progress = Progress()
+    async with aclosing(reader.search(search, only)) as portions:
         async for portion in portions:
-            made += [of_record(each) for each in portion.records]
-            size += sum(each.size for each in made[-len(portion.records) :]) if portion.records else 0
+            made += portion.records
+            progress = portion.progress
             if portion.undecodable or portion.problems:
                 why = [*map(str, portion.undecodable), *(each.told for each in portion.problems)][0]
-                raise CommandError(f"not all of them can be copied: {why}", "", statement.span)
-            if len(made) > MOST_RECORDS or size > MOST_BYTES:
-                most = f"{plural(MOST_RECORDS, 'record')} and {MOST_BYTES >> 20} MiB"
-                raise CommandError(f"more than {most} are not copied at once", "use limit and from", statement.span)
+                raise CommandError(f"not all of the records can be read: {why}", "", span)
+            room.take(portion.records, span)
             await asyncio.sleep(0)
-    for each in made:
+    return made, progress
+
+
+def _with_plain_headers(found: Sequence[Record], span: Span) -> Sequence[Record]:
+    """Return the records. Raises CommandError if the name of a header is no text: it can't be written again."""
+    for each in found:
         try:
             _ = [name.decode() for name, _ in each.headers]
         except UnicodeDecodeError:
-            raise CommandError("the name of a header is no text, and can't be copied", "", statement.span) from None
-    return made
+            where = f"{each.topic}/{each.partition} offset {each.offset}"
+            raise CommandError(f"{where}: the name of a header is no text, and can't be written", "", span) from None
+    return found
+
+
+# -- records that are passed over --------------------------------------------------------------------------------------
+
+
+async def _with_letters(
+    reader: RecordReader, context: Context, statement: P, snapshot: Snapshot, tell: Callable[[str], None]
+) -> P:
+    """Return a statement with the letters of the records that it passes over, or write these into its file."""
+    span = statement.span
+    if statement.keep and context.records == HIDDEN:
+        raise Refused(
+            Failure(
+                "RECORDS_HIDDEN",
+                f"context {context.name} hides records: none are written into a file by a skip or a deletion",
+                "Write them with kac records --reveal --out FILE, or send them first, with to topic NAME.",
+            )
+        )
+    ranges = passed_over(to_edits(replace(statement, to=None, keep=""), snapshot), snapshot)
+    room = _Room("write them with kac records --output jsonl --out FILE, or pass over fewer")
+    letters: list[NewRecord] = []
+    kept: list[Record] = []
+    for (topic, number), (group, begin, end) in ranges.items():
+        search = Search((topic,), number, FromOffset(begin), ToOffset(end))
+        found, progress = await _read(reader, search, None, span, room)
+        if any(each.next < min(end, each.end) for each in progress.scanned):
+            where = f"{topic}/{number}"
+            raise CommandError(
+                f"an open transaction holds back records of {where} before offset {end:,}", "wait for its end", span
+            )
+        if statement.to is not None:
+            letters += [letter_of(each, group) for each in _with_plain_headers(found, span)]
+        else:
+            kept += _with_plain_headers(found, span)
+    if statement.to is not None:
+        return replace(statement, letters=Contents(letters))
+    tell(await asyncio.to_thread(_written, kept, statement))
+    return statement
+
+
+def _written(records: Sequence[Record], statement: PassingStatement) -> str:
+    """Write records into the new file of a statement; return a line about it. A file that has these very bytes counts
+    as written. Raises CommandError.
+    """
+    data = b"".join(stream_form("jsonl", AUTO, masked=False)(records))
+    path, shown = Path(statement.keep), f"'{clean(statement.keep, 200)}'"
+    try:
+        path = path.expanduser()
+        try:
+            create_whole(path, data, PRIVATE)
+        except FileExistsError:
+            if path.stat().st_size != len(data) or read_regular(path, len(data)) != data:
+                raise CommandError(f"{shown} exists already", "give another name", statement.span) from None
+    except (OSError, ValueError, RuntimeError) as error:
+        why = why_unread(error) if isinstance(error, OSError) else "its name is no path"
+        raise CommandError(f"{shown} can't be written: {why}; nothing is staged", "", statement.span) from None
+    return f"{plural(len(records), 'record')} kept in {shown}, {byte_count(len(data))}"

@@ -57,6 +57,8 @@ LOOKED_AT = 5_000
 LOOKS_BACK_EVERY, ASKS_EVERY, NOTES_EVERY = 5.0, 1.0, 3.0
 """Seconds between two looks for letters that came back, and for an operator's requests, and between two lines of the
 journal while only the counts change."""
+OTHERS = 50
+"""Most other selections of a topic that are asked how many letters they sent."""
 READ_GROUPS = 2_000
 """Most groups that are asked for their positions in the canary's topic."""
 PASSING = frozenset(
@@ -234,22 +236,24 @@ async def with_ends(desk: Desk, goal: Redrive) -> Redrive:
             raise Refused(end)
         ends.append((number, end))
     whole = replace(goal, ends=tuple(ends), topic_id=topic.topic_id or "")
-    return replace(whole, reached=tuple(sorted((await _reached_before(desk, whole)).items())))
+    return await _behind_former(desk, whole)
 
 
-async def _reached_before(desk: Desk, goal: Redrive) -> Mapping[int, int]:
-    """Return the first offset of each partition that earlier operations of the journal with the same letters and target
-    did not look at: brokers forget the group's positions (offsets.retention.minutes), and operators delete groups.
+async def _behind_former(desk: Desk, goal: Redrive) -> Redrive:
+    """Return a goal that begins behind the earlier operations of the journal with the same letters and target: brokers
+    forget the group's positions (offsets.retention.minutes), and operators delete groups.
     """
-    found: dict[int, int] = {}
     if not (goal.topic_id and desk.context.journal):
-        return found
+        return goal
+    reached: dict[int, int] = {}
     with suppress(Refused):  # without a journal no operation begins
         before = await in_journal(await desk.journal(), lambda file: operations(file.read().records))
         for each in before.values():
             if isinstance(each.goal, Redrive) and (each.goal.group, each.goal.topic_id) == (goal.group, goal.topic_id):
-                _raise_to(found, each)
-    return found
+                _raise_to(reached, each)
+                sent = sum(count for letters in each.sent for *_, count in letters.written)
+                goal = replace(goal, behind=each.number, noted=goal.noted + sent)
+    return replace(goal, reached=tuple(sorted(reached.items())))
 
 
 def _raise_to(found: dict[int, int], operation: Operation) -> None:
@@ -261,13 +265,13 @@ def _raise_to(found: dict[int, int], operation: Operation) -> None:
 
 
 async def survey(
-    desk: Desk, goal: Redrive, show: Callable[[int], None] = lambda _: None
+    desk: Desk, goal: Redrive, show: Callable[[Survey], None] = lambda _: None
 ) -> tuple[Survey, Mapping[str, int]]:
     """Return what a redrive would send, and the numbers of partitions of its topics; nothing is sent.
 
     Args:
         goal: with its ends.
-        show: receives the number of letters so far.
+        show: receives what was found so far.
 
     Raises:
         Refused: as `looked_through`, or letters can't be read.
@@ -281,7 +285,9 @@ async def survey(
         for (topic, number), each in committed.items()
         if topic == goal.topic
     }
-    found, targets = Survey(before=sum(each.sent for each in known.values())), _Targets()
+    minute = desk.clock.now().replace(second=0, microsecond=0)
+    before = sum(each.sent for each in known.values())
+    found, targets = Survey(round(minute.timestamp() * 1000), before=before), _Targets()
     since = await _begins(desk.client, goal, known, dict(goal.reached))
     try:
         async with aclosing(
@@ -290,11 +296,32 @@ async def survey(
             async for looked in some:
                 for record, what in looked.letters:
                     found.add(record, what, targets.existing)
-                show(found.count)
+                show(found)
                 await asyncio.sleep(0)
     except Stopped as error:
         raise Refused(Failure("UNREADABLE", str(error), "Look at it with kac records.")) from None
+    found.others = await _sent_by_others(desk.client, goal)
     return found, targets.existing
+
+
+async def _sent_by_others(client: Client, goal: Redrive) -> dict[str, int]:
+    """Return how many letters other selections of the topic have sent, by their groups; without those that may not be
+    described.
+    """
+    from console.admin.errors import BrokerError
+    from console.admin.groups import group_positions, list_groups
+
+    try:
+        listed = (await client.run(list_groups)).groups
+        names = [each for each in listed if dead_letters.is_selection_of(each, goal.topic) and each != goal.group]
+        positions, _ = await client.run(group_positions, names[:OTHERS])
+    except BrokerError:
+        return {}
+    sent = {
+        name: sum(dead_letters.position_of(at.offset, at.metadata or "").sent for at in each.committed.values())
+        for name, each in positions.items()
+    }
+    return {name: count for name, count in sent.items() if count}
 
 
 async def _begins(

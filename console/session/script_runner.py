@@ -311,11 +311,16 @@ class Runner(Struct):
 
         self.session.refuse_if_read_only()
         secrets = await resolve_secrets(statement, self._ask_secret)
-        statement = await with_records(self.session.records, self.session.context, statement, secrets)
-        edits = to_edits(statement, self.session.snapshot, plan=self.session.staging(), secrets=secrets)
-        report = self.session.stage(edits, statement.holds_ms)
+        session = self.session
+
+        def tell(line: str) -> None:
+            self.printer.note(line, {"kept": line})
+
+        statement = await with_records(session.records, session.context, statement, secrets, session.snapshot, tell)
+        edits = to_edits(statement, session.snapshot, plan=session.staging(), secrets=secrets)
+        report = session.stage(edits, statement.holds_ms)
         self.failed += bool(report.refused)
-        self.printer(stage_table(report, self.session.staging().draft))
+        self.printer(stage_table(report, session.staging().draft))
 
     async def _elsewhere(self, statement: BarStatement) -> None:
         """Raise CommandError: the statement has no meaning in a script."""

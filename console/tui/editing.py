@@ -54,6 +54,7 @@ class Editing:
         lasts_ms: int | None = None,
         left_out: Sequence[str] = (),
         spared: Sequence[str] = (),
+        kept: Sequence[str] = (),
     ) -> None:
         """Stage edits, and report the staged edits or the reason of a refusal.
 
@@ -61,6 +62,7 @@ class Editing:
             lasts_ms: time from the apply to the reversal of the edits, milliseconds; None: no reversal.
             left_out: names of marked rows that are hidden, and so not edited.
             spared: names of Kafka's internal topics, which are not deleted with others.
+            kept: lines about files with the records that are passed over.
         """
         try:
             report = self._session.stage(edits, lasts_ms)
@@ -68,7 +70,8 @@ class Editing:
             self.message.say(failure_text(refused.failure), "failed")
             return
         text, meaning = staged_text(report)
-        self.message.say(text + spared_text(spared) + left_out_text(left_out), meaning)
+        said = "".join(f"; {each}" for each in kept)
+        self.message.say(text + spared_text(spared) + left_out_text(left_out) + said, meaning)
 
     def begin_set(self, entities: Sequence[Subject], key: str = "", left_out: Sequence[str] = ()) -> None:
         """Open the command bar with ``set`` for entities.

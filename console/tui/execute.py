@@ -83,6 +83,7 @@ class Executor:
         self._applying, self._operating, self._themes = applying, operating, themes
         self._message, self._go_to_time = editing.message, go_to_time
         self._left_out: list[str] = []
+        self._kept: list[str] = []
 
     async def run(self, statements: Sequence[language_statements.Statement]) -> LanguageError | None:
         """Execute statements in order. Edits of adjacent statements are staged as one undo step.
@@ -110,8 +111,8 @@ class Executor:
 
     def _stage(self, edits: Sequence[Edit]) -> None:
         if edits:
-            self._editing.stage(edits, left_out=self._left_out)
-            self._left_out = []
+            self._editing.stage(edits, left_out=self._left_out, kept=self._kept)
+            self._left_out, self._kept = [], []
 
     def _selected(self) -> list[language_statements.Subject | None]:
         """Return the entities of a command without one: all visible marked ones, or the one under the cursor.
@@ -217,7 +218,9 @@ class Executor:
             await read_needs(session, needs(statement, selected), sparing=True)
             if secrets is None:
                 secrets = await resolve_secrets(statement, self._ask_hidden)
-                statement = await with_records(session.records, session.context, statement, secrets)
+                statement = await with_records(
+                    session.records, session.context, statement, secrets, session.snapshot, self._kept.append
+                )
             edits += to_edits(statement, session.snapshot, selected=selected, plan=session.plan, secrets=secrets)
         return edits
 

@@ -17,7 +17,7 @@ CONFIGS, TOPICS, TOPIC, BROKERS = "configs", "topics", "topic", "brokers"
 ENTITIES, QUOTAS, ACLS, GROUPS, GROUP, PLAN = "entities", "quotas", "acls", "groups", "group", "plan"
 HISTORY, DRIFT, USAGE, NOW, EVENTS = "history", "drift", "usage", "now", "events"
 QUORUM, FEATURES = "quorum", "features"
-RECORDS, ANALYSIS = "records", "analysis"
+RECORDS, ANALYSIS, LETTERS = "records", "analysis", "letters"
 TRANSACTIONS = "transactions"
 TOKENS = "tokens"
 SCHEMAS = "schemas"
@@ -50,6 +50,7 @@ VIEWS = {
     USAGE: ("Usage", USAGE),
     RECORDS: ("Records", TOPICS),
     ANALYSIS: ("What is in a topic", TOPICS),
+    LETTERS: ("Dead letters", TOPICS),
     TRANSACTIONS: ("Transactions", TOPICS),
     TOKENS: ("Delegation tokens", ACLS),
     CONNECTORS: ("Connectors", TOPICS),
@@ -282,7 +283,9 @@ KEYS: tuple[Key, ...] = (
     _key("kinds", "tab", "kinds", "Show other kinds of events", EVENTS, rank=32),
     _key("scope", "tab", "among whom", "Compare brokers, clusters, or with the baseline", DRIFT, rank=32),
     _row_key("plot", "d", "plot", "The pair's rate over time, with its limit", USAGE, rank=32),
-    _row_key("records", "v", "records", "The records of what is under the cursor", TOPICS, TOPIC, GROUP, rank=31),
+    _row_key(
+        "records", "v", "records", "The records of what is under the cursor", TOPICS, TOPIC, GROUP, LETTERS, rank=31
+    ),
     _row_key("whose", "a", "whose", "Who reads and writes the topic, and how sure that is", TOPICS, TOPIC, rank=34),
     _row_key("readers", "c", "consumers", "The groups that read the topic", TOPICS, TOPIC, rank=33),
     _row_key(
@@ -321,7 +324,7 @@ KEYS: tuple[Key, ...] = (
     _row_key("editor", "E", "editor", "The record as JSON in $EDITOR, to read it there", RECORDS),
     _key("form", "t", "text/JSON/hex", "Show contents as text, JSON, hex, or by what they look like", RECORDS, rank=24),
     _key("isolation", "c", "committed", "With or without open and aborted transactions", RECORDS, rank=30),
-    _key("reveal", "s", "show", "Show the contents that this context hides, in this view", RECORDS, ANALYSIS),
+    _key("reveal", "s", "show", "Show the contents that this context hides, in this view", RECORDS, ANALYSIS, LETTERS),
     _row_change(
         "skip-record",
         "x",
@@ -338,12 +341,20 @@ KEYS: tuple[Key, ...] = (
         RECORDS,
         rank=19,
     ),
+    _key(
+        "letters",
+        "R",
+        "dead letters",
+        "The dead letters of the topic by original topic, exception and age, to send them again from there",
+        RECORDS,
+        rank=28,
+    ),
     _change(
         "redrive",
         "R",
-        "redrive",
-        "Send the dead letters of the topic again: shows what is in it first; in the command bar",
-        RECORDS,
+        "send all",
+        "Send all letters again: the forecast and the warnings come first; in the command bar",
+        LETTERS,
         rank=28,
     ),
     _key("lint", "tab", "lint, causes", "What stands wrong before it hurts; the causes again", NOW, LINT, rank=36),

@@ -112,6 +112,7 @@ class Operating:
         from console.answers.redrive import letters_table, warning_lines
         from console.answers.results import render
         from console.contexts.context import HIDDEN
+        from console.present.dead_letters import chosen_lines, forecast_lines
         from console.session.operating import begin, refuse_a_second
         from console.session.redriving import desk_of, judged, survey, with_ends
         from console.tui.screens import Confirm, TextScreen
@@ -120,18 +121,28 @@ class Operating:
         await refuse_a_second(session)
         desk, context = desk_of(session), session.context
         goal = await with_ends(desk, wanted)
-        found, _ = await survey(desk, goal, lambda count: self._message.say(f"{count:,} letters are read…", "muted"))
+        found, _ = await survey(
+            desk, goal, lambda some: self._message.say(f"{some.count:,} letters are read…", "muted")
+        )
         said = await judged(desk, found)
-        wrong = (*found.in_the_way, *said.refused)
-        notes = (*said.effects, *warning_lines(said.risks), *(f"! can't be sent: {each}" for each in wrong))
-        table = letters_table(goal, found, desk.clock.now(), most, notes, masked=context.records == HIDDEN)
-        lines: list[Line] = [
-            [(clean(line, 400), "")] for line in render(table, self._app.size.width - MARGIN).splitlines()
-        ]
+        wrong, masked = (*found.in_the_way, *said.refused), context.records == HIDDEN
         if wrong or not found.chosen:
-            self._app.push_screen(TextScreen(f"{goal}: nothing is sent", lambda _width: lines))
+            notes = (*said.effects, *(f"! can't be sent: {each}" for each in wrong))
+            text = render(letters_table(goal, found, most, notes, masked=masked), self._app.size.width - MARGIN)
+            why: list[Line] = [[(clean(line, 400), "")] for line in text.splitlines()]
+            self._app.push_screen(TextScreen(f"{goal}: nothing is sent", lambda _width: why))
             self._message.say("nothing was sent: choose with where, or name their topic with to", "failed")
             return
+        # The warnings come before what a low terminal cuts.
+        lines: list[Line] = [
+            [(clean(line, 400), "failed" if line.startswith("! ") else "")]
+            for line in (
+                *chosen_lines(found, masked=masked),
+                *warning_lines(said.risks),
+                *forecast_lines(goal, found, most),
+                *said.effects,
+            )
+        ]
         names = [("the name of the context", context.name)] if context.confirm else []
         names += dict.fromkeys((f"the subject of {each.name}", each.subject) for each in said.risks if each.subject)
         title = f"Send {found.chosen:,} letters again on {clean(context.name or 'this cluster', 80)}?"
@@ -171,10 +182,9 @@ class Operating:
         self._start_question(self._go_on)
 
     async def _go_on(self) -> None:
-        from console.session.operating import read_operations
+        from console.session.operating import goes_on_text, read_operations
 
         session = self._own_session()
-        session.refuse_if_read_only()
         known = await read_operations(session)
         if not known.open:
             self._message.say("no operation is open", "muted")
@@ -183,7 +193,7 @@ class Operating:
             self._message.say(f"process {by.pid} on {by.host} works on operation {known.open[0].number}", "muted")
         else:
             first = known.open[0]
-            self._work(first.number, f"operation {first.number} goes on: {first.goal}; w shows it")
+            self._work(first.number, f"{goes_on_text(first)}; w shows it")
 
     # -- requests ------------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from console.tui import keymap
 if TYPE_CHECKING:
     from console.language.verbs.analyze import Analyze
     from console.language.verbs.records import Records
+    from console.language.verbs.redrive import BeginRedrive
 
 
 class Pane(NamedTuple):
@@ -51,13 +52,13 @@ CONNECTOR_PARTS = {keymap.CONNECTOR: "Tasks", keymap.CONFIGS: "Config", keymap.C
 
 
 class Place(NamedTuple):
-    """A view and the number of its pane. about: the entity, group, records or analysis that it shows; None: the whole
-    pane.
+    """A view and the number of its pane. about: the entity, group, records, analysis or dead letters that it shows;
+    None: the whole pane.
     """
 
     view: str
     pane: int
-    about: ConfigResource | QuotaEntity | Records | Analyze | str | None = None
+    about: ConfigResource | QuotaEntity | Records | Analyze | BeginRedrive | str | None = None
 
     @property
     def topic(self) -> str | None:
@@ -97,7 +98,10 @@ def title(place: Place) -> str:
         return quota_entity(about)
     if not isinstance(about, ConfigResource):
         from console.language.verbs.analyze import Analyze
+        from console.language.verbs.redrive import BeginRedrive
 
+        if isinstance(about, BeginRedrive):
+            return f"dead letters {clean(about.goal.topic)}"
         return f"analysis {clean(about.topic)}" if isinstance(about, Analyze) else record_title(about)
     return f"{resource_word(about.type)} {DEFAULT if about.is_default else clean(about.name)}"
 
@@ -134,6 +138,14 @@ def analysis_of(place: Place, topic: str) -> Place:
     from console.language.verbs.analyze import Analyze
 
     return Place(keymap.ANALYSIS, place.pane, Analyze(topic))
+
+
+def letters_of(place: Place, topic: str) -> Place:
+    """Return the place of the dead letters of a topic, inside the pane of another place."""
+    from console.language.verbs.redrive import BeginRedrive
+    from console.model.dead_letters import Redrive
+
+    return Place(keymap.LETTERS, place.pane, BeginRedrive(Redrive(topic)))
 
 
 def record_title(about: Records) -> str:

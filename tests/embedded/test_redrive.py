@@ -28,6 +28,7 @@ from console.embedded.groups import Committed, Group
 from console.embedded.spec import ClusterSpec
 from console.journal import operations as journal_operations
 from console.journal.entries import this_operator, this_process
+from console.journal.file import JournalFile
 from console.model.config import topic_resource
 from console.model.dead_letters import Redrive
 from console.model.journal_lines import OperationLine
@@ -56,6 +57,7 @@ PACE = Pace(first=0.02, most=0.1, patience=3.0)
 cluster = worlds.cluster(ClusterSpec(brokers=3), *TOPICS)
 link = worlds.link("cluster", **SETTINGS)
 session = worlds.session("cluster", **SETTINGS)
+kac = worlds.commands()
 
 
 def letter(number: int, topic: str = ORDERS, partition: int = 0, **more: Any) -> NewRecord:
@@ -627,3 +629,58 @@ async def test_contexts_that_refuse_it(
     ran = await asyncio.to_thread(worlds.process, "redrive", "-c", "held", DEAD, "--run", "--yes")
     assert (ran.code, said in ran.complaints) == (1, True), ran
     assert await dead_letters.counted(link, ORDERS) == Counter()
+
+
+async def test_each_look_at_the_journal_reads_only_what_is_new(
+    cluster: ThreadedCluster, link: Link, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await with_letters(link)
+    stands(cluster, "billing", {(ORDERS, 0): 99, (ORDERS, 1): 99, (OTHERS, 0): 99})
+    whole: list[str] = []
+    for name in ("open", "read"):
+        real = getattr(JournalFile, name)
+        monkeypatch.setattr(JournalFile, name, lambda self, name=name, real=real: (whole.append(name), real(self))[1])
+    monkeypatch.setattr("console.session.redriving.ASKS_EVERY", 0.0)
+    monkeypatch.setattr("console.session.redriving.LETTERS", 1)
+    goal = await with_ends(desk_of(session), Redrive(DEAD))
+    number = await operating.begin(session, goal, None)
+    whole.clear()
+    ended = await operating.work_on(session, number, pace=PACE)
+    assert (ended.state, len(ended.sent)) == (State.DONE, 21)
+    assert whole == ["open"]
+    read = journal_operations.operations((await session.journal()).read().records)[number]
+    assert ended == read
+
+
+async def test_what_goes_on_by_the_journal_is_said(
+    cluster: ThreadedCluster, link: Link, session: Session, kac: worlds.Kac
+) -> None:
+    await with_letters(link)
+    stands(cluster, "billing", {(ORDERS, 0): 99, (ORDERS, 1): 99, (OTHERS, 0): 99})
+    ended = await done(session, Redrive(DEAD))
+    assert ended.state is State.DONE
+    ran = await asyncio.to_thread(kac, "redrive", DEAD)
+    assert f"continues operation {ended.number}: 21 letters of this selection were sent before" in ran.out
+    assert isinstance(ended.goal, Redrive)
+    group = ended.goal.group
+    gone = cluster.call(lambda each: each.state.groups.pop(group))
+    ran = await asyncio.to_thread(kac, "redrive", DEAD)
+    assert f"continues operation {ended.number} by this host's journal, behind the 21 letters sent before" in ran.out
+    assert f"the brokers do not have all positions of group {group} any more" in ran.out
+    # Another condition is another selection: what it chooses goes a second time.
+    ran = await asyncio.to_thread(kac, "redrive", DEAD, "--where", "value.n < 3")
+    assert "! other selections of the topic sent" not in ran.out  # the group is gone
+    cluster.call(lambda each: each.state.groups.update({group: gone}))
+    ran = await asyncio.to_thread(kac, "redrive", DEAD, "--where", "value.n < 3")
+    assert f"! other selections of the topic sent 21 letters ({group}): those chosen here go a second time" in ran.out
+    # An operation that is open: who goes on with it, and what a second one says.
+    await dead_letters.write(link, DEAD, 0, [letter(200)])
+    goal = await with_ends(desk_of(session), Redrive(DEAD))
+    number = await operating.begin(session, goal, None)
+    ran = await asyncio.to_thread(kac, "redrive", DEAD, "--run", "--yes", "--accept", f"read-again={ORDERS}")
+    assert f"one operation at a time: operation {number} (redrive {DEAD}) is open, begun by " in ran.complaints
+    assert "no process works on it. Go on with it: kac redrive --continue (W in a console)" in ran.complaints
+    ran = await asyncio.to_thread(kac, "redrive", "--continue")
+    assert f"operation {number} goes on: redrive {DEAD}; it has sent 0 letters before; begun by " in ran.complaints
+    ran = await asyncio.to_thread(kac, "redrive", "--continue")
+    assert "no operation is open" in ran.complaints

@@ -6,16 +6,18 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from kio.schema.errors import ErrorCode
 
 from console.admin.link import Link
+from console.contexts.context import HIDDEN
 from console.embedded import faults
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.group_coordinator import ensure_topic
 from console.embedded.groups import Committed, Group
 from console.embedded.spec import ClusterSpec
-from console.model.new_records import NewRecord
+from console.model.new_records import NewRecord, records_of_lines
 from tests.support import dead_letters, worlds
 from tests.support.changing import make_topic
 from tests.tui.console_app import driven_on
@@ -54,11 +56,12 @@ async def test_letters_are_shown_and_sent(cluster: ThreadedCluster, link: Link) 
         await it.shows("orders.dlt")
         await it.command("records orders.dlt from start")
         await it.shows('{"n": 9}')
+        await it.press("R", shows="13 letters, 12 can be sent")
         await it.press("R", shows=": redrive topic orders.dlt")
         await it.press("enter", shows="1 chosen letter without headers that name a topic")
         await it.press("escape")
         await it.command("redrive topic orders.dlt where 'has(value.n)'")
-        await it.shows("12 letters", dead_letters.TIMEOUT, "Type orders, the subject of read-again")
+        await it.shows("12 of orders: SocketTimeoutException, last hour", "Type orders, the subject of read-again")
         assert await dead_letters.counted(link, "orders") == Counter()
         await it.type("orders")
         await it.press("enter", shows="operation 1 (redrive orders.dlt) is done: 12 sent, 1 stay, 0 left")
@@ -83,3 +86,54 @@ async def test_without_the_word_nothing_is_sent(cluster: ThreadedCluster, link: 
         await it.shows("Type orders, the subject of read-again")
         await it.press("escape", shows="nothing was sent")
     assert await dead_letters.counted(link, "orders") == Counter()
+
+
+async def test_a_row_is_chosen_and_only_its_letters_are_sent(cluster: ThreadedCluster, link: Link) -> None:
+    other = dead_letters.spring("orders", 0, 50, "java.io.IOException")
+    await dead_letters.write(link, "orders.dlt", 0, [NewRecord(b"k", b"io", other)])
+    async with driven_on(cluster, size=(100, 30)) as it:
+        await it.shows("orders.dlt")
+        await it.command("records orders.dlt")
+        await it.shows('{"n": 11}')
+        await it.press("R", shows="14 letters, 13 can be sent")
+        await it.shows("SocketTimeoutException", "IOException", "last hour", "1 without headers that name a topic")
+        await it.press("enter", "enter", shows="Type orders, the subject of read-again")
+        await it.shows("12 letters")
+        await it.press("escape", shows="nothing was sent")
+        await it.press("slash")
+        await it.type("IOException")
+        await it.press("enter", "v", shows="io")  # the letters of the row
+        await it.press("minus", shows="14 letters, 13 can be sent")  # Esc would stop a search that still runs
+        await it.press("enter", "enter", shows="Type orders, the subject of read-again")
+        await it.type("orders")
+        await it.press("enter", shows="is done: 1 sent, 13 stay, 0 left")
+    assert await dead_letters.counted(link, "orders") == Counter([b"io"])
+
+
+async def test_a_topic_without_letters_says_so(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster, size=(80, 24)) as it:
+        await it.shows("orders.dlt")
+        await it.command("records orders")
+        await it.shows("no records here")
+        await it.press("R", shows="orders has no letters: no record is in it")
+
+
+async def test_hidden_exceptions_are_dots_until_shown(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster, size=(100, 30), records=HIDDEN) as it:
+        await it.shows("orders.dlt")
+        await it.command("records orders.dlt")
+        await it.press("R", shows="13 letters, 12 can be sent")
+        await it.shows("••••")
+        await it.press("enter", shows="its exception is hidden")
+        await it.press("s", shows="SocketTimeoutException")
+
+
+async def test_records_are_kept_before_they_are_deleted(cluster: ThreadedCluster, tmp_path: Path) -> None:
+    file = tmp_path / "kept.jsonl"
+    async with driven_on(cluster, size=(120, 30)) as it:
+        await it.shows("orders.dlt")
+        await it.command(f"delete records topic orders.dlt before 2 keep {file}")
+        await it.shows("2 records kept in")
+        await it.command(f"delete records topic orders.dlt before 3 keep {file}")
+        await it.shows("exists already")
+    assert [each.value for each in records_of_lines(file.read_bytes())] == [b'{"n": 0}', b'{"n": 1}']

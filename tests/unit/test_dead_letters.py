@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from console.model import dead_letters
 from console.model.dead_letters import CONVENTIONS, Letter, Origin, Position, Redrive, Stays, Survey
+from console.model.record_conditions import condition
 from console.model.records import BatchFacts, Header, Record
 from tests.support.dead_letters import TIMEOUT, spring
 
+DATA, REJECTED = "org.apache.kafka.connect.errors.DataException", "Offset rejected by client."
 PARTITIONS = {"orders": 3, "others": 1}
 CONNECT = (
     (b"__connect.errors.topic", b"orders"),
@@ -52,11 +55,11 @@ def test_each_convention_is_read() -> None:
     found = [dead_letters.origin_of(record(*each)) for each in (spring("orders", 1, 6), RETRY, CONNECT, STREAMS, SHARE)]
     message = "Listener failed; nested exception"
     assert found == [
-        Origin("Spring Kafka", "orders", 1, 6, TIMEOUT, message, "billing"),
-        Origin("Spring Kafka, retry topics", "orders", 1, 8, "java.io.IOException"),
-        Origin("Kafka Connect", "orders", 2, 41, "org.apache.kafka.connect.errors.DataException"),
-        Origin("Kafka Streams", "orders", 1, 7, "java.lang.ClassCastException", "no"),
-        Origin("share group", "orders", 0, 9, "Offset rejected by client.", "Offset rejected by client.", "workers"),
+        Origin("Spring Kafka", "orders", 1, 6, TIMEOUT, message, "billing", b"kafka_dlt-exception-cause-fqcn"),
+        Origin("Spring Kafka, retry topics", "orders", 1, 8, "java.io.IOException", by=b"kafka_exception-cause-fqcn"),
+        Origin("Kafka Connect", "orders", 2, 41, DATA, by=b"__connect.errors.exception.class.name"),
+        Origin("Kafka Streams", "orders", 1, 7, "java.lang.ClassCastException", "no", by=b"__streams.errors.exception"),
+        Origin("share group", "orders", 0, 9, REJECTED, REJECTED, "workers", b"__dlq.errors.message"),
     ]
     assert dead_letters.origin_of(record((b"trace", b"t-1"))) is None
 
@@ -179,3 +182,52 @@ def test_a_survey_has_a_bound() -> None:
         found.add(one, addressed(one), PARTITIONS)
     assert len(found.piles) == dead_letters.MOST_PILES + 1
     assert found.count == dead_letters.MOST_PILES + 50
+
+
+def test_a_letter_of_a_record_that_is_passed_over_is_read_and_comes_back_as_it_was() -> None:
+    lost = record((b"trace", b"t-1"), *RETRY, partition=1, offset=8, at=77)
+    made = dead_letters.letter_of(lost, "billing")
+    assert (made.key, made.value, made.partition) == (lost.key, lost.value, None)
+    letter = record(*made.headers)
+    why = "skipped by group billing"
+    assert dead_letters.origin_of(letter) == Origin(
+        "kac", "dead", 1, 8, why, why, "billing", b"kac.passed-over.message"
+    )
+    assert dict(letter.headers)[b"kac.passed-over.timestamp"] == b"77"
+    again = dead_letters.letter_of(letter, None)  # a letter of a letter names the last place
+    assert dead_letters.origin_of(record(*again.headers)) == Origin(
+        "kac", "dead", 0, 0, "deleted", "deleted", by=b"kac.passed-over.message"
+    )
+    assert dead_letters.application_headers(again.headers) == ((b"trace", b"t-1"),)
+
+
+NOW = 1_790_000_040_000
+AGES = st.sampled_from([-1, 0, *(NOW - each for each in (-9, 0, 1, 3_600_000, 3_600_001, 86_400_000, 10**9)), 2**62])
+NAMED = st.lists(
+    st.tuples(
+        st.sampled_from([name for each in CONVENTIONS for name in (each.topic, *each.told_by)]),
+        st.none() | st.sampled_from([b"", b"a", b"b", b'"\\\n', b"\xff", "\u00e9\U0001f600".encode(), b"x" * 301]),
+    ),
+    max_size=6,
+).map(tuple)
+
+
+@given(st.lists(st.tuples(NAMED, AGES), min_size=1, max_size=6))
+def test_the_condition_of_a_row_holds_for_its_letters_alone(written: list[tuple[tuple[Header, ...], int]]) -> None:
+    letters = [record(*headers, offset=offset, at=at) for offset, (headers, at) in enumerate(written)]
+    found = Survey(NOW)
+    piles = {}
+    for letter in letters:
+        before = {place: pile.count for place, pile in found.piles.items()}
+        found.add(letter, addressed(letter), PARTITIONS)
+        (piles[letter.offset],) = [place for place, each in found.piles.items() if each.count != before.get(place)]
+    for place, pile in found.piles.items():
+        text = dead_letters.condition_of(pile, found)
+        assert [each.offset for each in letters if not text or condition(text).holds(each)] == [
+            offset for offset, its in piles.items() if its == place
+        ]
+
+
+def test_a_row_of_many_kinds_has_no_condition() -> None:
+    with pytest.raises(ValueError, match="many kinds"):
+        dead_letters.condition_of(dead_letters.Pile(dead_letters.MORE, dead_letters.MORE), Survey())

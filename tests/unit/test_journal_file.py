@@ -70,7 +70,11 @@ def test_what_is_written_is_read(path: Path) -> None:
     ]
     for note in notes:
         journal.note(note)
-    assert journal.read() == Contents((Numbered(1, INTENT), *notes))
+    found = journal.read()
+    assert (found.records, found.problems) == ((Numbered(1, INTENT), *notes), ())
+    assert journal.since(found.through).records == ()
+    journal.note(notes[0])
+    assert journal.since(found.through).records == (notes[0],)
     assert "\x1b" not in path.read_text()
 
 

@@ -12,7 +12,7 @@ from console.language.reader import Expected, Reader, Role, What
 from console.language.snapshot_parts import Needs, the_group, the_topic, whole_parts
 from console.language.staging import Staging
 from console.language.verb import CHANGE, StatementKind, Verb, one_edit
-from console.language.verbs import connector
+from console.language.verbs import connector, passed_over
 from console.model.config import topic_resource
 from console.model.parts import Part
 from console.model.system_topics import is_spared
@@ -33,7 +33,7 @@ class DeleteTopics(statements.EditStatement, frozen=True):
     glob: statements.Glob
 
 
-class DeleteRecords(statements.EditStatement, frozen=True):
+class DeleteRecords(passed_over.PassingStatement, frozen=True):
     """``delete records``. partition: None for all. before: an offset; at_ms: a time, ms since 1970; neither: latest."""
 
     topic: statements.Name
@@ -73,22 +73,22 @@ def _parse(
 
 
 def _parse_records(reader: Reader) -> DeleteRecords:
-    """Parse ``delete records topic NAME [partition P] before (OFFSET | TIME | latest)``."""
+    """Parse ``delete records topic NAME [partition P] before (OFFSET | TIME | latest)``, and where they go first."""
     topic = arguments.topic_name(reader)
     partition = arguments.optional_partition(reader, topic)
     reader.need_keyword("before")
     if reader.take_keyword("latest") is not None:
-        return DeleteRecords(topic, partition)
+        return passed_over.with_first(reader, DeleteRecords(topic, partition))
     label = "an OFFSET, a TIME (2h, 14:05, 2026-11-20T14:05) or latest"
     word = reader.take(Expected(What.ARGUMENT, label, offers=arguments.offered_durations), Role.VALUE)
     before = arguments.whole_number(word.text, 0, arguments.NUMBER_MAX)
     if before is not None:
-        return DeleteRecords(topic, partition, before)
+        return passed_over.with_first(reader, DeleteRecords(topic, partition, before))
     try:
         at = moment(word.text, datetime.now(UTC))
     except ValueError as error:
         reader.fail(str(error), word, "an OFFSET is a whole number")
-    return DeleteRecords(topic, partition, at_ms=round(at.timestamp() * 1000))
+    return passed_over.with_first(reader, DeleteRecords(topic, partition, at_ms=round(at.timestamp() * 1000)))
 
 
 # -- a topic -----------------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def _records_text(statement: DeleteRecords) -> str:
     else:
         before = "latest"
     of = statements.joined(statements.name_text(statement.topic), statements.partition_text(statement.partition))
-    return f"delete records topic {of} before {before}"
+    return statements.joined("delete records topic", of, f"before {before}", passed_over.first_text(statement))
 
 
 def _records_needs(statement: DeleteRecords, _selected: statements.Subject | None) -> Needs:
@@ -160,7 +160,8 @@ def _records_needs(statement: DeleteRecords, _selected: statements.Subject | Non
     times = frozenset() if statement.at_ms is None else frozenset({(name, statement.at_ms)})
     topics, resources = frozenset({name}), frozenset({topic_resource(name)})
     # The brokers' documentation of cleanup.policy shows how they treat an empty one.
-    return Needs(topics=topics, resources=resources, log_ranges=topics, offsets_at=times, documentation=True)
+    needs = Needs(topics=topics, resources=resources, log_ranges=topics, offsets_at=times, documentation=True)
+    return needs | passed_over.first_needs(statement)
 
 
 def _trims(statement: DeleteRecords, staging: Staging) -> Iterator[plan_edits.Edit]:
@@ -191,7 +192,7 @@ _RECORDS = StatementKind(
     statement=DeleteRecords,
     text=_records_text,
     needs=_records_needs,
-    edits=_trims,
+    edits=lambda statement, staging: passed_over.letters_first(statement, staging, _trims(statement, staging)),
     of_edits={plan_edits.TrimLog: lambda edit: DeleteRecords(statements.Name(edit.topic), edit.partition, edit.before)},
 )
 
@@ -248,7 +249,7 @@ VERBS = (
         CHANGE,
         (
             "delete topic (NAME | GLOB)",
-            "delete records topic NAME [partition P] before (OFFSET | TIME | latest)",
+            f"delete records topic NAME [partition P] before (OFFSET | TIME | latest) {passed_over.USAGE}",
             "delete group NAME [topic NAME [partition N]]",
             "delete connector CLUSTER/NAME",
             "delete schema SUBJECT [version N]",
@@ -260,16 +261,18 @@ VERBS = (
         "takes all that match but those that brokers keep for themselves. TIME is 2h or 7d (ago), 14:05, 2026-11-20 "
         "or 2026-11-20T14:05; it becomes an offset of each partition when it is staged, as latest does: the log's "
         "end. Records can be deleted only where cleanup.policy has delete in it; to apply it without being asked, "
-        "--accept records-deleted=TOPIC. A group has to be without members; revert commits its offsets again. A "
-        "connector's offsets stay; revert creates it again without its secrets. A schema is deleted softly: its ids "
-        "still decode records; one that topics use is accepted by its subject (--accept in-use=SUBJECT), and revert "
-        "registers it again.",
+        "--accept records-deleted=TOPIC. `keep` writes them into a new file of JSON lines when it is staged; with `to "
+        "topic` they are sent there first, with headers that redrive reads. A group has to be without members; revert "
+        "commits its offsets again. A connector's offsets stay; revert creates it again without its secrets. A schema "
+        "is deleted softly: its ids still decode records; one that topics use is accepted by its subject (--accept "
+        "in-use=SUBJECT), and revert registers it again.",
         (
             "delete topic orders-old",
             "delete topic tmp-*",
             "delete records topic orders partition 3 before 1200",
             "delete records topic orders before 2026-11-20T14:05",
             "delete records topic orders before latest",
+            "delete records topic orders before latest keep orders.jsonl",
             "delete group billing-old",
             "delete group billing topic orders",
             "delete connector main/orders-sink",

@@ -9,7 +9,7 @@ TEXT      = a word, @FILE or ?
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -19,6 +19,7 @@ from console.language.errors import CommandError
 from console.language.quoting import quote, quote_beside_equals, quoted
 from console.language.snapshot_parts import Needs, whole_parts
 from console.language.staging import Staging
+from console.language.tokenizer import Span
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.language.verbs import records as records_verb
 from console.model import new_records
@@ -26,7 +27,7 @@ from console.model.config import topic_resource
 from console.model.parts import Part
 from console.model.records import Encoding, Record
 from console.model.secret import Contents, Secret
-from console.plan.edits import Edit, WriteRecords
+from console.plan.edits import Edit, Passed, WriteRecords
 
 Given = str | statements.SecretSource | None
 """A key or a value: a text, or where it is; None for null."""
@@ -241,13 +242,34 @@ def _edits(statement: WriteStatement, staging: Staging) -> Iterator[Edit]:
     topic = staging.topic(statement.topic)
     if statement.partition is not None:
         staging.require_partition(topic, statement.partition, statement.span)
-    # A key's partition depends on their number.
-    count = len(staging.partitions(topic))
-    if not count:
-        raise CommandError(f"the partitions of topic {topic} are not known", "apply its creation first", statement.span)
     found = new_records.in_partition(statement.records.reveal(), statement.partition)
     if not found:
         raise CommandError("there are no records to write", "", statement.span)
+    yield from batches_of(topic, found, staging, statement.span, schemas=statement.schemas)
+
+
+def batches_of(
+    topic: str,
+    found: Sequence[new_records.NewRecord],
+    staging: Staging,
+    span: Span,
+    *,
+    schemas: str = "",
+    first_for: tuple[Passed, ...] = (),
+) -> Iterator[WriteRecords]:
+    """Yield the edits that write records to a topic, a batch each.
+
+    Args:
+        span: of the statement.
+        schemas: what encoded the records.
+        first_for: the places at which their originals are passed over.
+
+    Raises:
+        CommandError: the topic's partitions are not known.
+    """
+    count = len(staging.partitions(topic))
+    if not count:
+        raise CommandError(f"the partitions of topic {topic} are not known", "apply its creation first", span)
     for partition, mine in sorted(new_records.by_partition(found, count).items()):
         first = _batches_staged(staging, topic, partition)
         for number, batch in enumerate(new_records.batched(mine), first):
@@ -261,21 +283,17 @@ def _edits(statement: WriteStatement, staging: Staging) -> Iterator[Edit]:
                 sum(each.value is None for each in batch),
                 sum(each.key is None for each in batch),
                 sum(new_records.is_stray(each, count) for each in batch),
-                statement.schemas,
+                schemas,
                 Contents(batch),
+                first_for=first_for,
             )
 
 
 def _batches_staged(staging: Staging, topic: str, partition: int) -> int:
     """Return the number of the first batch of a partition that the plan does not have."""
-    from console.plan.plan import Plan
-
-    # A draft of a script already has the batches of its earlier statements.
-    plan = staging.plan
-    staged = plan.staged if isinstance(plan, Plan) else plan.draft.staged
     taken = [
         each.edit.number
-        for each in staged
+        for each in staging.staged
         if isinstance(each.edit, WriteRecords) and (each.edit.topic, each.edit.partition) == (topic, partition)
     ]
     return max(taken, default=-1) + 1

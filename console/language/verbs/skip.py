@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from console.language import arguments, statements
-from console.language.reader import Expected, Reader, Role, What
+from console.language.reader import Expected, Reader, What
 from console.language.snapshot_parts import Needs, the_group
 from console.language.staging import Staging
 from console.language.verb import CHANGE, StatementKind, Verb
+from console.language.verbs import passed_over
 from console.plan.edits import Edit
 
 
-class SkipRecords(statements.EditStatement, frozen=True):
+class SkipRecords(passed_over.PassingStatement, frozen=True):
     """``skip group``."""
 
     group: statements.Name
@@ -25,24 +26,22 @@ def _parse(reader: Reader) -> SkipRecords:
     group, topic = arguments.group_name(reader), arguments.topic_name(reader, arguments.A_TOPIC)
     reader.need_keyword("partition")
     partition = arguments.partition_number(reader, topic)
-    if reader.ended:
-        reader.expect(Expected(What.WORDS, "how many records, 1 if left out"))
-        return SkipRecords(group, topic, partition)
-    word = reader.take(Expected(What.WORDS, "how many records"), Role.VALUE)
-    count = arguments.whole_number(word.text, 1, arguments.NUMBER_MAX)
-    if count is None:
-        reader.fail(f"expected a number of records, not {reader.shown(word)}", word)
-    return SkipRecords(group, topic, partition, count)
+    reader.expect(Expected(What.WORDS, "how many records, 1 if left out"))
+    count, word = 1, reader.word
+    if word is not None and word.text[:1].isdecimal():
+        count = arguments.need_number(reader, Expected(What.WORDS, "a number of records"), arguments.NUMBER_MAX, 1)
+    return passed_over.with_first(reader, SkipRecords(group, topic, partition, count))
 
 
 def _text(statement: SkipRecords) -> str:
     count = str(statement.count) if statement.count != 1 else ""
-    return statements.joined("skip", statements.in_group(statement.group, statement.topic, statement.partition), count)
+    of = statements.in_group(statement.group, statement.topic, statement.partition)
+    return statements.joined("skip", of, count, passed_over.first_text(statement))
 
 
 def _needs(statement: SkipRecords, _selected: statements.Subject | None) -> Needs:
     topic = frozenset({statement.topic.text or ""})
-    return the_group(statement.group) | Needs(topics=topic, log_ranges=topic)
+    return the_group(statement.group) | Needs(topics=topic, log_ranges=topic) | passed_over.first_needs(statement)
 
 
 def _edits(statement: SkipRecords, staging: Staging) -> Iterator[Edit]:
@@ -51,17 +50,24 @@ def _edits(statement: SkipRecords, staging: Staging) -> Iterator[Edit]:
     position = existing(staging.snapshot, statement.group)
     places = partitions_in(staging.snapshot, statement.topic, statement.partition)
     steps = statements.OffsetPosition("by", statement.count, span=statement.span)
-    yield from commits(statement.group, places, steps, staging.snapshot, position)
+    made = commits(statement.group, places, steps, staging.snapshot, position)
+    yield from passed_over.letters_first(statement, staging, made)
 
 
 VERBS = (
     Verb(
         "skip",
         CHANGE,
-        ("skip group NAME topic NAME partition N [COUNT]",),
+        (f"skip group NAME topic NAME partition N [COUNT] {passed_over.USAGE}",),
         "Stage that a group goes on behind the record it stands on, or behind COUNT of them",
-        "For a record that no consumer can read. The group has to be without members.",
-        ("skip group billing topic orders partition 3 10",),
+        "For a record that no consumer can read. The group has to be without members. `keep` writes the records into a "
+        "new file of JSON lines when the skip is staged. `to topic` sends them there when it is applied, with headers "
+        "that redrive reads; the group only goes on once all are written.",
+        (
+            "skip group billing topic orders partition 3 10",
+            "skip group billing topic orders partition 3 to topic orders.dlt",
+            "skip group billing topic orders partition 3 keep poison.jsonl",
+        ),
         takes_away=True,
         parse=_parse,
         statements=(StatementKind(statement=SkipRecords, text=_text, needs=_needs, edits=_edits),),

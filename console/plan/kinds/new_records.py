@@ -293,6 +293,8 @@ def _forecast(edits: Sequence[WriteRecords], draft: plan_staged.Draft) -> Iterat
     size = sum(sum(each.sizes) for each in edits)
     word = "partition" if len(partitions) == 1 else "partitions"
     yield f"{plural(_count(edits), 'record')}, {byte_count(size)}, in {word} {where}"
+    if places := dict.fromkeys(place for each in edits for place in each.first_for):
+        yield f"before {first_few([str(each) for each in places], NAMED)}, which is not sent unless all are written"
     if used := dict.fromkeys(each.schemas for each in edits if each.schemas):
         yield f"encoded by {', '.join(used)}"
     if strays := sum(each.strays for each in edits):

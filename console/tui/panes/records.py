@@ -20,7 +20,7 @@ from console.session.record_reading import is_masked
 from console.tui import keymap
 from console.tui.panes.details import DetailsView
 from console.tui.panes.topics import show_readers
-from console.tui.places import Place, pane_named, records_in
+from console.tui.places import Place, letters_of, pane_named, records_in
 from console.tui.reading import start
 from console.tui.record_search import SOON, AskedRecords
 from console.tui.tools import Tools
@@ -99,10 +99,13 @@ class RecordKeys:
         except NotTyped as problem:
             self._tools.message.say(f"{problem}: kac records --output jsonl and kac produce write it", "muted")
 
-    def do_redrive(self) -> None:
-        """Begin the command that sends the dead letters of the topic again."""
+    async def do_letters(self) -> None:
+        """Show the dead letters of the topic."""
         target = self._view.target()
-        self._tools.editing.begin(f"redrive topic {quote(target.name)} " if target is not None else "redrive topic ")
+        if target is None:
+            self._tools.message.say("records of several topics, and none under the cursor", "muted")
+            return
+        await self._tools.navigator.goto(letters_of(self._tools.navigator.place, target.name))
 
     def do_delete_records(self) -> None:
         """Begin the command that deletes the records before the one under the cursor."""

@@ -8,13 +8,15 @@ from console.language.verbs.delete import Delete, DeleteGroupOffsets, DeleteReco
 from console.model.snapshot import Snapshot
 from console.plan.edits import DeleteConnector, DeleteTopic
 from tests.language.said import edits, one, refused, texts, wrong
-from tests.language.strategies import partition_numbers, reads_back, topic_names
+from tests.language.strategies import NAMES, partition_numbers, reads_back, topic_names
 
 statements = st.one_of(
     st.builds(Delete, topic_names),
     st.sampled_from(("tmp-*", "?", "a[bc]*", "'*'*")).map(lambda text: one(f"delete topic {text}")),
     st.builds(DeleteRecords, topic_names, partition_numbers, st.integers(0, 2**63 - 1)),
     st.builds(DeleteRecords, topic_names, partition_numbers, st.none(), st.none() | st.integers(0, 4 * 10**12)),
+    st.builds(DeleteRecords, topic_names, partition_numbers, st.just(7), to=topic_names),
+    st.builds(DeleteRecords, topic_names, partition_numbers, keep=NAMES),
     st.builds(DeleteGroupOffsets, topic_names),
     st.builds(DeleteGroupOffsets, topic_names, topic_names, partition_numbers),
 )

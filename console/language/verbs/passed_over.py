@@ -1,0 +1,139 @@
+"""Records that a statement passes over, by a skip or a deletion: they can be kept in a file, or sent to a dead-letter
+topic, first.
+
+first = "to" "topic" NAME | "keep" FILE
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from console.language import arguments, statements
+from console.language.errors import CommandError
+from console.language.quoting import quote
+from console.language.reader import Expected, Reader, Role, What
+from console.language.snapshot_parts import Needs
+from console.language.staging import Staging
+from console.language.verbs.produce import batches_of, needs_of
+from console.model.secret import Contents
+from console.model.snapshot import Snapshot, TopicPartition
+from console.plan.edits import CommitOffset, Edit, Passed, TrimLog
+from console.present.text import clean
+
+USAGE = "[to topic NAME | keep FILE]"
+
+
+class PassingStatement(statements.EditStatement, frozen=True, kw_only=True):
+    """A statement that passes over records.
+
+    Attributes:
+        to: the topic that gets them first; None for none. keep: the file that gets them first; ``""`` for none.
+        letters: what is sent; None until the records are read.
+    """
+
+    to: statements.Name | None = None
+    keep: str = ""
+    letters: Contents | None = None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the records are kept, so that they have to be read."""
+        return self.to is not None or bool(self.keep)
+
+    @property
+    def writes_records(self) -> bool:
+        """Whether they are written, to a file or a topic."""
+        return self.keeps
+
+
+S = TypeVar("S", bound=PassingStatement)
+
+
+def with_first(reader: Reader, statement: S) -> S:
+    """Read ``[to topic NAME | keep FILE]`` at the end of a statement, and return the statement with it."""
+    match reader.take_keyword("to", "keep"):
+        case "to":
+            statement = replace(statement, to=arguments.topic_name(reader, arguments.A_TOPIC))
+        case "keep":
+            path = arguments.named(reader, Expected(What.ARGUMENT, "a FILE that does not exist"), Role.VALUE)
+            statement = replace(statement, keep=path)
+    reader.finish()
+    return statement
+
+
+def first_text(statement: PassingStatement) -> str:
+    """Return the words about where the records go first; ``""`` for none."""
+    if statement.to is not None:
+        return f"to topic {statements.name_text(statement.to)}"
+    return f"keep {quote(statement.keep)}" if statement.keep else ""
+
+
+def first_needs(statement: PassingStatement) -> Needs:
+    """Return the reads on which the forecast of the letters is based."""
+    return needs_of([statement.to.text or ""]) if statement.to is not None else Needs()
+
+
+def letters_first(statement: PassingStatement, staging: Staging, edits: Iterable[Edit]) -> Iterator[Edit]:
+    """Yield the edits of a statement, and before them those that send the records that they pass over.
+
+    Raises:
+        CommandError: the topic is the one that the records are in, or the plan sends some of the records already.
+    """
+    some = tuple(edits)
+    if statement.to is not None:
+        places = tuple(each.passes for each in some if each.passes is not None)
+        _check_places(statement, staging, places)
+        assert statement.letters is not None
+        yield from batches_of(
+            staging.topic(statement.to), statement.letters.reveal(), staging, statement.span, first_for=places
+        )
+    yield from some
+
+
+def _check_places(statement: PassingStatement, staging: Staging, places: Sequence[Passed]) -> None:
+    assert statement.to is not None
+    if statement.letters is None:
+        raise CommandError("the records were not read", "", statement.span)
+    if any(each.topic == statement.to.text for each in places):
+        raise CommandError(
+            "the records are in that topic", "name another one, as a dead-letter topic", statement.to.span
+        )
+    staged = {place for each in staging.staged for place in each.edit.first_for}
+    for each in places:
+        if each in staged:
+            raise CommandError(
+                f"the plan sends the records of {clean(each.topic, 80)}/{each.partition} already",
+                "apply it, or discard it first",
+                statement.span,
+            )
+
+
+def passed_over(edits: Iterable[Edit], snapshot: Snapshot) -> Mapping[TopicPartition, tuple[str | None, int, int]]:
+    """Return the ranges of offsets that edits pass over.
+
+    Args:
+        snapshot: the one that the edits are made on.
+
+    Returns:
+        Topic and partition -> the group that goes on behind the records, None if they are deleted; the first offset,
+        and the one behind the last.
+    """
+    found: dict[TopicPartition, tuple[str | None, int, int]] = {}
+    for edit in edits:
+        if isinstance(edit, CommitOffset):
+            place = edit.topic, edit.partition
+            committed = snapshot.group_positions[edit.group].committed.get(place)
+            begin = committed.offset if committed is not None else edit.offset
+            found[place] = edit.group, max(begin, _start(snapshot, place)), edit.offset
+        elif isinstance(edit, TrimLog):
+            place = edit.topic, edit.partition
+            found[place] = None, _start(snapshot, place), edit.before
+    return {place: (group, begin, end) for place, (group, begin, end) in found.items() if begin < end}
+
+
+def _start(snapshot: Snapshot, place: TopicPartition) -> int:
+    log = snapshot.log_ranges.get(place)
+    return log.start if log is not None else 0

@@ -1,0 +1,266 @@
+"""Records that a skip or a deletion passes over: kept in a file or sent to a dead-letter topic first, or nothing is
+passed over; and the letters go back where they were."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import stat
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kio.schema.errors import ErrorCode
+from msgspec.structs import replace
+
+from console.admin.link import Link
+from console.cli.mcp.proposing import edits_of
+from console.contexts.context import HIDDEN, NEVER
+from console.embedded import faults
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
+from console.embedded.group_coordinator import ensure_topic
+from console.embedded.groups import Committed, Group
+from console.embedded.spec import ClusterSpec
+from console.language.errors import CommandError
+from console.language.grammar import parse
+from console.language.interpret import to_edits
+from console.language.needs import needs
+from console.language.statements import EditStatement
+from console.language.verbs.skip import SkipRecords
+from console.log_file import state_directory
+from console.model.changes import Status
+from console.model.cluster import GroupMember
+from console.model.config import topic_resource
+from console.model.dead_letters import Origin, origin_of
+from console.model.new_records import NewRecord, records_of_lines
+from console.model.record_masks import mask_path
+from console.model.secret import Contents
+from console.plan.plan import EMPTY, stage, without
+from console.plan.reconcile import ApplyOptions
+from console.session.apply_flow import Asks, Flags, Unattended, apply_flow
+from console.session.reading import read_needs
+from console.session.session import Session
+from tests.support import dead_letters, worlds
+
+HEADERS = ((b"trace", b"t-9"), (b"null", None), (b"kafka_original-topic", b"elsewhere"))
+POISON = NewRecord(b"\xfe\x00", b"\x00poison\xff", HEADERS, timestamp=1_790_000_000_000)
+SKIP = "skip group billing topic orders partition 0"
+APPLY = "apply --yes --accept assigned-consumers,records-deleted=orders,null-not-compacted"
+SETTINGS: dict[str, Any] = {"request_timeout": 3.0, "lost_answer_timeout": 0.5}
+
+cluster = worlds.cluster(
+    ClusterSpec(brokers=3), worlds.topic("orders", [(1, 2), (2, 3)]), worlds.topic("orders.dlt", [(1,)])
+)
+link = worlds.link("cluster", **SETTINGS)
+session = worlds.session("cluster", **SETTINGS)
+kac = worlds.commands()
+
+
+@pytest.fixture(autouse=True)
+async def filled(cluster: ThreadedCluster, link: Link) -> None:
+    """The group billing stands before the second of four records of orders/0: the poison."""
+    some = [NewRecord(b"a", b"0"), POISON, NewRecord(b"c", b"2"), NewRecord(b"d", None)]
+    await dead_letters.write(link, "orders", 0, some)
+
+    cluster.call(lambda each: stand(each, 1))
+
+
+def stand(cluster: EmbeddedCluster, offset: int) -> None:
+    """The group has this offset."""
+    ensure_topic(cluster.state)
+    cluster.state.groups["billing"] = Group("billing", written=True, offsets={("orders", 0): Committed(offset)})
+
+
+def at(cluster: ThreadedCluster) -> int:
+    """The offset of the group."""
+    found: int = cluster.call(lambda each: each.state.groups["billing"].offsets["orders", 0].offset)
+    return found
+
+
+def starts(cluster: ThreadedCluster) -> int:
+    """The first offset of orders/0."""
+    found: int = cluster.call(lambda each: each.state.logs["orders", 0].start)
+    return found
+
+
+async def run(cluster: ThreadedCluster, text: str, **changes: Any) -> tuple[str, int]:
+    return await worlds.script(cluster, text, **{"journal": False, **changes})
+
+
+async def test_a_skipped_record_is_sent_first_and_goes_back_by_redrive(
+    cluster: ThreadedCluster, link: Link, kac: worlds.Kac
+) -> None:
+    out, code = await run(cluster, f"{SKIP} to topic orders.dlt; plan; {APPLY}")
+    assert code == 0, out
+    assert "before the skip of group billing in orders/0, which is not sent unless all are written" in out
+    (letter,) = await dead_letters.read(link, "orders.dlt")
+    assert (letter.key, letter.value, letter.headers[:3]) == (POISON.key, POISON.value, HEADERS)
+    assert dict(letter.headers)[b"kac.passed-over.timestamp"] == b"1790000000000"
+    assert letter.timestamp > 1_790_000_000_000
+    why = "skipped by group billing"
+    assert origin_of(letter) == Origin("kac", "orders", 0, 1, why, why, "billing")
+    assert at(cluster) == 2
+
+    # Back to the partition in which it was, with the application's headers.
+    ran = await asyncio.to_thread(kac, "redrive", "orders.dlt")
+    assert "1 letter" in ran.out
+    assert why in ran.out
+    cluster.call(lambda each: stand(each, 99))  # the group passes the first letter
+    ran = await asyncio.to_thread(kac, "redrive", "orders.dlt", "--run", "--yes")
+    assert ran.code == 0, ran.complaints
+    back = (await dead_letters.read(link, "orders"))[-1]
+    assert (back.partition, back.offset, back.key, back.value) == (0, 4, POISON.key, POISON.value)
+    assert back.headers == HEADERS[:2]
+
+
+async def test_deleted_records_of_all_partitions_are_sent_first(cluster: ThreadedCluster, link: Link) -> None:
+    await dead_letters.write(link, "orders", 1, [NewRecord(b"e", b"4")])
+    out, code = await run(cluster, f"delete records topic orders before latest to topic orders.dlt; {APPLY}")
+    assert code == 0, out
+    letters = await dead_letters.read(link, "orders.dlt")
+    assert Counter(each.value for each in letters) == Counter([b"0", POISON.value, b"2", None, b"4"])
+    assert {origin.exception for each in letters if (origin := origin_of(each)) is not None} == {"deleted"}
+    assert (starts(cluster), await dead_letters.read(link, "orders")) == (4, [])
+
+
+async def test_a_file_keeps_them_equal_to_the_byte(cluster: ThreadedCluster, tmp_path: Path) -> None:
+    file = tmp_path / "poison.jsonl"
+    out, code = await run(cluster, f"{SKIP} 2 keep {file}; {APPLY}")
+    assert code == 0, out
+    assert f"2 records kept in '{file}'" in out
+    assert records_of_lines(file.read_bytes())[0] == replace(POISON, partition=0)
+    assert (at(cluster), stat.S_IMODE(file.stat().st_mode)) == (3, 0o600)
+    assert json.loads(file.read_text().splitlines()[0])["offset"] == 1
+
+
+async def test_the_same_file_is_taken_and_another_is_not(
+    cluster: ThreadedCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "poison.jsonl"
+    assert (await run(cluster, f"{SKIP} keep {file}"))[1] == 3
+    assert (await run(cluster, f"{SKIP} keep {file}"))[1] == 3  # the very bytes
+    before = file.read_bytes()
+    _, code = await run(cluster, f"{SKIP} 2 keep {file}; {APPLY}")
+    assert "exists already" in capsys.readouterr().err
+    assert (code, file.read_bytes(), at(cluster)) == (1, before, 1)
+    _, code = await run(cluster, f"{SKIP} keep {tmp_path}/none/f; {APPLY}")
+    assert "can't be written: no such file" in capsys.readouterr().err.lower()
+    assert (code, at(cluster)) == (1, 1)
+
+
+@pytest.mark.parametrize("code", [ErrorCode.message_too_large, ErrorCode.topic_authorization_failed])
+@pytest.mark.parametrize("text", [SKIP, "delete records topic orders partition 0 before 2"])
+async def test_nothing_is_passed_over_if_a_letter_is_refused(cluster: ThreadedCluster, text: str, code: int) -> None:
+    fault = faults.Fault(faults.Fail(code), api="produce")
+    cluster.call(lambda each: each.faults.add(fault))
+    out, ended = await run(cluster, f"{text} to topic orders.dlt; {APPLY}")
+    assert ended == 1
+    assert "the records that it passes over are not all written" in out
+    assert (at(cluster), starts(cluster)) == (1, 0)
+    cluster.call(lambda each: each.faults.remove(fault))
+    out, ended = await run(cluster, f"{text} to topic orders.dlt; {APPLY}")
+    assert ended == 0, out
+    assert (at(cluster), starts(cluster)) in ((2, 0), (1, 2))
+
+
+async def test_nothing_is_skipped_while_that_is_unknown_and_the_letter_is_there_once(
+    cluster: ThreadedCluster, link: Link, session: Session
+) -> None:
+    session.stage(to_edits(await with_letters(session), session.snapshot))
+    asks, accepted = Asks(silent=True, signals=False), ApplyOptions(risks=frozenset({"assigned-consumers"}))
+    fault = faults.Fault(faults.Cut(faults.Moment.BEFORE), api="produce")
+    cluster.call(lambda each: each.faults.add(fault))
+    (report,) = await apply_flow(session, Unattended(), accepted, asks, Flags())
+    assert [each.status for result in report.results for each in result.outcomes] == [
+        Status.UNKNOWN,
+        Status.NOT_APPLIED,
+    ]
+    assert (at(cluster), len(session.plan)) == (1, 2)
+    cluster.call(lambda each: each.faults.remove(fault))
+    (report,) = await apply_flow(session, Unattended(), accepted, asks, Flags())
+    assert report.ok
+    assert (at(cluster), len(await dead_letters.read(link, "orders.dlt"))) == (2, 1)
+
+
+async def test_all_are_staged_or_none(cluster: ThreadedCluster) -> None:
+    small = {"max.message.bytes": "10"}
+    cluster.call(lambda each: each.state.alter_config(topic_resource("orders.dlt"), small))
+    out, code = await run(cluster, f"{SKIP} to topic orders.dlt; plan; {APPLY}")
+    assert "refused: new records of orders.dlt/0, group billing orders/0: a record for orders.dlt/0 has" in out
+    assert (code, at(cluster)) == (1, 1)
+
+
+async def test_a_group_with_members_gets_no_letters(cluster: ThreadedCluster, session: Session) -> None:
+    edits = to_edits(await with_letters(session), session.snapshot)
+    position = session.snapshot.group_positions["billing"]
+    assert position.group is not None
+    member = GroupMember("consumer-1", "client", "/10.0.0.1")
+    with_member = replace(position, group=replace(position.group, state="Stable", members=(member,)))
+    snapshot = replace(session.snapshot, group_positions={"billing": with_member})
+    report = stage(EMPTY, edits, snapshot)
+    assert (len(report.refused), report.plan.staged) == (2, ())
+
+
+async def with_letters(session: Session) -> EditStatement:
+    """The skip with the letter of the poison."""
+    (statement,) = parse(f"{SKIP} to topic orders.dlt")
+    assert isinstance(statement, SkipRecords)
+    await read_needs(session, needs(statement, None))
+    return replace(statement, letters=Contents([POISON]))
+
+
+async def test_they_leave_the_plan_together(session: Session) -> None:
+    statement = await with_letters(session)
+    edits = to_edits(statement, session.snapshot)
+    session.stage(edits)
+    with pytest.raises(CommandError, match="already"):
+        to_edits(statement, session.snapshot, plan=session.plan)
+    assert [len(without(session.plan, {gone.slot})) for gone in edits] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"records": NEVER}, 'records = "never"'),
+        ({"mask": (mask_path("$.card"),)}, "masks fields"),
+        ({"read_only": True}, "read-only"),
+        ({"records": HIDDEN}, "hides records"),
+    ],
+)
+async def test_contexts_that_refuse(
+    cluster: ThreadedCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], said: str
+) -> None:
+    file = tmp_path / "f"
+    for words in (f"{SKIP} keep {file}", f"delete records topic orders before 2 keep {file}"):
+        _, code = await run(cluster, f"{words}; {APPLY}", **changes)
+        assert said in capsys.readouterr().err
+        assert (code, at(cluster), starts(cluster), file.exists()) == (1, 1, 0, False)
+    if changes != {"records": HIDDEN}:
+        assert (await run(cluster, f"{SKIP} to topic orders.dlt; {APPLY}", **changes))[1] == 1
+        assert at(cluster) == 1
+
+
+@pytest.mark.parametrize("first", ["keep f", "to topic d"])
+def test_an_agent_can_not_propose_it(first: str) -> None:
+    for text in (f"{SKIP} {first}", f"delete records topic orders before 2 {first}"):
+        with pytest.raises(CommandError, match="writes records"):
+            edits_of(text)
+
+
+async def test_records_of_the_topic_itself_are_not_sent_to_it(
+    cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, code = await run(cluster, f"{SKIP} to topic orders; {APPLY}")
+    assert "the records are in that topic" in capsys.readouterr().err
+    assert (code, at(cluster)) == (1, 1)
+
+
+async def test_the_journal_has_no_contents(cluster: ThreadedCluster) -> None:
+    out, code = await run(cluster, f"{SKIP} to topic orders.dlt; {APPLY}", journal=True)
+    assert code == 0, out
+    journals = [each.read_bytes() for each in (state_directory(os.environ) / "journal").rglob("*") if each.is_file()]
+    text = b"".join(journals)
+    assert b"first_for" in text
+    assert not [each for each in (b"poison", b"t-9", b"elsewhere") if each in text]
