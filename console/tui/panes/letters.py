@@ -19,7 +19,7 @@ from console.present.failures import failure_text, wrapped
 from console.present.records import masking_note
 from console.present.text import Line, clean
 from console.tui import keymap
-from console.tui.panes.details import BesideView
+from console.tui.panes.details import DetailsView
 from console.tui.places import records_in
 from console.tui.reading import start
 from console.tui.tools import Tools
@@ -104,7 +104,7 @@ class LettersReading:
         changed()
 
 
-class LettersView(BesideView[dead_letters.PileRow]):
+class LettersView(DetailsView[dead_letters.PileRow]):
     """The letters that a redrive of the whole topic has not looked at, read once and again on a key."""
 
     NAME = keymap.LETTERS
