@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 ACCEPT = "accept"
 """The word that an operator types to accept warnings."""
 NOTHING_SENT = "nothing was sent"
+CHANGED = f"the plan changed while the question stood, and {NOTHING_SENT}: look at it, and apply it again"
 
 
 class Flags(Struct, frozen=True):
@@ -188,7 +189,7 @@ class NotApplied(Exception):
 
 
 async def apply_flow(
-    session: Session, front: FrontEnd, options: ApplyOptions, asks: Asks, flags: Flags
+    session: Session, front: FrontEnd, options: ApplyOptions, asks: Asks, flags: Flags, seen: Plan | None = None
 ) -> tuple[ApplyReport, ...]:
     """Apply the plan of a session: ask, send, report; then, if the operator overwrites conflicts, send again.
 
@@ -198,12 +199,14 @@ async def apply_flow(
         options: warnings accepted beforehand by name, and whether to overwrite other clients' changes.
         asks: the questions to ask.
         flags: the front end's names of flags, for hints.
+        seen: the plan that the operator saw before; None: the session's plan now.
 
     Returns:
         The reports of all attempts, in order. The front end has shown them.
 
     Raises:
-        NotApplied: no operator could be asked, or the answer was no; nothing of the attempt was sent.
+        NotApplied: no operator could be asked, the answer was no, or the plan changed meanwhile; nothing of the
+            attempt was sent.
         Refused: the context is read-only, the plan is being applied already, another cluster answers, or the journal
             can't be written.
         AdminError: the connection was lost before anything was sent.
@@ -215,16 +218,17 @@ async def apply_flow(
     if asks.former:
         run = replace(run, former=await former_lines(session))
         _show_former(front, run.former, session.snapshot)
-    staged = session.plan.staged
+    plan = session.plan if seen is None else seen
+    staged = plan.staged
     for line in await set_back_lines(staged, session.journal):
         front.tell(line)
     facts = await read_for_risks(session, staged)
     hindering = options.hindering(await asyncio.to_thread(risks, staged, session.snapshot, facts))
     run = replace(run, effects=effects(staged, session.snapshot), risks=hindering)
-    question = _question(session.plan, session.context, run, asks, flags, can_ask=front.can_ask)
+    question = _question(plan, session.context, run, asks, flags, can_ask=front.can_ask)
     run = _shown(front, run, asks)
     deletions = await read_deletions(session) if question.is_open and asks.deletions else {}
-    run = await _confirm(front, run, replace(question, deletions=deletions))
+    run = await _confirm(session, plan, front, run, replace(question, deletions=deletions))
     while True:
         # Each attempt checks, compares and sends the plan as it is then.
         run = await _sent(send_plan(session, run), session.work, front, listens=asks.signals)
@@ -233,7 +237,7 @@ async def apply_flow(
         if report.risks:  # warnings that arose since the question
             question = _question_again(front, run, report.risks, asks, flags)
             deletions = await read_deletions(session) if question.is_open and asks.deletions else {}
-            run = await _confirm(front, run, replace(question, deletions=deletions))
+            run = await _confirm(session, session.plan, front, run, replace(question, deletions=deletions))
             continue
         front.report(report)
         run = replace(run, reports=(*run.reports, report))
@@ -242,8 +246,10 @@ async def apply_flow(
             if report.conflicts:
                 front.tell(f"another client's changes were not overwritten; {flags.force}")
             return run.reports
+        asked = session.plan
         if not await front.go_over(report.conflicts):
             return run.reports
+        _refuse_changed(session, asked)
         run = run.accepting(conflicts=report.conflicts)
 
 
@@ -363,18 +369,30 @@ def _question_again(front: FrontEnd, run: ApplyRun, risks: tuple[Risk, ...], ask
     return Question(Plan(()), risks=risks, typed=tuple(_accepting(risks)))
 
 
-async def _confirm(front: FrontEnd, run: ApplyRun, question: Question) -> ApplyRun:
+async def _confirm(session: Session, asked: Plan, front: FrontEnd, run: ApplyRun, question: Question) -> ApplyRun:
     """Ask a question, if it is open.
+
+    Args:
+        asked: the plan that the question is about.
 
     Returns:
         The run, accepting the warnings of the question: they no longer stop the apply.
 
     Raises:
-        NotApplied: the answer was no.
+        NotApplied: the answer was no, or the plan has other edits than the question was about.
     """
     if question.is_open and (why := await front.confirm(question)):
         raise NotApplied("not applied", why)
+    _refuse_changed(session, asked)
     return run.accepting(question.risks)
+
+
+def _refuse_changed(session: Session, asked: Plan) -> None:
+    """Raise NotApplied if the plan has other edits than the operator was asked about: a statement may have been staged
+    while the question stood.
+    """
+    if [each.edit for each in session.plan.staged] != [each.edit for each in asked.staged]:
+        raise NotApplied("not applied", CHANGED)
 
 
 def refusal(warnings: Iterable[Risk], accepted: Iterable[str], flags: Flags) -> NotApplied:

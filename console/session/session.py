@@ -244,9 +244,10 @@ class Session(snapshot_reader.SnapshotReader):
             The result of each edit: staged, refused with a reason, or dropped as the cluster already has the value.
 
         Raises:
-            Refused: nothing may be changed in this session.
+            Refused: nothing may be changed in this session, or the plan is being checked or applied: an edit staged
+                then would be sent, though nobody was asked about it.
         """
-        self.refuse_if_read_only()
+        self.refuse_to_work()
         # The result of the last apply stays on the screen until the operator begins something else.
         self.applied = None
         # A script has no listeners that need a plan after each line.

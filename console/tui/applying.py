@@ -125,7 +125,7 @@ class Applying:
 
         async def flow() -> None:
             await session_apply_flow.apply_flow(
-                self._session, self, ApplyOptions(valid_only, force), _ASKS, session_apply_flow.Flags()
+                self._session, self, ApplyOptions(valid_only, force), _ASKS, session_apply_flow.Flags(), plan
             )
 
         self._flow = start(app, partial(self._work, flow, "applied"), group="change", name="question")
