@@ -81,7 +81,7 @@ def is_behind(lake: Lake) -> bool:
     if max(versions) < 0:
         return False
     at = committed(lake, GOLD)
-    if at is None or len(at) != len(versions) or is_of_another(lake):
+    if at is None or is_of_another(lake):
         return True
     read = (each.get("reservoirVersion", 0) for each in at)
     is_read = all(of_stream > of_table for of_stream, of_table in zip(read, versions, strict=True))
@@ -111,9 +111,9 @@ def unjudged(lake: Lake) -> Unjudged | None:
 
 
 def is_of_another(lake: Lake) -> bool:
-    """Return whether another version of kac made `history`."""
-    note = next(lake.notes(schema.HISTORY), None)
-    return note is not None and note.get("kac") != kac_version()
+    """Return whether another version of kac made gold: `history`, or the checkpoint, which then reads other tables."""
+    note, at = next(lake.notes(schema.HISTORY), None), committed(lake, GOLD)
+    return (note is not None and note.get("kac") != kac_version()) or len(at or schema.BRONZE) != len(schema.BRONZE)
 
 
 def is_undone(lake: Lake) -> bool:
