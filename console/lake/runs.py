@@ -113,7 +113,8 @@ def unjudged(lake: Lake) -> Unjudged | None:
 def is_of_another(lake: Lake) -> bool:
     """Return whether another version of kac made gold: `history`, or the checkpoint, which then reads other tables."""
     note, at = next(lake.notes(schema.HISTORY), None), committed(lake, GOLD)
-    return (note is not None and note.get("kac") != kac_version()) or len(at or schema.BRONZE) != len(schema.BRONZE)
+    is_of_other_tables = at is not None and len(at) != len(schema.BRONZE)
+    return is_of_other_tables or (note is not None and note.get("kac") != kac_version())
 
 
 def is_undone(lake: Lake) -> bool:

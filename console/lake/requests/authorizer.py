@@ -118,7 +118,7 @@ def one_line(place: int, line: bytes) -> Check | Damaged | None:
 
 
 class _Open(NamedTuple):
-    """A message whose end is missing in its line: it may be behind a line end in a name. held: what was read since."""
+    """A message whose end may be behind a line end in a name. held: what was read since."""
 
     place: int
     text: list[bytes]
@@ -155,7 +155,7 @@ def checks(blocks: Iterable[tuple[int, bytes]]) -> Iterator[Check | Damaged]:
             continue
         if open_ is not None:
             open_.held.append(found)
-        elif reason == lines.NO_END:
+        elif reason in (lines.NO_END, AMBIGUOUS):
             assert isinstance(found, Damaged)
             open_ = _Open(place, [line], [found])
         else:
@@ -166,10 +166,9 @@ def checks(blocks: Iterable[tuple[int, bytes]]) -> Iterator[Check | Damaged]:
 
 def _lines(blocks: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
     for place, text in blocks:
-        begin = place
-        for line in text.split(b"\n"):
-            yield begin, line
-            begin += len(line) + 1
+        for line in text.removesuffix(b"\n").split(b"\n"):
+            yield place, line
+            place += len(line) + 1
 
 
 # -- decisions by the minute -------------------------------------------------------------------------------------------
