@@ -43,13 +43,14 @@ FOLDER = Path(__file__).parent / "authorizer_logs"
 VERSIONS = {release: RELEASES[release] for release in ("2.8", "3.9", "4.3", "4.4")}
 DECIDED = {
     (ALICE, "READ", "TOPIC", TOPIC, True),
-    (ALICE, "READ", "TOPIC", TOPIC, False),
+    (ALICE, "DESCRIBE", "TOPIC", TOPIC, True),
+    (ALICE, "DESCRIBE", "TOPIC", TOPIC, False),
     (ALICE, "WRITE", "TOPIC", TOPIC, False),
     (ALICE, "DELETE", "TOPIC", TOPIC, False),
     (ALICE, "READ", "GROUP", GROUP, True),
     (BOB, "DESCRIBE", "TOPIC", TOPIC, False),
     (BOB, "DESCRIBE", "GROUP", TWO_LINES, False),
-    (BOB, "CREATE", "CLUSTER", "kafka-cluster", False),
+    (BOB, "CREATE", "TOPIC", "mine", False),
 }
 """Principal, operation, type and name of the resource, whether it was allowed: each release decides these, and more."""
 
@@ -146,7 +147,7 @@ def cluster_of(version: str) -> KafkaCluster:
     if version == KAFKA_2_8:
         properties = {"allow.everyone.if.no.acl.found": "false"}
         return ZooKeeperCluster(brokers=1, authorizer_log=True, logins=True, properties=properties)
-    return KafkaCluster(version, brokers=1, authorizer_log=True, logins=True, allow_everyone=False)
+    return KafkaCluster(version, brokers=1, request_log=True, authorizer_log=True, logins=True, allow_everyone=False)
 
 
 def sample(text: str) -> str:
