@@ -104,7 +104,8 @@ def read_alone(cluster: KafkaCluster) -> None:
 
 
 def attempts(cluster: KafkaCluster) -> Iterator[Callable[[], object]]:
-    """Yield what is refused, each to be called; it raises KafkaError."""
+    """Yield what is refused, each to be called: it raises KafkaError. Between them alice's right is taken away. The
+    names that look like lines come last: what a log has behind them is not sure."""
 
     def produce() -> None:
         with closing(KafkaProducer(retries=0, **login(cluster, "alice"))) as producer:
@@ -118,7 +119,9 @@ def attempts(cluster: KafkaCluster) -> Iterator[Callable[[], object]]:
                 continue
             yield lambda admin=admin: admin.create_topics([NewTopic("mine", 1, 1)])
             yield lambda admin=admin: admin.describe_topics([TOPIC])
-            for group in (TWO_LINES, FORGING, FORGED):
+            yield lambda: forbid(cluster)
+            yield lambda: read_alone(cluster)
+            for group in (TWO_LINES, FORGED, FORGING):
                 yield lambda admin=admin, group=group: admin.list_group_offsets({group: None})
 
 
@@ -132,8 +135,6 @@ def try_all(cluster: KafkaCluster) -> int:
             attempt()
         except KafkaError:
             refused += 1
-    forbid(cluster)
-    read_alone(cluster)
     return refused
 
 
@@ -156,7 +157,8 @@ def sample(text: str) -> str:
     for line in text.split("\n"):
         is_head = line.startswith("[") and FORGED not in line
         words = line.partition("] ")[2] if is_head else line
-        if words and words not in seen and (not is_head or ALICE in line or BOB in line):
+        is_about = ALICE in line or BOB in line or "ResourcePattern(resourceType=GROUP" in line
+        if words and (not is_head or (is_about and words not in seen)):
             seen.add(words)
             kept.append(line)
     return "\n".join(kept) + "\n"

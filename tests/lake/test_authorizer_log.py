@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from console.lake.inputs import AuthorizerLog, Inputs, RequestLog, UnreadableInput
@@ -141,7 +141,10 @@ PIECES = st.sampled_from(
     cut=st.none() | st.integers(1, 400),
 )
 def test_a_client_can_not_speak_for_another(names: list[str], cut: int | None) -> None:
-    """Whatever a name has in it, each decision that is read is one of the principal's, as it was decided."""
+    """Whatever names have in them, if no first line of them ends like a message: each decision that is read is one of
+    the principal's, as it was decided."""
+    firsts = (f"{HEAD}{OF_BOB}{name.partition(chr(10))[0]}" for name in names if "\n" in name)
+    assume(all(reasons(found_in(first)) == [lines.NO_END] for first in firsts))
     text = "".join(f"{HEAD}{of_bob(name)}{BEHIND}\n" for name in names)
     found = found_in(text, cut)
     assert {check.access.principal for check in decisions(found)} <= {BOB}
@@ -191,8 +194,23 @@ def test_a_planted_line_is_nobodys_decision() -> None:
 )
 def test_what_is_no_whole_line_is_kept_as_damaged(line: str, reason: str) -> None:
     assert reasons(found_in(f"{line}\n")) == [reason]
-    good = decision(AT, "Denied")
-    assert [check.access.resource_name for check in decisions(found_in(f"{good}{line}\n{good}"))] == ["orders"] * 2
+    good, far = decision(AT, "Denied"), "[2026-11-21 10:00:00,123] INFO other (kafka.other)\n" * 700
+    read = decisions(found_in(f"{good}{line}\n{far}{good}"))
+    assert [check.access.resource_name for check in read] == ["orders"] * 2
+
+
+def test_a_line_behind_a_cut_one_may_have_its_end() -> None:
+    """The group's name ends with the beginning of another decision, whose end is the broker's own."""
+    planted = f"g\n{FORGED.partition(' for request')[0]}"
+    found = found_in(f"{HEAD}{of_bob(planted)}{BEHIND}\n")
+    assert (decisions(found), reasons(found)) == ([], [AMBIGUOUS])
+
+
+def test_a_line_that_goes_on_behind_a_cut_one_is_nobodys() -> None:
+    """A broker was killed while it wrote, and wrote on in the same line."""
+    text = f"{HEAD}Principal = User:root is Den{decision(AT, 'Denied')}"
+    found = found_in(text)
+    assert (decisions(found), reasons(found)) == ([], [AMBIGUOUS])
 
 
 def test_a_line_of_another_logger_is_none() -> None:

@@ -2,7 +2,9 @@
 
 A line has names that clients chose: a client may look for a group of any name, and the broker logs that name as it is,
 with line ends and with the words of such a line. A line that can be read in two ways is nobody's decision: it is kept
-as unreadable. It does not count as damage, since otherwise a client could have the whole log refused.
+as unreadable. It does not count as damage, since otherwise a client could have the whole log refused. If the first line
+of a name ends like a message, its other lines look like those of a broker: only a layout that escapes line ends helps
+there (docs/lake.md).
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ StandardAuthorizer `operation = DESCRIBE`.
 """
 _ASKED = re.compile(rb" for request = (\w{1,100}) with resourceRefCount = \d{1,10}(?: based on rule |\Z)", re.ASCII)
 """Behind the name of the resource. AclAuthorizer writes no rule."""
+_OF_OTHERS = b"ResourcePattern("
+"""In front of the name in other messages of AclAuthorizer, at DEBUG: of ACLs that it found, and of none."""
 _LONGEST_RULE = 500
 _LONGEST_NAME = 33_000
 """Limit for the bytes of a message: texts in Kafka's requests have at most 32,767."""
@@ -86,7 +90,7 @@ def _decision(rest: bytes) -> tuple[Access, str | None] | str:
     asked = _ASKED.search(rest, found.end())
     if asked is None:
         return lines.NO_END
-    if _DECIDED.search(rest, found.end()) or _ASKED.search(rest, asked.end()):
+    if _DECIDED.search(rest, found.end()) or _ASKED.search(rest, asked.end()) or MESSAGE in rest[: found.start()]:
         return AMBIGUOUS
     parts = rest[: found.start()], found[3], rest[found.end() : asked.start()], rest[asked.end() :]
     try:
@@ -105,8 +109,10 @@ _USUAL_BYTES = 1000
 
 
 def one_line(place: int, line: bytes) -> Check | Damaged | None:
-    """Parse a single line in any layout; None if it is not a line of the authorizer's logger."""
+    """Parse a single line in any layout; None if it is no decision of the authorizer."""
     stripped = line.rstrip(b"\r")
+    if _OF_OTHERS in line.partition(MESSAGE)[0]:
+        return None
     found = lines.taken(stripped, MESSAGE)
     if found is None:
         return Damaged.of(place, line, lines.NO_START) if stripped.endswith((LOGGER, LOGGER + b")")) else None
@@ -118,11 +124,21 @@ def one_line(place: int, line: bytes) -> Check | Damaged | None:
 
 
 class _Open(NamedTuple):
-    """A message whose end may be behind a line end in a name. held: what was read since."""
+    """A message whose end may be behind a line end in a name. text: its lines. held: what was read since. is_cut:
+    whether its first line surely has no end.
+    """
 
     place: int
     text: list[bytes]
     held: list[Check | Damaged]
+    is_cut: bool
+
+    def given_up(self) -> Iterator[Check | Damaged]:
+        """Yield what holds if no end comes. A line behind a cut one may have its end: then it is nobody's decision."""
+        if self.is_cut and len(self.text) > 1:
+            yield Damaged.of(self.place, b"\n".join(self.text), AMBIGUOUS)
+        else:
+            yield from self.held
 
 
 def checks(blocks: Iterable[tuple[int, bytes]]) -> Iterator[Check | Damaged]:
@@ -135,33 +151,34 @@ def checks(blocks: Iterable[tuple[int, bytes]]) -> Iterator[Check | Damaged]:
     for place, line in _lines(blocks):
         found = one_line(place, line)
         reason = found.reason if isinstance(found, Damaged) else ""
+        if open_ is not None and place - open_.place > _LONGEST_NAME:
+            yield from open_.given_up()
+            open_ = None
         if open_ is not None:
-            if place - open_.place > _LONGEST_NAME:
-                yield from open_.held
-                open_ = None
-            elif reason == lines.NO_START:
-                whole = b"\n".join((*open_.text, line))
-                again = one_line(open_.place, whole)
-                is_one = isinstance(again, Check)
-                # A name may have several such ends: the lines up to the last of them are of that name.
-                held = again if isinstance(again, Check) else Damaged.of(open_.place, whole, AMBIGUOUS)
-                open_ = None if is_one else _Open(open_.place, [*open_.text, line], [held])
-                if is_one:
-                    yield held
+            open_.text.append(line)
+            if reason != lines.NO_START:
+                open_.held.extend(() if found is None else (found,))
                 continue
-            else:
-                open_.text.append(line)
-        if found is None:
-            continue
-        if open_ is not None:
-            open_.held.append(found)
-        elif reason in (lines.NO_END, AMBIGUOUS):
-            assert isinstance(found, Damaged)
-            open_ = _Open(place, [line], [found])
-        else:
+            whole = b"\n".join(open_.text)
+            again = one_line(open_.place, whole)
+            if isinstance(again, Damaged):
+                # A name may have several such ends, and lines behind the last one that it has: of those none is sure.
+                open_ = open_._replace(held=[Damaged.of(open_.place, whole, AMBIGUOUS)])
+                continue
+            open_ = None
+            if again is not None:
+                yield again
+        elif reason in (lines.NO_END, AMBIGUOUS) or (found is None and _is_open(line)):
+            open_ = _Open(place, [line], [] if found is None else [found], reason != AMBIGUOUS)
+        elif found is not None:
             yield found
     if open_ is not None:
-        yield from open_.held
+        yield from open_.given_up()
+
+
+def _is_open(line: bytes) -> bool:
+    """Return whether a line is the beginning of another message of the authorizer's logger."""
+    return _OF_OTHERS in line and not line.rstrip(b"\r").endswith(_BEHIND)
 
 
 def _lines(blocks: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
