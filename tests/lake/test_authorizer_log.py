@@ -23,6 +23,7 @@ from console.lake.requests.loggers import AUTHORIZER
 from console.model.numbers import json_text
 from tests.lake.known_denials import ALICE, BOB, DECIDED, FOLDER, FORGED, FORGING, TWO_LINES, VERSIONS
 from tests.lake.small_site import decision
+from tests.support.expressions import cpu_seconds
 
 AT = datetime(2026, 11, 21, 10, 0, 0, 123000)
 HEAD = "[2026-11-21 10:00:00,123] INFO "
@@ -204,6 +205,26 @@ def test_a_line_behind_a_cut_one_may_have_its_end() -> None:
     planted = f"g\n{FORGED.partition(' for request')[0]}"
     found = found_in(f"{HEAD}{of_bob(planted)}{BEHIND}\n")
     assert (decisions(found), reasons(found)) == ([], [AMBIGUOUS])
+
+
+def test_other_messages_of_the_logger_are_no_decisions() -> None:
+    """AclAuthorizer also logs what it found, with names of clients in it."""
+    named = "[2026-11-21 10:00:00,123] DEBUG No acl found for resource ResourcePattern(resourceType=GROUP, name={}, "
+    named += f"patternType=LITERAL), authorized = false{BEHIND}\n"
+    good = decision(AT, "Denied")
+    for name in ("g", FORGED, FORGING, f"{FORGED}\n"):
+        found = found_in(named.format(name) + good)
+        assert [check.access.resource_name for check in decisions(found)] == ["orders"]
+        assert reasons(found) == []
+    found = found_in(named.format(f"\n{FORGED}") + good)
+    assert (decisions(found), reasons(found)) == ([], [AMBIGUOUS]), "what is behind it is not sure"
+
+
+def test_long_attacks_take_a_second() -> None:
+    """Each line may be the end of the first one."""
+    begin = f"{HEAD}{OF_BOB}g\n"
+    text = (begin + f"x{TAIL}{BEHIND}\n" * 400) * 40
+    assert cpu_seconds(lambda: found_in(text), 5.0) < 5
 
 
 def test_a_line_that_goes_on_behind_a_cut_one_is_nobodys() -> None:

@@ -26,8 +26,15 @@ class ZooKeeperCluster(KafkaCluster):
         logins: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> None:
-        logs = {"request_log": request_log, "authorizer_log": authorizer_log}
-        super().__init__(version, brokers=brokers, logins=logins, properties=properties, quiet=False, **logs)
+        super().__init__(
+            version,
+            brokers=brokers,
+            request_log=request_log,
+            authorizer_log=authorizer_log,
+            logins=logins,
+            properties=properties,
+            quiet=False,
+        )
         self._zookeeper: subprocess.Popen[bytes] | None = None
         self._zookeeper_port = 0
 

@@ -125,13 +125,14 @@ def one_line(place: int, line: bytes) -> Check | Damaged | None:
 
 class _Open(NamedTuple):
     """A message whose end may be behind a line end in a name. text: its lines. held: what was read since. is_cut:
-    whether its first line surely has no end.
+    whether its end is in another line. may_be_one: whether all lines together may be one message.
     """
 
     place: int
     text: list[bytes]
     held: list[Check | Damaged]
     is_cut: bool
+    may_be_one: bool
 
     def given_up(self) -> Iterator[Check | Damaged]:
         """Yield what holds if no end comes. A line behind a cut one may have its end: then it is nobody's decision."""
@@ -159,26 +160,27 @@ def checks(blocks: Iterable[tuple[int, bytes]]) -> Iterator[Check | Damaged]:
             if reason != lines.NO_START:
                 open_.held.extend(() if found is None else (found,))
                 continue
-            whole = b"\n".join(open_.text)
-            again = one_line(open_.place, whole)
+            again = one_line(open_.place, b"\n".join(open_.text)) if open_.may_be_one else found
             if isinstance(again, Damaged):
                 # A name may have several such ends, and lines behind the last one that it has: of those none is sure.
-                open_ = open_._replace(held=[Damaged.of(open_.place, whole, AMBIGUOUS)])
+                open_ = open_._replace(is_cut=True, may_be_one=False)
                 continue
             open_ = None
             if again is not None:
                 yield again
-        elif reason in (lines.NO_END, AMBIGUOUS) or (found is None and _is_open(line)):
-            open_ = _Open(place, [line], [] if found is None else [found], reason != AMBIGUOUS)
+        elif reason in (lines.NO_END, AMBIGUOUS) or (found is None and _is_cut(line)):
+            is_cut = reason != AMBIGUOUS
+            open_ = _Open(place, [line], [] if found is None else [found], is_cut, is_cut)
         elif found is not None:
             yield found
     if open_ is not None:
         yield from open_.given_up()
 
 
-def _is_open(line: bytes) -> bool:
-    """Return whether a line is the beginning of another message of the authorizer's logger."""
-    return _OF_OTHERS in line and not line.rstrip(b"\r").endswith(_BEHIND)
+def _is_cut(line: bytes) -> bool:
+    """Return whether a line is another message of AclAuthorizer that ends within a name."""
+    _, found, name = line.partition(_OF_OTHERS)
+    return bool(found) and b", patternType=" not in name
 
 
 def _lines(blocks: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
