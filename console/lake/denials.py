@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from console.lake import entities, reader, schema
 from console.model import authorizer
@@ -105,22 +105,12 @@ def denials(tables: reader.Tables, wanted: Wanted, limit: int = MOST) -> list[De
     return _with_changes(tables, [_denied(row) for row in tables.ask(sql, parameters)])
 
 
-def _denied(row: Sequence[object]) -> Denied:
+def _denied(row: Sequence[Any]) -> Denied:
     """Convert a row of `_DENIED`."""
     *thing, count, since, last, allowed, hosts, requests, rule = row
-    assert isinstance(since, int)
-    assert isinstance(last, int)
-    asked = {name for each in requests or () for name in each.split(", ")}  # type: ignore[attr-defined]
-    return Denied(
-        *map(str, thing),
-        int(str(count)),
-        reader.known_time(since),
-        reader.known_time(last),
-        reader.time(allowed),  # type: ignore[arg-type]
-        tuple(hosts or ()),  # type: ignore[arg-type]
-        tuple(sorted(asked)),
-        rule if isinstance(rule, str) else None,
-    )
+    times = (reader.known_time(since), reader.known_time(last), reader.time(allowed))
+    asked = sorted({name for each in requests for name in each.split(", ")})
+    return Denied._make((*thing, int(count), *times, tuple(hosts), tuple(asked), rule, None))
 
 
 # -- the change before a denial ----------------------------------------------------------------------------------------
