@@ -9,6 +9,7 @@ from typing import NamedTuple
 from console.lake.denials import Denied
 from console.lake.reader import Change, Drifted, Minute, Pair, Usage
 from console.model import quota
+from console.model.numbers import Data
 from console.plan.amounts import Unit
 from console.present import columns, lake
 from console.present.names import named
@@ -325,7 +326,7 @@ def _change_before(row: Denied, zone: tzinfo | None) -> str:
     return f"{words.entity}, {words.key}: {words.new}, {_full(row.change.valid_from, zone)}{by}"
 
 
-def _change_data(change: Change | None) -> dict[str, object] | None:
+def _change_data(change: Change | None) -> Data:
     if change is None:
         return None
     times = {"valid_from": change.valid_from.isoformat(), "valid_to": _iso(change.valid_to)}
