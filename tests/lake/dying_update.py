@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +21,6 @@ from console.lake.inputs import Inputs
 from console.lake.lake import Lake
 from console.lake.runs import Plan, message_of
 from console.lake.tables import Tables
-from tests.support.children import Child
-from tests.support.patience import LONG_PATIENCE
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -33,33 +29,6 @@ class Told(msgspec.Struct, frozen=True):
     lake: str
     inputs: Inputs
     deaths: tuple[str, ...] = ()
-
-
-def begun(lake: Lake, inputs: Inputs, deaths: Sequence[str] = ()) -> subprocess.Popen[str]:
-    """Start such an update in a process group of its own."""
-    file = Path(f"{lake.where}.json")
-    file.write_bytes(msgspec.json.encode(Told(lake.where, inputs, tuple(deaths))))
-    command = [sys.executable, "-m", "tests.lake.dying_update", str(file)]
-    root = Path(__file__).parents[2]
-    return Child(
-        command,
-        cwd=root,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(root)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        process_group=0,
-    )
-
-
-def ended(update_of: subprocess.Popen[str]) -> tuple[int, str]:
-    """Its exit code, and the last line that it said."""
-    try:
-        said, _ = update_of.communicate(timeout=LONG_PATIENCE)
-    except subprocess.TimeoutExpired:
-        os.killpg(update_of.pid, signal.SIGKILL)
-        raise
-    return update_of.returncode, said.strip().rpartition("\n")[2]
 
 
 def arm(deaths: tuple[str, ...]) -> None:

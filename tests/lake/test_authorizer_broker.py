@@ -1,10 +1,9 @@
-"""Denials of a real broker, from its log through Spark to `kac denied`: as they were made, also after a kill."""
+"""Denials of a real broker, from its log through Spark to `kac denied`: as they were made."""
 
 from __future__ import annotations
 
 import json
 import re
-import signal
 from collections import Counter
 from contextlib import closing, nullcontext
 from pathlib import Path
@@ -21,7 +20,6 @@ from console.lake.reader import Tables
 from console.lake.requests.authorizer import AMBIGUOUS
 from console.lake.runs import Plan
 from tests.lake import known_denials
-from tests.lake.dying_update import begun, ended
 from tests.lake.known_denials import ALICE, BOB, FORGED, FORGING, TOPIC, TWO_LINES
 from tests.lake.lake_tables import held
 from tests.support.kafka_cluster import KafkaCluster
@@ -64,7 +62,7 @@ def denied(lake: Lake, principal: str) -> dict[tuple[str, str], Denied]:
     return {(row.operation, row.resource_name): row for row in rows}
 
 
-@pytest.mark.takes(60)
+@pytest.mark.takes(40)
 def test_what_was_denied_is_in_the_lake_once(
     cluster: KafkaCluster, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -77,9 +75,6 @@ def test_what_was_denied_is_in_the_lake_once(
         authorizer_logs=(AuthorizerLog((f"{log}*",), of, 1),),
     )
     assert known_denials.try_all(cluster) >= 6, "so many attempts are refused"
-    # The driver is killed after bronze has the decisions, and before anything says so; then more is tried.
-    assert ended(begun(lake, inputs, ["after:authorization"])) == (-signal.SIGKILL, "after:authorization")
-    known_denials.read_alone(cluster)
     cluster.kill(1)
     report = update(Plan(lake, inputs), lambda: nullcontext(spark))
     assert not report.quarantined
@@ -105,5 +100,3 @@ def test_what_was_denied_is_in_the_lake_once(
     assert cli.run(["denied", "--lake", lake.where, "--output", "json", "--principal", "bob"]) == 0
     rows = json.loads(capsys.readouterr().out)["denied"]
     assert {row["hosts"][0] for row in rows} == {"127.0.0.1"}
-
-    assert update(Plan(lake, inputs), lambda: nullcontext(spark)).taken == {}, "nothing is left"

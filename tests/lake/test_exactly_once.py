@@ -8,22 +8,27 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from console.lake.app import update
 from console.lake.files import LakeBusy, LakeError, new_run_id
+from console.lake.lake import Lake
 from console.lake.plans import SOURCES
 from console.lake.runs import GOLD, SparkFailed, committed
 from console.lake.schema import BRONZE, KRAFT_RECORD, TABLES
 from console.lake.tables import Tables
-from tests.lake.dying_update import begun, ended
-from tests.lake.small_site import no_session
+from tests.lake.dying_update import Told
+from tests.lake.small_site import Site, no_session
 from tests.lake.two_lakes import TwoLakes
+from tests.support.children import Child
 from tests.support.metadata_log import value
+from tests.support.patience import LONG_PATIENCE
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark-two"), pytest.mark.timeout(1800)]
 MOMENTS = tuple(f"{when}:{name}" for name in TABLES for when in ("before", "after"))
@@ -31,11 +36,38 @@ CHOSEN = ("after:authorization", "before:history", "after:access")
 """Right after a table of bronze, in the middle of gold, and where but the checkpoint is missing."""
 
 
+def begun(lake: Lake, site: Site, deaths: Sequence[str] = ()) -> subprocess.Popen[str]:
+    """An update in a process group of its own."""
+    file = Path(f"{lake.where}.json")
+    file.write_bytes(msgspec.json.encode(Told(lake.where, site.inputs, tuple(deaths))))
+    command = [sys.executable, "-m", "tests.lake.dying_update", str(file)]
+    root = Path(__file__).parents[2]
+    return Child(
+        command,
+        cwd=root,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        process_group=0,
+    )
+
+
+def ended(update_of: subprocess.Popen[str]) -> tuple[int, str]:
+    """Its exit code, and the last line that it said."""
+    try:
+        said, _ = update_of.communicate(timeout=LONG_PATIENCE)
+    except subprocess.TimeoutExpired:
+        os.killpg(update_of.pid, signal.SIGKILL)
+        raise
+    return update_of.returncode, said.strip().rpartition("\n")[2]
+
+
 @pytest.mark.takes(60)
 def test_killed_three_times_a_lake_has_everything_once(two: TwoLakes) -> None:
     two.go_on(3)
     for number, moment in enumerate(CHOSEN):
-        assert ended(begun(two.disturbed, two.site.inputs, [moment])) == (-signal.SIGKILL, moment)
+        assert ended(begun(two.disturbed, two.site, [moment])) == (-signal.SIGKILL, moment)
         if number:
             two.go_on()
     two.compare()
@@ -46,7 +78,7 @@ def test_killed_three_times_a_lake_has_everything_once(two: TwoLakes) -> None:
 def test_killed_at_every_write_a_lake_has_everything_once(two: TwoLakes) -> None:
     two.go_on()
     left = set(MOMENTS)
-    while (found := ended(begun(two.disturbed, two.site.inputs, sorted(left)))) != (0, ""):
+    while (found := ended(begun(two.disturbed, two.site, sorted(left)))) != (0, ""):
         code, moment = found
         assert (code, moment in left) == (-signal.SIGKILL, True), found
         left.discard(moment)
@@ -64,7 +96,7 @@ def test_killed_at_a_hundred_moments_a_lake_has_everything_once(two: TwoLakes) -
     two.go_on()
     for _ in range(100):
         two.go_on(dice.randrange(2))
-        run = begun(two.disturbed, two.site.inputs)
+        run = begun(two.disturbed, two.site)
         try:
             run.wait(timeout=dice.uniform(2, 30))
         except subprocess.TimeoutExpired:
