@@ -1,8 +1,8 @@
 """Lines of a broker's authorizer log (kafka.authorizer.logger, Kafka 2.8 to 4.x): its decisions, by the minute.
 
 A line has names that clients chose: a client may look for a group of any name, and the broker logs that name as it is,
-with line ends and with the words of such a line. A line that can be read in two ways is nobody's decision: it is kept
-as unreadable. It does not count as damage, since otherwise a client could have the whole log refused. If the first line
+with line ends and with the words of such a line. A line that can be read in two ways is no decision: it is kept as
+unreadable. It does not count as damage, since otherwise a client could have the whole log refused. If the first line
 of a name ends like a message, its other lines look like those of a broker: only a layout that escapes line ends helps
 there (docs/lake.md).
 """
@@ -102,7 +102,7 @@ def _decision(rest: bytes) -> tuple[Access, str | None] | str:
     return access, rule[:_LONGEST_RULE] or None
 
 
-_known_decision = lru_cache(4096)(_decision)
+_known_decision = lru_cache(1 << 14)(_decision)
 """Brokers log many that are equal."""
 _USUAL_BYTES = 1000
 """Limit for the bytes of a message that is kept."""
@@ -135,7 +135,7 @@ class _Open(NamedTuple):
     may_be_one: bool
 
     def given_up(self) -> Iterator[Check | Damaged]:
-        """Yield what holds if no end comes. A line behind a cut one may have its end: then it is nobody's decision."""
+        """Yield what holds if no end comes. A line behind a cut one may have its end: then it is no decision."""
         if self.is_cut and len(self.text) > 1:
             yield Damaged.of(self.place, b"\n".join(self.text), AMBIGUOUS)
         else:
