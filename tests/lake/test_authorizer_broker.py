@@ -79,10 +79,18 @@ def test_what_was_denied_is_in_the_lake_once(
     report = update(Plan(lake, inputs), lambda: nullcontext(spark))
     assert not report.quarantined
 
-    wanted = logged(log.read_text())
-    hidden = {key for key in wanted if key[3] in ("name-1", "name-2")}
+    text = log.read_text()
+    wanted, found = logged(text), of_lake(lake)
+    clients = {key: count for key, count in wanted.items() if key[0] in (ALICE, BOB)}
+    hidden = {key for key in clients if key[3] in ("name-1", "name-2")}
     assert {key[0] for key in hidden} == {BOB}
-    assert of_lake(lake) == Counter({key: count for key, count in wanted.items() if key not in hidden})
+    assert {key: count for key, count in found.items() if key[0] in (ALICE, BOB)} == {
+        key: count for key, count in clients.items() if key not in hidden
+    }
+    # The brokers' own decisions may be among the lines behind a name that looks like one.
+    before = logged(text[: text.rindex("\n", 0, text.index(FORGED)) + 1])
+    assert before <= found
+    assert found <= wanted
     reasons = [row["quarantined"]["reason"] for row in held(lake, "authorization") if row["quarantined"]]
     assert set(reasons) == {AMBIGUOUS}
 
@@ -93,7 +101,9 @@ def test_what_was_denied_is_in_the_lake_once(
     assert describe.change is not None
     assert (describe.change.attr, describe.change.is_deleted) == (f"ALLOW READ {ALICE} from *", True)
     assert describe.change.principal == "User:ANONYMOUS", "who took it away is in the request log"
-    assert denied(lake, "alice")["WRITE", TOPIC].change is None
+    maybe = denied(lake, "alice")["WRITE", TOPIC].change
+    assert maybe is not None
+    assert not maybe.is_deleted, "a first allow may have closed the topic"
     assert set(denied(lake, BOB)) == {("DESCRIBE", TOPIC), ("DESCRIBE", TWO_LINES), ("CREATE", "mine")}
     assert denied(lake, "User:root") == {}
     capsys.readouterr()
