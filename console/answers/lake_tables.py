@@ -1,4 +1,4 @@
-"""Tables of a lake's timeline, drift and usage for the command line; the filter that selects a part of it."""
+"""Tables of a lake's timeline, drift, usage and denials for the command line; the filter that selects a part of it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from datetime import datetime, tzinfo
 from typing import NamedTuple
 
 from console.answers.results import Table, table_of
+from console.lake.denials import Denied
 from console.lake.reader import Change, Drifted, Usage
 from console.plan.amounts import moment
-from console.present.lake_rows import HISTORY, USAGE, dated, drifted_columns
+from console.present.lake_rows import HISTORY, USAGE, dated, denied_columns, drifted_columns
 
 ONE_CLUSTER = frozenset({"cluster"})
 """The column that a table of one cluster omits."""
@@ -39,6 +40,12 @@ def usage_table(rows: Sequence[Usage], *, clusters: bool) -> Table:
     """Return the pairs with the highest usage."""
     columns = USAGE if clusters else USAGE.without(ONE_CLUSTER)
     return table_of("usage", columns, rows, empty="nothing was used in this window")
+
+
+def denied_table(rows: Sequence[Denied], *, clusters: bool, zone: tzinfo | None = None) -> Table:
+    """Return what was denied, the latest first. zone: as in `history_table`."""
+    columns = denied_columns(zone)
+    return table_of("denied", columns if clusters else columns.without(ONE_CLUSTER), rows, empty="nothing was denied")
 
 
 # The filter for a part of the past, as words: ``since=2h key=retention.* by=alice dlq``.

@@ -1,4 +1,4 @@
-"""``kac history``, ``drift``, ``usage`` and ``lake report``: a lake as tables or a page; the journal of this host."""
+"""``kac history``, ``drift``, ``usage``, ``denied``, ``lake report``: a lake as tables or a page; the local journal."""
 
 from __future__ import annotations
 
@@ -404,6 +404,50 @@ def run_usage(options: argparse.Namespace) -> int:
         rows = [row for each in asked for row in hottest(opened.tables, each, max(1, options.limit))]
         table = usage_table(rows, clusters=opened.cluster is None)
         print_table(table, options.output, lambda: [*opened.fresh(QUOTA_USAGE), _NOTE])
+        return DONE
+
+    return read_lake(options, work)
+
+
+# ``kac denied``: what authorizers denied, read from a lake.
+
+
+def denied_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``kac denied``."""
+    add_window(parser)
+    parser.add_argument("--principal", metavar="WHO", help="only what this principal was denied")
+    parser.add_argument(
+        "--entity", metavar="TYPE:KEY", help="only rights on topic:orders, group:checkout, cluster:kafka-cluster …"
+    )
+    parser.add_argument(
+        "--limit", metavar="N", type=option(natural_number), default=200, help="so many, the latest (default 200)"
+    )
+    add_lake(parser)
+    add_output(parser)
+
+
+def run_denied(options: argparse.Namespace) -> int:
+    """Print who was denied what, since when, with the change before it.
+
+    Returns:
+        The exit code: 0 printed, 1 the lake could not be read, 2 not understood.
+    """
+
+    def work(opened: Opened) -> int:
+        from console.answers.lake_tables import denied_table
+        from console.lake.denials import Wanted, denials
+        from console.lake.schema import ACCESS
+
+        resource = None
+        if options.entity is not None:
+            type_, key = _entity_of(options.entity)
+            resource = (type_.upper().replace("-", "_"), key)
+        wanted = Wanted(opened.cluster, *window(options, opened.now), options.principal, resource)
+        limit = max(1, options.limit)
+        rows = denials(opened.tables, wanted, limit + 1)
+        more = ["older denials are not shown: --limit or --until shows them"] if len(rows) > limit else []
+        table = denied_table(rows[:limit], clusters=opened.cluster is None)
+        print_table(table, options.output, lambda: [*more, *opened.fresh(ACCESS)])
         return DONE
 
     return read_lake(options, work)

@@ -109,6 +109,7 @@ COMMANDS = (
     Command("history", "console.cli.history", "list what was changed: from a lake, or from this host's journal"),
     Command("drift", "console.cli.history", "list what differs from its peers, from a lake"),
     Command("usage", "console.cli.history", "list who uses how much of which quota, from a lake"),
+    Command("denied", "console.cli.history", "list who was denied what, since when, and what changed before"),
     Command("lake", "console.cli.lake", "fill and keep a lake: what was, who did it, what differs, who uses what"),
     Command("doctor", "console.cli.doctor", "check this host, and the way to a cluster"),
     Command(

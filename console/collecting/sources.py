@@ -22,9 +22,14 @@ from console.model.yaml_places import FileProblem, FileProblems, Node, read_yaml
 
 FILE = "sources.yaml"
 _TOP = ("version", "clusters", "journals")
-_CLUSTER = ("id", "metadata-log", "controllers", "context", "request-logs", "request-topic", "timezone")
+_CLUSTER = (
+    *("id", "metadata-log", "controllers", "context", "request-logs", "request-topic", "authorizer-logs", "timezone"),
+)
 _TOPIC = ("name", "context")
-_REQUEST_LOG = ("broker", "files", "timezone")
+_LOG_OF_BROKER = ("broker", "files", "timezone")
+Log = TypeVar("Log", lake_inputs.RequestLog, lake_inputs.AuthorizerLog)
+_USUAL = {lake_inputs.RequestLog: "kafka-request.log", lake_inputs.AuthorizerLog: "kafka-authorizer.log"}
+"""The file names in Kafka's own configuration."""
 T = TypeVar("T")
 
 
@@ -67,9 +72,14 @@ class _Reader:
             tuple(map(lake_inputs.Journals, self._paths(top.get("journals")))),
             tuple(each for part in parts for each in part.controllers),
             tuple(each for part in parts for each in part.request_topics),
+            tuple(log for part in parts for log in part.authorizer_logs),
         )
         if not self.problems and not (inputs.paths or inputs.controllers or inputs.request_topics):
-            self._add(root, "it names nothing to read", "name a metadata-log, controllers, request-logs or journals")
+            self._add(
+                root,
+                "it names nothing to read",
+                "name a metadata-log, controllers, request-logs, authorizer-logs or journals",
+            )
         return inputs
 
     def _cluster(self, node: Node) -> lake_inputs.Inputs:
@@ -80,11 +90,12 @@ class _Reader:
         zone = self._zone(read.get("timezone"), "UTC")
         context = self._text(read.get("context")) or None
         requests = self._items(read.get("request-logs"))
+        decisions = self._items(read.get("authorizer-logs"))
         paths = self._paths(read.get("metadata-log"))
         addresses = self._texts(read.get("controllers"))
         topics = read.get("request-topic")
-        if cluster_id is None and (requests or addresses or topics or not paths):
-            self._add(node, "id is missing", "lines of request logs do not say which cluster they are of")
+        if cluster_id is None and (requests or decisions or addresses or topics or not paths):
+            self._add(node, "id is missing", "lines of brokers' logs do not say which cluster they are of")
         if paths and addresses:
             self._add(read["controllers"], "metadata-log and controllers are the same log: name one of them")
         try:
@@ -94,10 +105,11 @@ class _Reader:
         of = cluster_id or ""
         return lake_inputs.Inputs(
             tuple(lake_inputs.MetadataLog(path, cluster_id) for path in paths),
-            tuple(self._request_log(each, of, zone) for each in requests),
+            tuple(self._log(each, lake_inputs.RequestLog, of, zone) for each in requests),
             (),
             (lake_inputs.Controllers(of, addresses, context),) if addresses else (),
             () if topics is None else (self._topic(topics, of, context, zone),),
+            tuple(self._log(each, lake_inputs.AuthorizerLog, of, zone) for each in decisions),
         )
 
     def _topic(self, node: Node, cluster_id: str, context: str | None, zone: str) -> lake_inputs.RequestTopic:
@@ -109,16 +121,16 @@ class _Reader:
             self._add(node, "name is missing", "the topic that request logs are shipped to")
         return lake_inputs.RequestTopic(name, cluster_id, self._text(read.get("context")) or context, zone)
 
-    def _request_log(self, node: Node, cluster_id: str, zone: str) -> lake_inputs.RequestLog:
-        read = self._fields(node, _REQUEST_LOG)
+    def _log(self, node: Node, kind: type[Log], cluster_id: str, zone: str) -> Log:
+        read = self._fields(node, _LOG_OF_BROKER)
         broker = self._text(read.get("broker"))
         if not is_natural(broker):
             self._add(read.get("broker", node), f"{broker!r} is no broker's id" if broker else "broker is missing")
         paths = self._paths(read.get("files"))
         if not paths:
-            self._add(read.get("files", node), "files is missing", "for example /logs/kafka-request.log*")
+            self._add(read.get("files", node), "files is missing", f"for example /logs/{_USUAL[kind]}*")
         zone = self._zone(read.get("timezone"), zone)
-        return lake_inputs.RequestLog(paths, cluster_id, int(broker) if is_natural(broker) else 0, zone)
+        return kind(paths, cluster_id, int(broker) if is_natural(broker) else 0, zone)
 
     def _zone(self, node: Node | None, default: str) -> str:
         zone = self._text(node) or default

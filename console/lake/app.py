@@ -31,8 +31,8 @@ from console.lake import runs as lake_runs
 from console.lake import streams as lake_streams
 from console.lake.clocks import check_clocks
 from console.lake.delta_log import reading
-from console.lake.gold import Known, Renewal, compare, judge, make_usage, new_keys, news_of
-from console.lake.inputs import Inputs, UnreadableInput, owned
+from console.lake.gold import Known, Renewal, compare, judge, make_access, make_usage, new_keys, news_of
+from console.lake.inputs import Inputs, UnreadableInput
 from console.lake.lake import Lake, Report
 from console.lake.runs import news
 from console.lake.spark import for_few_rows, for_many_rows, session, set_properties
@@ -342,9 +342,8 @@ class Application:
         """Undo a batch of request logs, and its checkpoint, if a time zone is wrong. before: the version of the table
         without the batch. Raises UnreadableInput.
         """
-        zones = {(log.cluster_id, log.broker_id): log.time_zone for log in owned(self._settings.inputs)}
         try:
-            check_clocks(self.tables, first, last, zones)
+            check_clocks(self.tables, first, last, plans.RequestLogs(self._settings).zones())
         except UnreadableInput:
             notes = lake_runs.ends(self._lake, plans.RequestLogs.name)
             former = next((note for note in notes if note["version"] <= before), None)
@@ -376,6 +375,8 @@ class Application:
         quotas = touched.whole | {each[0] for each in touched.entities if each[1] == "quota"}
         if news.hours or quotas:
             make_usage(self.tables, news.hours, quotas, batch)
+        if news.access_hours:
+            make_access(self.tables, news.access_hours, batch)
         if (newest := self._known.newest) is not None:
             self._report.lag_ms = max(0, round(time.time() * 1000) - newest // 1000)
 
@@ -423,6 +424,7 @@ _LINES = {"good": "sum(lines)", "bad": "sum(damaged)"}
 _COUNTS = {
     **{schema.KRAFT_RECORD: _ROWS, schema.SNAPSHOT: {**_ROWS, "bad": "0"}, schema.JOURNAL: _ROWS},
     schema.REQUEST: {**_LINES, "first": "min(alter.end_ts)", "last": "max(alter.end_ts)"},
+    schema.AUTHORIZATION: _LINES,
 }
 """Aggregates of the rows of a bronze table, as SQL: all rows, unreadable ones, and the times of change requests."""
 

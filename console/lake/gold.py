@@ -71,8 +71,12 @@ _KEYS = {
             f"unix_seconds(second.second) DIV {quota_usage.HOUR} hour",
         ),
     ),
+    schema.AUTHORIZATION: (
+        "CASE WHEN minute IS NOT NULL THEN 'access' END of",
+        *("cluster_id", f"unix_seconds(minute.minute) DIV {quota_usage.HOUR} hour"),
+    ),
 }
-"""Bronze table -> the keys of a new row, as SQL. at: time of a poll; hour: of requests, since 1970."""
+"""Bronze table -> the keys of a new row, as SQL. at: time of a poll; hour: of requests or decisions, since 1970."""
 
 
 def new_keys(tables: lake_tables.Tables) -> DataFrame:
@@ -88,7 +92,8 @@ def _union(one: DataFrame, other: DataFrame) -> DataFrame:
 class News(NamedTuple):
     """The content of a batch. whole: clusters to make again as a whole. entities: those with new rows. ids: of topics
     and ACLs whose names the rows lack, with their clusters. polls: by cluster and the types that were read, the time of
-    the first new poll and the count of new polls. hours: hours with new requests, with their clusters.
+    the first new poll and the count of new polls. hours: hours with new requests, with their clusters. access_hours:
+    those with new decisions of authorizers.
     """
 
     clusters: frozenset[str]
@@ -97,6 +102,7 @@ class News(NamedTuple):
     ids: frozenset[tuple[str, str]]
     polls: Mapping[tuple[str, str], tuple[int, int]]
     hours: frozenset[tuple[str, int]]
+    access_hours: frozenset[tuple[str, int]]
 
 
 def news_of(keys: DataFrame) -> News:
@@ -128,7 +134,7 @@ def news_of(keys: DataFrame) -> News:
         frozenset(entities),
         frozenset(ids),
         polls,
-        frozenset((row[1], row[5]) for row in rows if row[5] is not None),
+        *(frozenset((row[1], row[5]) for row in rows if row[0] == of) for of in ("second", "access")),
     )
 
 
@@ -724,6 +730,34 @@ def _minutes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _suggested(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         yield from quota_usage.suggestions(pa.Table.from_batches([batch])).to_batches()
+
+
+# -- access ------------------------------------------------------------------------------------------------------------
+
+_HOURS = pa.schema([("cluster_id", pa.string()), ("since_1970", pa.int64())])
+_DECIDED = tuple(name for name in schema.ACCESS.key if name not in ("cluster_id", "hour"))
+_SUMS = {
+    "checks": "sum(checks)",
+    "first_ts": "min(first_ts)",
+    "last_ts": "max(last_ts)",
+    "requests": "array_join(array_sort(collect_set(request)), ', ')",
+    "rule": "max_by(rule, last_ts)",
+}
+
+
+def make_access(tables: lake_tables.Tables, hours: Iterable[tuple[str, int]], batch: lake_tables.Batch) -> None:
+    """Make the decisions of authorizers in these hours (clusters, and hours since 1970) from all their minutes."""
+    wanted = sorted(set(hours))
+    minutes = tables.read(schema.AUTHORIZATION, {cluster for cluster, _ in wanted})
+    minutes = minutes.where("minute IS NOT NULL").select("minute.*")
+    minutes = minutes.withColumn("since_1970", F.expr(f"unix_seconds(minute) DIV {quota_usage.HOUR}"))
+    of_hours = minutes.join(F.broadcast(lake_tables.given(tables.spark, wanted, _HOURS)), _HOURS.names, "left_semi")
+    hour = F.expr("date_trunc('hour', minute)").alias("hour")
+    # Each task sums up its own minutes before Spark moves them.
+    summed = of_hours.groupBy("cluster_id", hour, *_DECIDED).agg(
+        *(F.expr(sql).alias(name) for name, sql in _SUMS.items())
+    )
+    tables.append(summed.select(*schema.ACCESS.names), schema.ACCESS, batch)
 
 
 # -- policies and drift ------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -26,15 +26,23 @@ class MetadataLog(_Input, frozen=True):
     cluster_id: str | None = None
 
 
-class RequestLog(_Input, frozen=True):
-    """The request log of one broker. paths: files or shell patterns, also of rotated and gzip files. time_zone: of the
-    times in its lines, as ``Europe/Berlin``; lines do not have it.
+class LogOfBroker(_Input, frozen=True):
+    """A log of one broker. paths: files or shell patterns, also of rotated and gzip files. time_zone: of the times in
+    its lines, as ``Europe/Berlin``; lines do not have it.
     """
 
     paths: tuple[str, ...]
     cluster_id: str
     broker_id: int
     time_zone: str = "UTC"
+
+
+class RequestLog(LogOfBroker, frozen=True):
+    """The request log of one broker (kafka.request.logger)."""
+
+
+class AuthorizerLog(LogOfBroker, frozen=True):
+    """The log of one broker's authorizer (kafka.authorizer.logger)."""
 
 
 class Journals(_Input, frozen=True):
@@ -86,15 +94,16 @@ class Inputs(_Input, frozen=True):
     journals: tuple[Journals, ...] = ()
     controllers: tuple[Controllers, ...] = ()
     request_topics: tuple[RequestTopic, ...] = ()
+    authorizer_logs: tuple[AuthorizerLog, ...] = ()
 
     @property
     def paths(self) -> tuple[str, ...]:
         """Every path and pattern."""
-        requests = (path for log in self.request_logs for path in log.paths)
-        return (*(log.path for log in self.metadata_logs), *requests, *(journal.path for journal in self.journals))
+        of_brokers = (path for log in (*self.request_logs, *self.authorizer_logs) for path in log.paths)
+        return (*(log.path for log in self.metadata_logs), *of_brokers, *(journal.path for journal in self.journals))
 
 
-# The clusters of metadata logs and of request logs.
+# The clusters of metadata logs and of brokers' logs.
 
 
 class UnreadableInput(LakeError):
@@ -120,16 +129,27 @@ def folders_of(logs: Sequence[MetadataLog]) -> dict[str, list[str]]:
     return {cluster_id: [each.path for each in folders] for cluster_id, folders in made.items()}
 
 
-def owned(inputs: Inputs) -> list[RequestLog]:
-    """Return the request logs, each with its cluster: by default the cluster of the only metadata log. Raises
-    UnreadableInput: there is no such cluster, or more than one; an id is refused.
+Log = TypeVar("Log", RequestLog, AuthorizerLog)
+
+
+def owned(logs: Sequence[Log], noun: str, metadata_logs: Sequence[MetadataLog]) -> list[Log]:
+    """Return brokers' logs, each with its cluster: by default the cluster of the only metadata log.
+
+    Args:
+        noun: what the logs are, as `request log`.
+
+    Raises:
+        UnreadableInput: there is no such cluster, or more than one; an id is refused.
     """
-    for log in inputs.request_logs:
+    for log in logs:
         if log.cluster_id and (problem := id_problem(log.cluster_id)):
-            raise UnreadableInput(f"The request log of broker {log.broker_id}: {problem}.")
-    if all(log.cluster_id for log in inputs.request_logs):
-        return list(inputs.request_logs)
-    clusters = list(folders_of(inputs.metadata_logs))
+            raise UnreadableInput(f"The {noun} of broker {log.broker_id}: {problem}.")
+    if all(log.cluster_id for log in logs):
+        return list(logs)
+    clusters = list(folders_of(metadata_logs))
     if len(clusters) != 1:
-        raise UnreadableInput("A request log does not say whose it is: name its cluster's id, lines do not have it.")
-    return [msgspec.structs.replace(log, cluster_id=log.cluster_id or clusters[0]) for log in inputs.request_logs]
+        of = next(log.broker_id for log in logs if not log.cluster_id)
+        raise UnreadableInput(
+            f"The {noun} of broker {of} does not say whose it is: name its cluster's id, lines do not have it."
+        )
+    return [msgspec.structs.replace(log, cluster_id=log.cluster_id or clusters[0]) for log in logs]

@@ -23,14 +23,15 @@ import pyarrow as pa
 
 from console.lake import landing
 from console.lake.files import Filesystem
-from console.lake.inputs import Inputs, RequestLog, UnreadableInput, folders_of, owned
+from console.lake.inputs import Inputs, LogOfBroker, UnreadableInput, folders_of, owned
 from console.lake.journals import journal_stats, journals_at, read_journal
 from console.lake.kraft import NoMetadataLogError, Split, Trouble, plan_log, read_splits
 from console.lake.redact import Damaged
 from console.lake.requests import log_files
-from console.lake.requests.counted import COUNTED, Whose, damaged_row
+from console.lake.requests.counted import damaged_row
 from console.lake.requests.lines import Form, clocks
 from console.lake.requests.log_files import plan
+from console.lake.requests.loggers import AUTHORIZER, LOGGERS, REQUESTS, Logger
 from console.lake.schema import KRAFT_RECORD, LOST, arrow_schema
 from console.lake.transforms.change_event import tagged
 from console.model.built_types import built
@@ -248,20 +249,28 @@ def _other_folder(cluster_id: str, folders: Iterable[str], former: Iterable[str]
     )
 
 
-# -- request logs ------------------------------------------------------------------------------------------------------
+# -- the logs of brokers -----------------------------------------------------------------------------------------------
 
 
-class RequestLogs(Source):
-    """The request logs of `inputs`. Its offset has the progress of each file, identified by its content and not by its
-    name, and the parts of the batch that ends there.
+class BrokerLogs(Source):
+    """The logs of `inputs` that one logger of brokers wrote. Its offset has the progress of each file, identified by
+    its content and not by its name, and the parts of the batch that ends there.
     """
 
-    name, table, given = "request_log", "request", "request_logs"
+    logger: ClassVar[Logger]
     beginning: ClassVar[Offset] = {"read": {}, "parts": []}
+
+    def _logs(self) -> list[Any]:
+        inputs = self._settings.inputs
+        return owned(getattr(inputs, self.given), self.logger.noun, inputs.metadata_logs)
+
+    def zones(self) -> dict[tuple[str, int], str]:
+        """Return the configured time zone of each log, by cluster and broker. Raises UnreadableInput."""
+        return {(log.cluster_id, log.broker_id): log.time_zone for log in self._logs()}
 
     def newest(self, start: Offset) -> Offset:
         """Return the offset behind the last whole line of each file."""
-        planned = plan_request_logs(start["read"], owned(self._settings.inputs))
+        planned = plan_broker_logs(start["read"], self._logs(), self.logger)
         if self._settings.max_bad_ratio < 1:
             self._refuse_forms(each for each in planned.logs if not start["read"].get(_whose(each)))
         parts = log_files.parts_of(planned.logs)
@@ -274,13 +283,11 @@ class RequestLogs(Source):
         """Raise UnreadableInput if logs that are read for the first time have no readable line."""
         unread = [(each, form) for each in logs if (form := log_files.unread_form(each)) is not None]
         if unread:
-            raise UnreadableInput(
-                " ".join(_in_form(_whose(log), ", ".join(log.patterns), form) for log, form in unread)
-            )
+            raise UnreadableInput(" ".join(_in_form(log, ", ".join(log.patterns), form) for log, form in unread))
 
     def parts(self, start: Offset, end: Offset) -> Sequence[log_files.Part]:
         """Return the parts planned with the offset, in the time zones that are configured now."""
-        zones = {(log.cluster_id, log.broker_id): log.time_zone for log in owned(self._settings.inputs)}
+        zones = self.zones()
         parts = [] if start == end else msgspec.convert(end["parts"], built(list[log_files.Part]))
         return [log_files.with_zone(part, zones.get((part.cluster_id, part.broker_id), part.zone)) for part in parts]
 
@@ -289,8 +296,8 @@ class RequestLogs(Source):
         return sum(part.end - part.start for part in self.parts(start, end)) // LEAST_LINE
 
     def read(self, part: log_files.Part) -> Iterator[pa.RecordBatch]:
-        """Yield the part's requests by the second, its changes and its damaged lines. A part whose file is gone becomes
-        one row that reports it: the file does not come back.
+        """Yield the part's rows, with its damaged lines. A part whose file is gone becomes one row that reports it: the
+        file does not come back.
         """
         lines = damaged = 0
         read_any = False
@@ -305,8 +312,20 @@ class RequestLogs(Source):
                 raise
             yield _lost(part, str(gone))
         if damaged == lines >= log_files.FEW and self._settings.max_bad_ratio < 1:
-            raise TooMuchIsBad(_in_form(_whose(part), part.path, log_files.form_of_part(part)))
+            raise TooMuchIsBad(_in_form(part, part.path, log_files.form_of_part(part)))
         self._judge("lines", damaged, lines, part.path)
+
+
+class RequestLogs(BrokerLogs):
+    """The request logs of `inputs`."""
+
+    name, table, given, logger = REQUESTS.name, REQUESTS.table.name, "request_logs", REQUESTS
+
+
+class AuthorizerLogs(BrokerLogs):
+    """The authorizer logs of `inputs`."""
+
+    name, table, given, logger = AUTHORIZER.name, AUTHORIZER.table.name, "authorizer_logs", AUTHORIZER
 
 
 REMEMBERED_DAYS = 30
@@ -325,8 +344,8 @@ class PlannedLogs(NamedTuple):
     remember: Mapping[str, Any]
 
 
-def plan_request_logs(inputs: Mapping[str, Any], logs: Sequence[RequestLog]) -> PlannedLogs:
-    """Return the new ranges of request logs. inputs: the progress of the last run.
+def plan_broker_logs(inputs: Mapping[str, Any], logs: Sequence[LogOfBroker], logger: Logger = REQUESTS) -> PlannedLogs:
+    """Return the new ranges of the logs of brokers. inputs: the progress of the last run.
 
     Raises:
         UnreadableInput: no file matches, a file is truncated or of two brokers, or a zone is unknown.
@@ -339,27 +358,28 @@ def plan_request_logs(inputs: Mapping[str, Any], logs: Sequence[RequestLog]) -> 
     for log in logs:
         owner = f"{log.cluster_id}/{log.broker_id}"
         known = {**inputs.get(owner, {}), **remember.get(owner, {})}
-        found = _plan(log, known, owner)
+        found = _plan(log, known, owner, logger.noun)
         if problem := log_files.zone_problem(log.time_zone):
-            raise UnreadableInput(f"The request log of broker {log.broker_id}: {problem}.")
+            raise UnreadableInput(f"The {logger.noun} of broker {log.broker_id}: {problem}.")
         for place, path in found.places.items():
             if owners.setdefault(place, owner) != owner:
                 raise UnreadableInput(
-                    f"{path} is given as the request log of {owners[place]} and of {owner} (cluster/broker): its "
-                    "requests would count twice. Name files of each broker that no other one has."
+                    f"{path} is given as the {logger.noun} of {owners[place]} and of {owner} (cluster/broker): its "
+                    "lines would count twice. Name files of each broker that no other one has."
                 )
         remember[owner] = _still_known(found, remember.get(owner, {}))
         if found.spans:
-            brokers.append(log_files.BrokerLog(log.cluster_id, log.broker_id, found.spans, log.time_zone, log.paths))
+            of = (log.cluster_id, log.broker_id)
+            brokers.append(log_files.BrokerLog(*of, found.spans, log.time_zone, log.paths, logger.name))
     _refuse_two_brokers(brokers)
     return PlannedLogs(tuple(brokers), remember)
 
 
-def _plan(log: RequestLog, known: log_files.Progress, owner: str) -> log_files.Plan:
+def _plan(log: LogOfBroker, known: log_files.Progress, owner: str, noun: str) -> log_files.Plan:
     try:
-        return plan(_found(log), known, owner=owner)
+        return plan(_found(log, noun), known, owner=owner)
     except EOFError as wrong:
-        raise UnreadableInput(f"A packed request log is cut: {wrong}. Wait until it is whole.") from wrong
+        raise UnreadableInput(f"A packed {noun} is cut: {wrong}. Wait until it is whole.") from wrong
     except log_files.CutInPlaceError as wrong:
         raise UnreadableInput(f"{wrong}.") from wrong
     except FileNotFoundError as gone:
@@ -388,7 +408,9 @@ def _refuse_two_brokers(brokers: Iterable[log_files.BrokerLog]) -> None:
     files: dict[tuple[str, int], list[tuple[log_files.Span, datetime, datetime, set[bytes]]]] = defaultdict(list)
     for broker in brokers:
         for span in broker.spans:
-            times = [at.replace(tzinfo=None) for sample in (span.head, span.tail) for _, at in clocks(0, sample)]
+            message = LOGGERS[broker.logger].message
+            samples = (clocks(0, sample, message) for sample in (span.head, span.tail))
+            times = [at.replace(tzinfo=None) for sample in samples for _, at in sample]
             addresses = {*_BROKERS_ADDRESS.findall(span.head), *_BROKERS_ADDRESS.findall(span.tail)}
             if times and addresses:
                 files[broker.cluster_id, broker.broker_id].append((span, min(times), max(times), addresses))
@@ -403,7 +425,7 @@ def _refuse_two_brokers(brokers: Iterable[log_files.BrokerLog]) -> None:
                 )
 
 
-def _found(log: RequestLog) -> list[str]:
+def _found(log: LogOfBroker, noun: str) -> list[str]:
     """Return local files by pattern, without broken links; a URI names one file."""
     found = [
         path
@@ -411,7 +433,7 @@ def _found(log: RequestLog) -> list[str]:
         for path in ([pattern] if "://" in pattern else filter(os.path.exists, glob(pattern)))  # noqa: PTH207 - absolute patterns, which Path.glob takes not
     ]
     if not found:
-        raise UnreadableInput(f"No request log of broker {log.broker_id} is at {', '.join(log.paths)}.")
+        raise UnreadableInput(f"No {noun} of broker {log.broker_id} is at {', '.join(log.paths)}.")
     return sorted(set(found))
 
 
@@ -419,17 +441,17 @@ def _whose(log: log_files.BrokerLog | log_files.Part) -> str:
     return f"{log.cluster_id}/{log.broker_id}"
 
 
-def _in_form(whose: str, where: str, form: Form) -> str:
+def _in_form(log: log_files.BrokerLog | log_files.Part, where: str, form: Form) -> str:
     return (
-        f"The request log of {whose} (cluster/broker) at {where} is in the form of {form.what}: no line of it can be "
-        f"read, and nothing was taken in. {form.remedy}"
+        f"The {LOGGERS[log.logger].noun} of {_whose(log)} (cluster/broker) at {where} is in the form of {form.what}: "
+        f"no line of it can be read, and nothing was taken in. {form.remedy}"
     )
 
 
 def _lost(part: log_files.Part, why: str) -> pa.RecordBatch:
     lost = Damaged(part.start, f"{part.end - part.start:,} bytes {LOST}: {why}", "", "")
-    row = damaged_row(Whose(part.cluster_id, part.broker_id, Path(part.path).name), lost, lines=0)
-    return pa.RecordBatch.from_pylist([row], schema=COUNTED)
+    row = damaged_row(log_files.whose_is(part), lost, lines=0)
+    return pa.RecordBatch.from_pylist([row], schema=arrow_schema(LOGGERS[part.logger].table))
 
 
 # -- polls and journals ------------------------------------------------------------------------------------------------
@@ -528,7 +550,9 @@ class Journals(Source):
                 landing.delete(files, path)
 
 
-SOURCES: dict[str, type[Source]] = {each.name: each for each in (MetadataLogs, RequestLogs, Polls, Journals)}
+SOURCES: dict[str, type[Source]] = {
+    each.name: each for each in (MetadataLogs, RequestLogs, AuthorizerLogs, Polls, Journals)
+}
 """Name of the format and of the stream -> source."""
 
 

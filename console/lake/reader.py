@@ -619,9 +619,14 @@ def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, *, folded: bool 
     if polls:
         times = [poll.valid_from for poll in polls]
         where.add(f"NOT ({_WAS_THERE} AND list_contains(?, valid_from))", POLL_SOURCES, times)
+    found = changes(tables, _part(tables, wanted), where, limit)
+    return sorted([*found, *polls], key=lambda change: change.place)[:limit]
+
+
+def changes(tables: Tables, part: Part, where: Where, limit: int) -> list[Change]:
+    """Return the latest changes in a part of `history` that meet these conditions, the latest first."""
     order = "ORDER BY valid_from DESC, cluster_id, entity_type, entity_key, attr LIMIT ?"
-    found = tables.select(_COLUMNS, schema.HISTORY, _part(tables, wanted), where, order, limit)
-    return sorted([*map(_change, found), *polls], key=lambda change: change.place)[:limit]
+    return [*map(_change, tables.select(_COLUMNS, schema.HISTORY, part, where, order, limit))]
 
 
 def _part(tables: Tables, wanted: Wanted) -> Part:
@@ -705,7 +710,7 @@ def _change(row: Sequence[Any]) -> Change:
 
 
 class Gone(NamedTuple):
-    """Lines of request logs that were lost before kac read them. file: a file, or a topic with its partition. at: a
+    """Lines of brokers' logs that were lost before kac read them. file: a file, or a topic with its partition. at: a
     byte position, or an offset.
     """
 
@@ -716,13 +721,14 @@ class Gone(NamedTuple):
 
 
 def gone_lines(tables: Tables) -> list[Gone]:
-    """Return the parts of request logs that were lost before kac read them, by cluster, file and place; at most
-    MOST_ROWS.
+    """Return the parts of request logs and authorizer logs that were lost before kac read them, by cluster, file and
+    place; at most MOST_ROWS of each.
     """
     where = Where().add("quarantined IS NOT NULL").add("contains(quarantined.reason, ?)", f" {schema.LOST}: ")
     columns = "cluster_id, quarantined.file, quarantined.byte_pos, quarantined.reason"
     rest = f"ORDER BY 1, 2, 3 LIMIT {MOST_ROWS}"
-    return [Gone(*row) for row in tables.select(columns, schema.REQUEST, WHOLE, where, rest)]
+    logs = (tables.select(columns, table, WHOLE, where, rest) for table in (schema.REQUEST, schema.AUTHORIZATION))
+    return sorted(Gone(*row) for of_logs in logs for row in of_logs)
 
 
 # -- drift and policy violations -------------------------------------------------------------------------------------
@@ -821,15 +827,15 @@ NULL reason LIMIT 0)"
 
 
 def _latest(
-    tables: Tables, table: schema.Table, clusters: Collection[str], where: Where | None = None
+    tables: Tables, table: schema.Table, clusters: Collection[str], where: Where | None = None, column: str = ""
 ) -> dict[str, datetime]:
-    """Return cluster -> the latest time in a table's first column of times.
+    """Return cluster -> the latest time in a column of a table, by default in its first column of times.
 
     where: conditions of the rows. In a table that is partitioned by days, the newest days are read first, and earlier
     ones only for the clusters without rows in them.
     """
     found: dict[str, datetime] = {}
-    latest = f"cluster_id, epoch_us(max({time_column(table)}))"
+    latest = f"cluster_id, epoch_us(max({column or time_column(table)}))"
     missing, days, count = tuple(clusters), tables.days(table, Part(tuple(clusters))), 1
     until = None
     while days and missing:
@@ -907,7 +913,7 @@ def _of_window(window: Window) -> Part:
 
 # -- freshness -------------------------------------------------------------------------------------------------------
 
-SHOWN = (schema.HISTORY, schema.DRIFT, schema.QUOTA_USAGE, schema.POLICY_VIOLATION)
+SHOWN = (schema.HISTORY, schema.DRIFT, schema.QUOTA_USAGE, schema.POLICY_VIOLATION, schema.ACCESS)
 
 
 class FleetFreshness(NamedTuple):
@@ -955,11 +961,13 @@ def freshness(tables: Tables, cluster_id: str, *, of: tuple[schema.Table, ...] =
 def _observed(tables: Tables, table: schema.Table, clusters: Collection[str]) -> dict[str, datetime]:
     """Return cluster -> the newest observation that a table may have of it.
 
-    For usage this is the last minute; else a poll or a record of the metadata log; for a cluster with neither, the last
-    change from another source.
+    For usage this is the last minute, for access the last decision; else a poll or a record of the metadata log; for a
+    cluster with neither, the last change from another source.
     """
     if table is schema.QUOTA_USAGE:
         return _latest(tables, schema.QUOTA_USAGE, clusters)
+    if table is schema.ACCESS:
+        return _latest(tables, schema.ACCESS, clusters, column="last_ts")
     found = _latest(tables, schema.SNAPSHOT, clusters, Where().add("kind <> 'failed'"))
     for cluster, at in _latest(tables, schema.KRAFT_RECORD, clusters).items():
         found[cluster] = max(at, found.get(cluster, EPOCH))

@@ -81,7 +81,7 @@ def is_behind(lake: Lake) -> bool:
     if max(versions) < 0:
         return False
     at = committed(lake, GOLD)
-    if at is None or len(at) != len(versions) or is_of_another(lake):
+    if at is None or is_of_another(lake):
         return True
     read = (each.get("reservoirVersion", 0) for each in at)
     is_read = all(of_stream > of_table for of_stream, of_table in zip(read, versions, strict=True))
@@ -111,9 +111,10 @@ def unjudged(lake: Lake) -> Unjudged | None:
 
 
 def is_of_another(lake: Lake) -> bool:
-    """Return whether another version of kac made `history`."""
-    note = next(lake.notes(schema.HISTORY), None)
-    return note is not None and note.get("kac") != kac_version()
+    """Return whether another version of kac made gold: `history`, or the checkpoint, which then reads other tables."""
+    note, at = next(lake.notes(schema.HISTORY), None), committed(lake, GOLD)
+    is_of_other_tables = at is not None and len(at) != len(schema.BRONZE)
+    return is_of_other_tables or (note is not None and note.get("kac") != kac_version())
 
 
 def is_undone(lake: Lake) -> bool:

@@ -153,7 +153,7 @@ QUARANTINE = _part(
     "quarantine",
     "Unreadable data, without secrets: the column `quarantined` of bronze tables.",
     maybe("cluster_id", "string", "The cluster of the file, as configured."),
-    Column("source", "string", "request_log, kraft_log, journal."),
+    Column("source", "string", "request_log, authorizer_log, kraft_log, journal."),
     Column("file", "string", "The file."),
     Column("byte_pos", "bigint", "Its position in the uncompressed file."),
     Column("reason", "string", "The error."),
@@ -282,6 +282,55 @@ REQUEST = _bronze(
     partitions={**CLUSTER_PART, **by_day("coalesce(second.second, alter.end_ts)")},
 )
 
+_RESOURCE = (
+    Column("operation", "string", "Kafka's name: READ, DESCRIBE_CONFIGS …"),
+    Column("resource_type", "string", "Kafka's name: TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID …"),
+    Column("pattern_type", "string", "LITERAL: a check is of one resource."),
+    Column("resource_name", "string", "The resource's name, as the client wrote it: no such resource may exist."),
+)
+_FIRST = Column("first_ts", "timestamp", "The first of them.")
+_LAST = Column("last_ts", "timestamp", "The last of them.")
+_RULE = maybe(
+    "rule",
+    "string",
+    "The rule by which the last one was decided, as the broker writes it: an ACL, DefaultDeny … At most 500 "
+    "characters. Empty: brokers with ZooKeeper do not write it.",
+)
+
+CHECK_1M = _part(
+    "check_1m",
+    "The authorizer's decisions by the minute.",
+    CLUSTER_ID,
+    Column("broker_id", "int", "The broker that logged them."),
+    Column("minute", "timestamp", "The minute's beginning."),
+    Column("principal", "string", "The principal, as `User:alice`."),
+    Column("host", "string", "The address that it came from."),
+    *_RESOURCE,
+    Column("request", "string", "The request that needs the right, by Kafka's name: FETCH, FIND_COORDINATOR …"),
+    Column("is_allowed", "boolean", "Whether it was allowed; else it was denied."),
+    Column("checks", "bigint", "How many."),
+    _FIRST,
+    _LAST,
+    _RULE,
+    key=(
+        *("cluster_id", "broker_id", "minute", "principal", "host", "operation", "resource_type", "pattern_type"),
+        *("resource_name", "request", "is_allowed"),
+    ),
+)
+
+AUTHORIZATION = _bronze(
+    "authorization",
+    "What authorizer logs say, as it was read: the decisions of a part of a log by the minute, and what is unreadable. "
+    "A minute and its key may come several times: they add up.",
+    CLUSTER_ID,
+    Column("lines", "bigint", "Lines that were read, in one row of each part; else 0."),
+    Column("damaged", "bigint", "How many of them are unreadable."),
+    maybe("minute", "struct", "Decisions by the minute: see `check_1m`.", of=CHECK_1M),
+    QUARANTINED,
+    key=("cluster_id", "minute", "quarantined"),
+    partitions={**CLUSTER_PART, **by_day("minute.minute")},
+)
+
 CHANGE_EVENT = _silver(
     "change_event",
     "Every change that some source reports, one row for each source.",
@@ -408,15 +457,37 @@ POLICY_VIOLATION = _gold(
     newest=("cluster_id", "policy_id", "entity_key"),
 )
 
+ACCESS = _gold(
+    "access",
+    "Who was allowed or denied what, by the hour, of all brokers and requests together.",
+    CLUSTER_ID,
+    Column("hour", "timestamp", "The hour's beginning."),
+    Column("principal", "string", "The principal, as `User:alice`."),
+    Column("host", "string", "The address that it came from."),
+    *_RESOURCE,
+    Column("is_allowed", "boolean", "Whether it was allowed; else it was denied."),
+    Column("checks", "bigint", "How many."),
+    _FIRST,
+    _LAST,
+    Column("requests", "string", "The requests that needed the right, by Kafka's names, separated by `, `."),
+    _RULE,
+    key=(
+        *("cluster_id", "hour", "principal", "host", "operation", "resource_type", "pattern_type", "resource_name"),
+        "is_allowed",
+    ),
+    partitions={**CLUSTER_PART, **by_day("hour")},
+    newest=("cluster_id", "hour"),
+)
+
 TABLES: Mapping[str, Table] = {
     table.name: table
     for table in (
-        *(SNAPSHOT, KRAFT_RECORD, JOURNAL, REQUEST, CHANGE_EVENT),
-        *(HISTORY, DRIFT, QUOTA_USAGE, QUOTA_SUGGESTION, POLICY_VIOLATION),
+        *(SNAPSHOT, KRAFT_RECORD, JOURNAL, REQUEST, AUTHORIZATION, CHANGE_EVENT),
+        *(HISTORY, DRIFT, QUOTA_USAGE, QUOTA_SUGGESTION, POLICY_VIOLATION, ACCESS),
     )
 }
 """All tables by name, ordered by layer."""
-PARTS: Mapping[str, Table] = {table.name: table for table in (REQUEST_1S, ALTER_REQUEST, QUARANTINE)}
+PARTS: Mapping[str, Table] = {table.name: table for table in (REQUEST_1S, ALTER_REQUEST, CHECK_1M, QUARANTINE)}
 """Tables for the structs in columns of bronze tables, by name."""
 BRONZE = tuple(table for table in TABLES.values() if table.layer == "bronze")
 

@@ -230,9 +230,9 @@ class Batch:
 
 # -- maintenance that keeps a lake small: compaction of files, deletion of replaced rows and of old rows of bronze -----
 
-# These rows of bronze may be deleted: requests by the second (the minutes made from them stay, and are not made again),
-# records without an entity, unreadable lines, and whole snapshots of a metadata log that showed no difference: without
-# them the same changes follow. A row about an entity stays as long as its history.
+# These rows of bronze may be deleted: requests by the second and decisions by the minute (minutes and hours made from
+# them stay, and are not made again), records without an entity, unreadable lines, and whole snapshots of a metadata log
+# that showed no difference: without them the same changes follow. A row about an entity stays as long as its history.
 
 EVERY = timedelta(days=1)
 """Interval of maintenance."""
@@ -266,6 +266,7 @@ def _forget(tables: Tables, before: datetime) -> None:
     """Delete rows of earlier days that no history is made from."""
     day = f"in_day < '{before:%Y-%m-%d}'"
     tables.delete(lake_schema.REQUEST, f"{day} AND alter IS NULL")
+    tables.delete(lake_schema.AUTHORIZATION, day)
     plain = f"entity_type IS NULL AND NOT in_snapshot AND log_offset >= {FIRST_OFFSETS}"
     tables.delete(lake_schema.KRAFT_RECORD, f"{day} AND {plain}")
     if not tables.exists(lake_schema.CHANGE_EVENT):

@@ -17,6 +17,7 @@ from console.present.values import config_value
 
 if TYPE_CHECKING:
     from console.lake import reader
+    from console.lake.denials import Denied
 
 NOTHING = "–"
 FIRST_SEEN = "first seen"
@@ -70,6 +71,12 @@ def entity_text(type_: str, key: str) -> str:
             return "cluster"
         case _:
             return f"{clean(type_)} {clean(key)}"
+
+
+def resource_text(denied: Denied) -> str:
+    """Return the resource of a denial: ``topic orders``, ``transactional-id pay``, ``cluster``."""
+    word = clean(denied.resource_type).lower().replace("_", "-")
+    return word if word == "cluster" else f"{word} {clean(denied.resource_name)}"
 
 
 def typed_text(entity_key: str) -> str:

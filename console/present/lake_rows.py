@@ -1,4 +1,4 @@
-"""Rows of a lake's tables: changes, drift, and usage with its plot."""
+"""Rows of a lake's tables: changes, drift, denials, and usage with its plot."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import NamedTuple
 
+from console.lake.denials import Denied
 from console.lake.reader import Change, Drifted, Minute, Pair, Usage
 from console.model import quota
+from console.model.numbers import Data
 from console.plan.amounts import Unit
 from console.present import columns, lake
 from console.present.names import named
@@ -300,6 +302,83 @@ def drift_lines(
         name = lake.typed_text(each.entity_key) if each.scope == "broker" else each.cluster_id
         lines.append([(f"! {name} ", "failed"), (what, "strong"), (f"   {since}, {each.severity}", "muted")])
     return lines
+
+
+# Denials as rows.
+
+
+_FEW_NAMES = 3
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return the first names of several, and the count of the others."""
+    more = f" and {len(names) - _FEW_NAMES:,} more" if len(names) > _FEW_NAMES else ""
+    return ", ".join(map(clean, names[:_FEW_NAMES])) + more
+
+
+def _change_before(row: Denied, zone: tzinfo | None) -> str:
+    """Return the change before a denial: ``acl topic orders, ALLOW READ User:alice from *: deleted, 2026-11-20 14:02:11
+    by bob``."""
+    if row.change is None:
+        return lake.NOTHING
+    words = change_texts(row.change, None, lambda at: _full(at, zone))
+    by = f" by {words.who}" if words.who != lake.NOTHING else ""
+    return f"{words.entity}, {words.key}: {words.new}, {_full(row.change.valid_from, zone)}{by}"
+
+
+def _change_data(change: Change | None) -> Data:
+    if change is None:
+        return None
+    times = {"valid_from": change.valid_from.isoformat(), "valid_to": _iso(change.valid_to)}
+    return {**change._asdict(), **times}
+
+
+def denied_columns(zone: tzinfo | None) -> columns.Columns[Denied]:
+    """Return the columns of the command line, with a row for each right that a principal was denied.
+
+    Args:
+        zone: the time zone of the times; None: this host's.
+    """
+    return columns.Columns(
+        columns.Column("cluster", columns.LIST, text=lambda row: row.cluster_id),
+        columns.Column("cluster_id", columns.OBJECT),
+        columns.Column("principal", columns.TOLD, title="Who", text=lambda row: lake.who_text(row.principal)),
+        columns.Column("operation", columns.TOLD),
+        columns.Column("resource", columns.LIST, text=lambda row: lake.resource_text(row)),
+        columns.Column("resource_type", columns.OBJECT),
+        columns.Column("resource_name", columns.OBJECT),
+        columns.Column("denials", columns.TOLD, type="number", title="Denied", text=lambda row: f"{row.denials:,} ×"),
+        columns.Column("since", columns.TOLD, lambda row: _iso(row.since), text=lambda row: _full(row.since, zone)),
+        columns.Column("last", columns.TOLD, lambda row: _iso(row.last), text=lambda row: _full(row.last, zone)),
+        columns.Column(
+            "last_allowed",
+            columns.TOLD,
+            lambda row: _iso(row.last_allowed),
+            title="Last allowed",
+            text=lambda row: _full(row.last_allowed, zone) or lake.NOTHING,
+        ),
+        columns.Column(
+            "hosts", columns.TOLD, lambda row: list(row.hosts), "object", title="From", text=lambda row: _few(row.hosts)
+        ),
+        columns.Column(
+            "requests",
+            columns.TOLD,
+            lambda row: list(row.requests),
+            "object",
+            title="Asked by",
+            text=lambda row: _few(row.requests),
+        ),
+        columns.Column("rule", columns.OBJECT),
+        columns.Column(
+            "change",
+            columns.TOLD,
+            lambda row: _change_data(row.change),
+            "object",
+            title="Changed before",
+            text=lambda row: _change_before(row, zone),
+        ),
+        orders={"data": Denied._fields},
+    )
 
 
 # Usage of quotas as rows; a plot of a pair over time with its limit as a line.

@@ -21,6 +21,9 @@ clusters:
       - broker: 1
         files: [/logs/1/kafka-request.log*, s3a://logs/1/*]
       - {broker: 2, files: /logs/2/kafka-request.log*, timezone: UTC}
+    authorizer-logs:
+      - {broker: 1, files: "/logs/1/kafka-authorizer.log*"}
+      - {broker: 2, files: [logs/2], timezone: UTC}
   - metadata-log: [/a, /b]
   - id: def
     context: prod
@@ -51,6 +54,10 @@ def test_a_whole_file() -> None:
             inputs.RequestTopic("kafka-requests", "def", "prod", "Asia/Tokyo"),
             inputs.RequestTopic("kafka-requests", "ghi", "logs", "UTC"),
         ),
+        (
+            inputs.AuthorizerLog(("/logs/1/kafka-authorizer.log*",), "abc", 1, "Europe/Berlin"),
+            inputs.AuthorizerLog(("/lake/logs/2",), "abc", 2, "UTC"),
+        ),
     )
 
 
@@ -65,6 +72,8 @@ def test_a_whole_file() -> None:
         ("version: 1\nclusters:\n - request-logs:\n   - {broker: 1, files: /x}", 3, "id is missing"),
         ("version: 1\nclusters:\n - id: a\n   request-logs:\n   - broker: one\n     files: /x", 5, "no broker's id"),
         ("version: 1\nclusters:\n - id: a\n   request-logs:\n   - broker: 1", 5, "files is missing"),
+        ("version: 1\nclusters:\n - authorizer-logs:\n   - {broker: 1, files: /x}", 3, "id is missing"),
+        ("version: 1\nclusters:\n - id: a\n   authorizer-logs:\n   - broker: 1", 5, "/logs/kafka-authorizer.log*"),
         ("version: 1\nclusters:\n - controllers: c:9093", 3, "id is missing"),
         ("version: 1\nclusters:\n - id: a\n   controllers: c:port", 4, "HOST:PORT"),
         ("version: 1\nclusters:\n - id: a\n   metadata-log: /m\n   controllers: c:9093", 5, "are the same log"),

@@ -200,7 +200,7 @@ def hostile_rows(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 
 def test_the_rows_of_a_lake_are_harmless(tmp_path: Path, kac: Words, monkeypatch: pytest.MonkeyPatch) -> None:
-    for table in ("history", "drift", "usage"):
+    for table in ("history", "drift", "usage", "access"):
         honest = getattr(sample_lake, table)
         monkeypatch.setattr(
             sample_lake, table, lambda *a, honest=honest, **k: [*honest(*a, **k), *hostile_rows(honest(*a, **k))]
@@ -208,7 +208,7 @@ def test_the_rows_of_a_lake_are_harmless(tmp_path: Path, kac: Words, monkeypatch
     lake = sample_lake.make_lake(str(tmp_path / "lake"))
     where = getattr(lake, "where", str(tmp_path / "lake"))
     seen = ""
-    for command in ("history", "drift", "usage"):
+    for command in ("history", "drift", "usage", "denied"):
         for form in ("text", "json", "csv"):
             code, out, err = kac(command, "--lake", where, "--cluster", "all", "--output", form)
             assert code == 0, err

@@ -18,7 +18,7 @@ from console.lake.inputs import Inputs, RequestLog
 from console.lake.journals import journal_stats, journals_at
 from console.lake.lake import Lake
 from console.lake.landing import landed_files
-from console.lake.plans import plan_request_logs
+from console.lake.plans import plan_broker_logs
 from console.safe_files import create_whole, open_plain
 
 VICTIM = b"what nobody meant to lose\n" * 100
@@ -125,7 +125,7 @@ def test_a_dangling_link_beside_journals_and_logs_stops_none_of_them(tmp_path: P
     (tmp_path / "kafka-request.log").write_text("[2026-11-21 10:00:00,000] DEBUG x (other)\n")
     (tmp_path / "kafka-request.log.1").symlink_to("nowhere")
     log = RequestLog((f"{tmp_path}/kafka-request.log*",), "c", 1)
-    assert plan_request_logs({}, [log]).logs
+    assert plan_broker_logs({}, [log]).logs
     assert Inputs(request_logs=(log,)).paths
 
 

@@ -1,4 +1,6 @@
-"""A cluster of one topic, changed round by round: its metadata log, its request log, a journal, and polls of it."""
+"""A cluster of one topic, changed round by round: its metadata log, the request log and the authorizer log of its
+broker, a journal, and polls of it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from console.journal import entries
-from console.lake.inputs import Inputs, Journals, MetadataLog, RequestLog
+from console.lake.inputs import AuthorizerLog, Inputs, Journals, MetadataLog, RequestLog
 from console.lake.lake import Lake
 from console.lake.landing import Landed, deliver
 from console.lake.runs import Plan
@@ -29,29 +31,33 @@ NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 TOPIC = "jBoaEDhbVBKNssPD7v9pjw"
 REQUESTS = 40
 """That alice sends in a round, beside her change."""
+DENIALS = 7
+"""Of her in a round, beside one allowance."""
 
 
 class Site:
     """A site with its files in a folder.
 
-    records, lines, polls: how many were written.
+    records, lines, checks, polls: how many were written.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.rounds = self.records = self.lines = self.polls = 0
+        self.rounds = self.records = self.lines = self.checks = self.polls = 0
         self.log = folder / "data" / "__cluster_metadata-0"
         self.log.mkdir(parents=True)
         (self.log.parent / "meta.properties").write_text(f"version=1\ncluster.id={CLUSTER}\nnode.id=1\n")
         self.segment = self.log / f"{0:020}.log"
         self.request_log = folder / "requests" / "request.log"
         self.request_log.parent.mkdir()
+        self.authorizer_log = self.request_log.with_name("authorizer.log")
         self.journal = folder / "journal" / f"{CLUSTER}.jsonl"
         self.journal.parent.mkdir()
         self.inputs = Inputs(
             (MetadataLog(str(self.log)),),
             (RequestLog((f"{self.request_log}*",), CLUSTER, 1),),
             (Journals(str(self.journal)),),
+            authorizer_logs=(AuthorizerLog((f"{self.authorizer_log}*",), CLUSTER, 1),),
         )
 
     def plan(self, lake: Lake) -> Plan:
@@ -72,6 +78,7 @@ class Site:
             alter_configs([("retention.ms", 0, text)], at=self._clock(3), correlation_id=self.rounds),
             *(produce(1000, at=self._clock(100 + 7 * each), throttle_ms=each % 3) for each in range(REQUESTS)),
         )
+        self._decide()
         self._note(text)
         rows: list[Any] = [("heartbeat", "topic,broker", None, None, None, None, False)]
         rows.append(("state", "topic", "orders", "retention.ms", text, "DYNAMIC_TOPIC_CONFIG", False))
@@ -91,6 +98,13 @@ class Site:
         with self.request_log.open("a") as file:
             file.writelines(each.line for each in lines)
         self.lines += len(lines)
+
+    def _decide(self) -> None:
+        with self.authorizer_log.open("a") as file:
+            for number in range(DENIALS + 1):
+                word, rule = ("Denied", "DefaultDeny") if number else ("Allowed", "SuperUser")
+                file.write(decision(self._clock(50 * number), word, rule=rule))
+        self.checks += DENIALS + 1
 
     def _clock(self, millis: int) -> datetime:
         return (self.now + timedelta(milliseconds=millis)).replace(tzinfo=None)
@@ -123,6 +137,7 @@ class Site:
     def problems(self, lake: Lake) -> list[str]:
         """What of bronze is not there once; nothing: each line, record, poll and change is."""
         requests = [row for row in held(lake, "request") if not row["quarantined"]]
+        decisions = [row["minute"] for row in held(lake, "authorization") if row["minute"]]
         states = [row for row in held(lake, "snapshot") if row["kind"] == "heartbeat"]
         counts = {
             "records": (self.records, len({row["log_offset"] for row in held(lake, "kraft_record")})),
@@ -130,10 +145,21 @@ class Site:
             "lines": (self.lines, sum(row["lines"] for row in requests)),
             "requests": (self.lines, sum(row["second"]["requests"] for row in requests if row["second"])),
             "changes asked for": (self.rounds, sum(row["alter"] is not None for row in requests)),
+            "decisions": (self.checks, sum(row["checks"] for row in decisions)),
             "changes in the journal": (self.rounds, len(held(lake, "journal"))),
             "polls": (self.polls, len(states)),
         }
         return [f"{there} {name}, not {wanted}" for name, (wanted, there) in counts.items() if wanted != there]
+
+
+def decision(at: datetime, word: str, *, rule: str | None = "DefaultDeny", topic: str = "orders") -> str:
+    """The line in which a broker's authorizer allows or denies alice to read a topic. at: without zone."""
+    clock = at.strftime("%Y-%m-%d %H:%M:%S,%f")[:-3]
+    by = "" if rule is None else f" based on rule {rule}"
+    return (
+        f"[{clock}] INFO Principal = User:alice is {word} operation = READ from host = 10.0.0.7 on resource = "
+        f"Topic:LITERAL:{topic} for request = Fetch with resourceRefCount = 1{by} (kafka.authorizer.logger)\n"
+    )
 
 
 def new_lake(where: Path, key: bytes = KEY) -> Lake:

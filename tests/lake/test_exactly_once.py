@@ -32,8 +32,8 @@ from tests.support.patience import LONG_PATIENCE
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark-two"), pytest.mark.timeout(1800)]
 MOMENTS = tuple(f"{when}:{name}" for name in TABLES for when in ("before", "after"))
-CHOSEN = ("after:request", "before:history", "after:history")
-"""Right after bronze, in the middle of gold, and where but the checkpoint is missing."""
+CHOSEN = ("after:authorization", "before:history", "after:access")
+"""Right after a table of bronze, in the middle of gold, and where but the checkpoint is missing."""
 
 
 def begun(lake: Lake, site: Site, deaths: Sequence[str] = ()) -> subprocess.Popen[str]:

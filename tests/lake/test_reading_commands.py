@@ -134,7 +134,7 @@ def test_what_is_not_understood(kac: Kac) -> None:
 
 
 def test_a_lake_that_is_not_there(kac: Kac, tmp_path: Path) -> None:
-    for command in ("history", "drift", "usage"):
+    for command in ("history", "drift", "usage", "denied"):
         ran = kac(command, "--lake", str(tmp_path / "none"))
         assert ran.code == 1
         assert "There is no lake at" in ran.complaints

@@ -22,7 +22,7 @@ import pytest
 from msgspec import structs
 
 from console.lake.inputs import Inputs, RequestLog, UnreadableInput
-from console.lake.plans import RequestLogs, Settings, plan_request_logs
+from console.lake.plans import RequestLogs, Settings, plan_broker_logs
 from console.lake.requests import log_files as files
 from console.lake.requests.log_files import (
     BrokerLog,
@@ -362,20 +362,20 @@ def test_two_brokers_logs_under_one_id_are_refused(tmp_path: Path) -> None:
     one = log_of_broker(tmp_path / "a.log", "10.0.0.1:9092", range(60))
     other = log_of_broker(tmp_path / "b.log", "10.0.0.2:9092", range(30, 90))
     with pytest.raises(UnreadableInput, match=r"a\.log and .*b\.log are both given as the request log of broker 1"):
-        plan_request_logs({}, [one, other])
+        plan_broker_logs({}, [one, other])
     with pytest.raises(UnreadableInput, match="both given"):
-        plan_request_logs({}, [RequestLog((str(tmp_path / "*.log"),), "c", 1)])
-    assert len(plan_request_logs({}, [one, structs.replace(other, broker_id=2)]).logs) == 2
+        plan_broker_logs({}, [RequestLog((str(tmp_path / "*.log"),), "c", 1)])
+    assert len(plan_broker_logs({}, [one, structs.replace(other, broker_id=2)]).logs) == 2
     # One after the other they may be the same broker's, which has two listeners.
     after = log_of_broker(tmp_path / "b.log", "10.0.0.2:9092", range(60, 90))
-    assert len(plan_request_logs({}, [one, after]).logs) == 2
+    assert len(plan_broker_logs({}, [one, after]).logs) == 2
 
 
 def test_a_file_of_two_brokers_is_refused(tmp_path: Path) -> None:
     one = log_of_broker(tmp_path / "a.log", "10.0.0.1:9092", range(60))
     (tmp_path / "link.log").symlink_to(tmp_path / "a.log")
     with pytest.raises(UnreadableInput, match="request log of c/1 and of c/2"):
-        plan_request_logs({}, [one, structs.replace(one, broker_id=2, paths=(str(tmp_path / "link.log"),))])
+        plan_broker_logs({}, [one, structs.replace(one, broker_id=2, paths=(str(tmp_path / "link.log"),))])
 
 
 @pytest.mark.parametrize("planned", [False, True], ids=["while it is planned", "before it is read"])

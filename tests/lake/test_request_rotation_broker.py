@@ -13,7 +13,7 @@ import pytest
 from kafka import KafkaProducer  # type: ignore[import-untyped]
 
 from console.lake.inputs import RequestLog, UnreadableInput
-from console.lake.plans import plan_request_logs
+from console.lake.plans import plan_broker_logs
 from console.lake.requests.lines import Line
 from console.lake.requests.log_files import LogChangedError, parts_of
 from tests.lake.known_requests import lines_of
@@ -48,7 +48,7 @@ def test_every_line_once_while_a_broker_rotates_and_packs(cluster: KafkaCluster)
     def run() -> None:
         """As a source does: all of it, or nothing."""
         nonlocal remembered
-        planned = plan_request_logs(remembered, [log])
+        planned = plan_broker_logs(remembered, [log])
         rows = [line for part in parts_of(planned.logs, 20_000) for line in lines_of(part)]
         whole = [line for line in rows if isinstance(line, Line)]
         assert len(whole) == len(rows), [line for line in rows if line not in whole]

@@ -160,6 +160,13 @@ def test_gold_is_to_do_where_bronze_went_on(lake: Lake) -> None:
     assert to_do(lake) == []
 
 
+def test_a_checkpoint_of_gold_that_reads_other_tables_is_of_another_kac(lake: Lake) -> None:
+    up_to_date(lake)
+    assert not runs.is_of_another(lake)
+    plan_batch(lake, runs.GOLD, 1, *(delta_offset(1) for _ in schema.BRONZE[1:]))
+    assert runs.is_of_another(lake), "Spark can not go on with it"
+
+
 @pytest.mark.parametrize("offsets", [[], [{}], [{} for _ in schema.BRONZE], [delta_offset(0) for _ in schema.BRONZE]])
 def test_a_checkpoint_that_says_less_is_behind(lake: Lake, offsets: Sequence[Offset]) -> None:
     up_to_date(lake)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from console.lake.app import update
 from console.lake.lake import Lake
-from tests.lake.lake_tables import gold_of, unequal
+from tests.lake.golden import differences
+from tests.lake.lake_tables import gold_of, held, unequal
 from tests.lake.small_site import Site, new_lake
 from tests.support.patience import PATIENCE
 
@@ -50,6 +51,9 @@ class TwoLakes:
             self.update(lake)
             assert not (wrong := self.site.problems(lake)), (lake.where, wrong)
         assert unequal(gold_of(self.calm), gold_of(self.disturbed)) == ""
+        calm, disturbed = (held(lake, "access") for lake in (self.calm, self.disturbed))
+        assert differences("access", calm, disturbed) == ""
+        assert sum(row["checks"] for row in disturbed) == self.site.checks
 
 
 class EventLog:

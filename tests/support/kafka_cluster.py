@@ -64,7 +64,8 @@ class KafkaCluster:
     security: ``plain`` is one PLAINTEXT listener where everybody is the super user ANONYMOUS. ``secure`` is SASL_SSL
     (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER with unsecured tokens) for the users admin (a super user) and
     alice, and SSL with client certificates (CN=admin is a super user, CN=alice is not).
-    logins: a plain cluster's brokers have a SASL_PLAINTEXT listener beside, for admin and alice with PLAIN.
+    authorizer_log: whether authorizer.log has what was allowed, too.
+    logins: a plain cluster's brokers have a SASL_PLAINTEXT listener beside, for admin, alice and bob with PLAIN.
     allow_everyone: what nobody has an ACL for is open to all; by default only in plain clusters.
     properties: server properties for every broker; broker_properties: for one, by id, over those. classes: a folder
     with classes of our own, which these name. rotate_at: the size at which Kafka 4's request log is rotated, as `50KB`.
@@ -82,6 +83,7 @@ class KafkaCluster:
         brokers: int = 3,
         security: Security = "plain",
         request_log: bool = False,
+        authorizer_log: bool = False,
         logins: bool = False,
         allow_everyone: bool | None = None,
         properties: Mapping[str, str] | None = None,
@@ -105,7 +107,8 @@ class KafkaCluster:
         self.users: dict[str, str] = {}
         self._ports: dict[int, NodePorts] = {}
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
-        self._log_requests = request_log
+        wanted = {"request": request_log, "authorizer": authorizer_log}
+        self._logged = frozenset(name for name, is_wanted in wanted.items() if is_wanted)
         self._rotate_at = rotate_at
         self._format_options = format_options
         self._controllers = controllers
@@ -334,7 +337,7 @@ class KafkaCluster:
 
     def _make_secrets(self) -> None:
         if self.security == "plain":
-            self.users = {name: secrets.token_hex(12) for name in ("admin", "alice")} if self._logins else {}
+            self.users = {name: secrets.token_hex(12) for name in ("admin", "alice", "bob")} if self._logins else {}
             return
         authority = Authority(self.directory / "tls")
         self._identities = {name: authority.issue(name) for name in ("admin", "alice")}
@@ -384,9 +387,9 @@ class KafkaCluster:
 
     def _write_logging(self, folder: Path) -> None:
         if major(self.version) >= 4:
-            logging = log4j2_properties(folder, request_log=self._log_requests, rotate_at=self._rotate_at)
+            logging = log4j2_properties(folder, logged=self._logged, rotate_at=self._rotate_at)
         else:
-            logging = log4j_properties(folder, request_log=self._log_requests)
+            logging = log4j_properties(folder, logged=self._logged)
         (folder / "logging.properties").write_text(logging)
 
     def _prepare(self, nodes: Iterable[int]) -> None:

@@ -48,9 +48,21 @@ def make_lake(
         "quota_usage": usage(cluster_id, at),
         "quota_suggestion": suggestions(cluster_id),
         "policy_violation": violations(cluster_id, at),
+        "access": access(cluster_id, at),
     }.items():
         delta_lake.put(lake, TABLES[table], arrow(table, rows), run=run)
     return lake
+
+
+def access(cluster_id: str, at: datetime) -> list[tuple[Any, ...]]:
+    """What authorizers decided in the hour of the last poll."""
+    hour = at.replace(minute=0, second=0, microsecond=0)
+    first, last = hour, at
+    read = ("READ", "TOPIC", "LITERAL", "orders")
+    return [
+        (cluster_id, hour, "User:mallory", "10.0.0.66", *read, False, 12, first, last, "FETCH", "DefaultDeny"),
+        (cluster_id, hour, "User:alice", "10.0.0.7", *read, True, 4200, hour, last, "FETCH", None),
+    ]
 
 
 def arrow(table: str, rows: Sequence[tuple[Any, ...]]) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -195,11 +195,18 @@ def _secure_listeners(mine: NodePorts, tls: ServerTls) -> dict[str, str]:
     }
 
 
-def log4j2_properties(folder: Path, *, request_log: bool, rotate_at: str | None = None) -> str:
-    """Kafka 4's logging: server.log and, when wanted, request.log with every request. rotate_at: the size at which that
-    becomes request.log.1.gz, which was .1.gz becomes .2.gz, and so on; None: never."""
+LOGS_OF_THEIR_OWN = {"request": "kafka.request.logger", "authorizer": "kafka.authorizer.logger"}
+"""Name of a file, without its `.log` -> the logger that writes it."""
+_USUALLY = {"request": "warn", "authorizer": "info"}
+"""Their levels in Kafka's own configuration."""
+
+
+def log4j2_properties(folder: Path, *, logged: Collection[str] = (), rotate_at: str | None = None) -> str:
+    """Kafka 4's logging: server.log, request.log and authorizer.log. logged: of the last two, those with everything,
+    at DEBUG. rotate_at: the size at which a request log becomes request.log.1.gz, which was .1.gz becomes .2.gz, and so
+    on; None: never."""
     lines = ["status = warn"]
-    for name in ("server", "request"):
+    for name in ("server", *LOGS_OF_THEIR_OWN):
         rotates = rotate_at is not None and name == "request"
         lines += [
             f"appender.{name}.type = {'RollingFile' if rotates else 'File'}",
@@ -219,29 +226,29 @@ def log4j2_properties(folder: Path, *, request_log: bool, rotate_at: str | None 
                 f"appender.{name}.strategy.max = 1000",
             ]
     lines += ["rootLogger.level = info", "rootLogger.appenderRef.server.ref = server"]
-    lines += [
-        "logger.request.name = kafka.request.logger",
-        f"logger.request.level = {'debug' if request_log else 'warn'}",
-        "logger.request.additivity = false",
-        "logger.request.appenderRef.request.ref = request",
-    ]
+    for name, logger in LOGS_OF_THEIR_OWN.items():
+        lines += [
+            f"logger.{name}.name = {logger}",
+            f"logger.{name}.level = {'debug' if name in logged else _USUALLY[name]}",
+            f"logger.{name}.additivity = false",
+            f"logger.{name}.appenderRef.{name}.ref = {name}",
+        ]
     return "\n".join(lines) + "\n"
 
 
-def log4j_properties(folder: Path, *, request_log: bool) -> str:
+def log4j_properties(folder: Path, *, logged: Collection[str] = ()) -> str:
     """The same for Kafka 3, which logs through log4j 1's API."""
     lines = ["log4j.rootLogger=INFO, server"]
-    for name in ("server", "request"):
+    for name in ("server", *LOGS_OF_THEIR_OWN):
         lines += [
             f"log4j.appender.{name}=org.apache.log4j.FileAppender",
             f"log4j.appender.{name}.File={folder / f'{name}.log'}",
             f"log4j.appender.{name}.layout=org.apache.log4j.PatternLayout",
             f"log4j.appender.{name}.layout.ConversionPattern=[%d] %p %m (%c)%n",
         ]
-    lines += [
-        f"log4j.logger.kafka.request.logger={'DEBUG' if request_log else 'WARN'}, request",
-        "log4j.additivity.kafka.request.logger=false",
-    ]
+    for name, logger in LOGS_OF_THEIR_OWN.items():
+        level = "DEBUG" if name in logged else _USUALLY[name].upper()
+        lines += [f"log4j.logger.{logger}={level}, {name}", f"log4j.additivity.{logger}=false"]
     return "\n".join(lines) + "\n"
 
 

@@ -22,11 +22,18 @@ class ZooKeeperCluster(KafkaCluster):
         *,
         brokers: int = 2,
         request_log: bool = False,
+        authorizer_log: bool = False,
         logins: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(
-            version, brokers=brokers, request_log=request_log, logins=logins, properties=properties, quiet=False
+            version,
+            brokers=brokers,
+            request_log=request_log,
+            authorizer_log=authorizer_log,
+            logins=logins,
+            properties=properties,
+            quiet=False,
         )
         self._zookeeper: subprocess.Popen[bytes] | None = None
         self._zookeeper_port = 0
@@ -60,7 +67,7 @@ class ZooKeeperCluster(KafkaCluster):
         folder = self.directory / f"zookeeper-{self._zookeeper_port}"
         folder.mkdir()
         (folder / "zoo.cfg").write_text(zoo_cfg(folder / "data", self._zookeeper_port))
-        (folder / "logging.properties").write_text(log4j_properties(folder, request_log=False))
+        (folder / "logging.properties").write_text(log4j_properties(folder))
         main = ("org.apache.zookeeper.server.quorum.QuorumPeerMain", str(folder / "zoo.cfg"))
         self._zookeeper = self._run(folder, *main)
         for node in nodes:

@@ -105,6 +105,16 @@ async def test_apply_asks_and_enter_alone_sends_nothing(it: Driven) -> None:
     assert len(it.app.session.plan) == 5
 
 
+async def test_edits_that_came_behind_the_question_are_not_sent(it: Driven) -> None:
+    await stage_some(it)
+    await it.press("7", "A", shows="Apply 5 edits to test (model-cluster)?")
+    it.app.session.stage([ConfigEdit(ORDERS, "max.message.bytes", SET, "1000")])
+    await it.press("y", shows="the plan changed while the question stood, and nothing was sent")
+    assert it.client.sent == []
+    assert len(it.app.session.plan) == 6
+    await it.press("A", shows="Apply 6 edits to test (model-cluster)?")
+
+
 async def test_apply_sends_one_request_of_each_kind_and_settles_the_rows(it: Driven) -> None:
     await stage_some(it)
     await it.press("7", "A", "y", shows="applied: 5 entities in 2 requests; change 1: revert 1 takes it back")

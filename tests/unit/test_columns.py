@@ -18,6 +18,7 @@ import console.present
 from console.answers.plan_results import conflict_columns
 from console.answers.queries import answer
 from console.answers.results import to_data
+from console.lake.denials import Denied
 from console.lake.reader import Change, Drifted, Pair, Usage
 from console.language.grammar import parse
 from console.language.statements import QueryStatement
@@ -30,13 +31,13 @@ from console.model.quota import QUOTA_KEYS, QuotaEntity
 from console.model.snapshot import Snapshot
 from console.model.topic_readers import TopicLags
 from console.plan.plan import EMPTY
+from console.present import lake_rows
 from console.present.acls import ACLS, acl_rows
 from console.present.brokers import broker_loads, broker_rows
 from console.present.columns import Column, Columns, Type
 from console.present.configs import CONFIGS, ConfigLine, config_rows
 from console.present.groups import LAGS, GroupRow, partition_rows
 from console.present.kinds import KINDS
-from console.present.lake_rows import HISTORY, USAGE, dated, drift_columns, drifted_columns
 from console.present.quotas import QuotaRow, QuotaTree
 from console.present.text import plain
 from console.present.topics import TopicFacts, TopicRow, partition_columns, rows_of_partitions, topic_marks
@@ -230,7 +231,8 @@ def tables() -> list[Any]:
             found |= {
                 name: made for name, made in vars(import_module(module.name)).items() if isinstance(made, Columns)
             }
-    found |= {"drift": drift_columns("broker", ("1", "2")), "drifted": drifted_columns(None)}
+    found |= {"drift": lake_rows.drift_columns("broker", ("1", "2")), "drifted": lake_rows.drifted_columns(None)}
+    found["denied"] = lake_rows.denied_columns(None)
     found["conflicts"] = conflict_columns("Was")
     return [pytest.param(columns, id=name) for name, columns in found.items()]
 
@@ -240,9 +242,11 @@ def test_a_row_of_a_lake_is_whole_in_json() -> None:
     usage = Usage("c", Pair("u", None, "producer_byte_rate"), 1, 1.0, 3, 1.0, 1.0, 0.5, 0, 0, None, None, "", ())
     change = Change("c", "topic", "t", "retention.ms", "1", "2", at, None, True, False, None, "none", "snapshot")
     drifted = Drifted("c", "broker", "broker:1", "k", "1", "2", 3, 1, None, "high")
-    assert USAGE.data(usage).keys() == {*Usage._fields, *Pair._fields} - {"pair"}
-    assert tuple(HISTORY.data(dated(change, None))) == Change._fields
-    assert tuple(drifted_columns(None).data(drifted)) == Drifted._fields
+    assert lake_rows.USAGE.data(usage).keys() == {*Usage._fields, *Pair._fields} - {"pair"}
+    assert tuple(lake_rows.HISTORY.data(lake_rows.dated(change, None))) == Change._fields
+    assert tuple(lake_rows.drifted_columns(None).data(drifted)) == Drifted._fields
+    denied = Denied("c", "User:a", "READ", "TOPIC", "t", 1, at, at, None, ("10.0.0.7",), ("FETCH",), None, change)
+    assert tuple(lake_rows.denied_columns(None).data(denied)) == Denied._fields
 
 
 @pytest.mark.parametrize("columns", tables())

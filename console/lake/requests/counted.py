@@ -26,9 +26,6 @@ SOURCE = "request_log"
 _BITS = requests_lines.INT_MAX.bit_length()
 _MOST_MS = float(requests_lines.INT_MAX)
 """The comparison of two floats is many times faster than that of a float and an int."""
-_KINDS: Mapping[str, schema.Table] = {
-    column.name: column.of for column in schema.REQUEST.columns if column.of is not None
-}
 
 
 def _fields(table: schema.Table) -> list[pa.Field]:
@@ -42,13 +39,16 @@ the counts of lines and damaged lines; elsewhere these are 0.
 
 
 class Whose(NamedTuple):
-    """The fields of rows that lines do not have. file: name without its folder; fold_at: see `to_utc`."""
+    """The fields of rows that lines do not have. file: name without its folder; fold_at: see `to_utc`; source: of what
+    can't be read.
+    """
 
     cluster_id: str
     broker_id: int
     file: str
     zone: str = "UTC"
     fold_at: int | None = None
+    source: str = SOURCE
 
 
 _OURS = 3
@@ -182,24 +182,38 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
 
 def _batches(whose: Whose, chunk: _Chunk) -> Iterator[pa.RecordBatch]:
     if chunk.seconds:
-        yield _batch("second", _seconds(whose, chunk))
+        yield batch_of(schema.REQUEST, "second", _seconds(whose, chunk))
     if chunk.alters:
         alters = _alters(whose, chunk.alters)
         if alters:
-            yield _batch("alter", _columns(schema.ALTER_REQUEST, alters))
-    if chunk.damaged:
-        yield _batch("quarantined", _columns(schema.QUARANTINE, [_quarantined(whose, each) for each in chunk.damaged]))
-    bad = len(chunk.damaged)
-    counts = {"cluster_id": whose.cluster_id, "lines": chunk.lines + bad, "damaged": bad}
-    yield pa.RecordBatch.from_pylist([counts], schema=COUNTED)
+            yield batch_of(schema.REQUEST, "alter", _columns(schema.ALTER_REQUEST, alters))
+    yield from last_batches(schema.REQUEST, whose, chunk.lines, chunk.damaged, len(chunk.damaged))
 
 
-def _batch(kind: str, columns: Sequence[pa.Array]) -> pa.RecordBatch:
-    rows = len(columns[0])
-    made = pa.StructArray.from_arrays(columns, fields=_fields(_KINDS[kind]))
+# -- rows of a bronze table with the structs of parts of logs: REQUEST and AUTHORIZATION -------------------------------
+
+
+def batch_of(table: schema.Table, kind: str, columns: Sequence[pa.Array]) -> pa.RecordBatch:
+    """Return rows of a bronze table with one of its structs. columns: of the struct, the cluster's id first."""
+    rows, of_table = len(columns[0]), schema.arrow_schema(table)
+    of = {column.name: column.of for column in table.columns if column.of is not None}
+    made = pa.StructArray.from_arrays(columns, fields=_fields(of[kind]))
     none = pa.repeat(pa.scalar(0, pa.int64()), rows)
-    rest = [made if name == kind else pa.nulls(rows, COUNTED.field(name).type) for name in _KINDS]
-    return pa.RecordBatch.from_arrays([columns[0], none, none, *rest], schema=COUNTED)
+    rest = [made if name == kind else pa.nulls(rows, of_table.field(name).type) for name in of]
+    return pa.RecordBatch.from_arrays([columns[0], none, none, *rest], schema=of_table)
+
+
+def last_batches(
+    table: schema.Table, whose: Whose, lines: int, damaged: Sequence[Damaged], bad: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of damaged lines, and the row with the counts. lines: the good ones. bad: damaged lines that
+    count as such.
+    """
+    if damaged:
+        rows = [_quarantined(whose, each) for each in damaged]
+        yield batch_of(table, "quarantined", _columns(schema.QUARANTINE, rows))
+    counts = {"cluster_id": whose.cluster_id, "lines": lines + bad, "damaged": bad}
+    yield pa.RecordBatch.from_pylist([counts], schema=schema.arrow_schema(table))
 
 
 def _columns(table: schema.Table, rows: Sequence[Mapping[str, Any]]) -> list[pa.Array]:
@@ -207,13 +221,16 @@ def _columns(table: schema.Table, rows: Sequence[Mapping[str, Any]]) -> list[pa.
 
 
 def _quarantined(whose: Whose, damaged: Damaged) -> dict[str, Any]:
-    return {"cluster_id": whose.cluster_id, "source": SOURCE, "file": whose.file, **damaged._asdict()}
+    return {"cluster_id": whose.cluster_id, "source": whose.source, "file": whose.file, **damaged._asdict()}
 
 
 def damaged_row(whose: Whose, damaged: Damaged, *, lines: int) -> dict[str, Any]:
-    """Return a row of `COUNTED` for one damaged line, or for a lost part (lines: 0)."""
+    """Return a row of such a table for one damaged line, or for a lost part (lines: 0)."""
     counts = {"cluster_id": whose.cluster_id, "lines": lines, "damaged": lines}
     return {**counts, "quarantined": _quarantined(whose, damaged)}
+
+
+# -- rows of REQUEST ---------------------------------------------------------------------------------------------------
 
 
 def _seconds(whose: Whose, chunk: _Chunk) -> list[pa.Array]:
@@ -226,7 +243,7 @@ def _seconds(whose: Whose, chunk: _Chunk) -> list[pa.Array]:
         ):
             column += values
     # The times are few, and their conversion takes longer than that of any other value.
-    utc = _in_utc(whose, [second for second, _ in chunk.seconds], [place for place, _ in chunk.seconds.values()])
+    utc = in_utc(whose, [second for second, _ in chunk.seconds], [place for place, _ in chunk.seconds.values()])
     numbers = pa.array(chain.from_iterable(map(repeat, count(), rows_of)), pa.int32())
     rows = len(numbers)
     ours = [pa.repeat(pa.scalar(whose.cluster_id), rows), pa.repeat(pa.scalar(whose.broker_id, pa.int32()), rows)]
@@ -237,7 +254,7 @@ def _seconds(whose: Whose, chunk: _Chunk) -> list[pa.Array]:
 
 def _alters(whose: Whose, lines: Sequence[requests_lines.Line]) -> list[dict[str, Any]]:
     clocks = [line.second.replace(microsecond=line.millis * 1000) for line in lines]
-    ends = _in_utc(whose, clocks, [line.byte_pos for line in lines]).to_pylist()
+    ends = in_utc(whose, clocks, [line.byte_pos for line in lines]).to_pylist()
     names = [field.name for field in _fields(schema.ALTER_REQUEST)]
     rows = []
     for line, end in zip(lines, ends, strict=True):
@@ -265,7 +282,7 @@ def to_utc(at: pa.Array, places: pa.Array, zone: str, fold_at: int | None) -> pa
     return pc.if_else(pc.greater_equal(places, fold_at), later, earlier)
 
 
-def _in_utc(whose: Whose, clocks: Sequence[datetime], places: Sequence[int]) -> pa.Array:
+def in_utc(whose: Whose, clocks: Sequence[datetime], places: Sequence[int]) -> pa.Array:
     """Return times in UTC, by the lines' own zones if they have one: these are more reliable than a configured one."""
     shown = pa.array([each.replace(tzinfo=None) for each in clocks], pa.timestamp("us"))
     given = to_utc(shown, pa.array(places, pa.int64()), whose.zone, whose.fold_at)

@@ -65,41 +65,43 @@ _NO_TIME = (*_NO_JSON, ValueError, OverflowError)
 
 
 class Taken(NamedTuple):
-    """An unwrapped request message. rest: the text after `MESSAGE`. is_json: whether it was in a JSON object."""
+    """An unwrapped message. rest: the text after that with which it begins. is_json: whether it was in a JSON
+    object.
+    """
 
     rest: bytes
     at: At | None
     is_json: bool
 
 
-def taken(line: bytes) -> Taken | None:
+def taken(line: bytes, message: bytes = MESSAGE) -> Taken | None:
     """Return the message of a line with the innermost time: the logger's own, not that of a wrapper. None if the line
-    has no request.
+    has no message that begins with this text.
     """
     at: At | None = None
     is_json = False
-    before, found, rest = line.partition(MESSAGE)
+    before, found, rest = line.partition(message)
     if not found:
         return None
     for _ in range(_DEEPEST):
         # The usual line needs no more than this.
         brace = before.find(b"{")
-        inner = None if brace < 0 else _event(line[brace:] if brace else line)
+        inner = None if brace < 0 else _event(line[brace:] if brace else line, message)
         if inner is None:
             break
         line, own = inner
         at, is_json = own or time_of(before[:brace]) or at, True
-        before, _, rest = line.partition(MESSAGE)
+        before, _, rest = line.partition(message)
     return Taken(rest, time_of(before) or at, is_json)
 
 
-def _event(line: bytes) -> tuple[bytes, At | None] | None:
-    """Return the text and the time of a JSON object that has a request in a string; None for any other."""
+def _event(line: bytes, message: bytes) -> tuple[bytes, At | None] | None:
+    """Return the text and the time of a JSON object that has a message in a string; None for any other."""
     try:
         event = _EVENT.decode(line)
         for name in _MESSAGES:
             raw = bytes(event.get(name, b""))
-            if MESSAGE in raw and raw.startswith(b'"'):
+            if message in raw and raw.startswith(b'"'):
                 times = (_at_of(bytes(event[each])[:_LONGEST_TIME]) for each in _TIMES if each in event)
                 return _TEXT.decode(raw).encode("utf-8", "replace").strip(), next(filter(None, times), None)
     except _NO_JSON:
@@ -213,18 +215,20 @@ OF_CUT = Form(
 OF_BINARY = Form("no text", "Name a request log, as it was written or as .gz.")
 
 
-def form_of(text: bytes) -> Form:
-    """Return the form of lines without a readable one."""
+def form_of(text: bytes, message: bytes = MESSAGE, others: Form = OF_OTHERS) -> Form:
+    """Return the form of lines without a readable one. message: the text with which the logger's messages begin.
+    others: the form of lines that are all of other loggers.
+    """
     lines = [line[:_LONGEST] for line in text.split(b"\n") if line.strip()]
     if any(b"\0" in line for line in lines):
         return OF_BINARY
     if sum(_XML.match(line) is not None for line in lines) * 2 > len(lines):
         return OF_XML
-    asked = [line for line in lines if MESSAGE in line]
+    asked = [line for line in lines if message in line]
     if not asked:
-        return OF_OTHERS
+        return others
     line = asked[-1]
-    request = taken(line)
+    request = taken(line, message)
     assert request is not None
     if is_old(request.rest):
         return OF_OLD
@@ -234,7 +238,7 @@ def form_of(text: bytes) -> Form:
         return OF_SPREAD
     if request.is_json:
         return OF_JSON_WITHOUT_TIME if request.at is None else OF_CUT_JSON
-    if b"{" in line.partition(MESSAGE)[0]:
+    if b"{" in line.partition(message)[0]:
         return OF_CUT_JSON
     if request.at is None:
         return OF_SYSLOG if _SYSLOG.match(line) else OF_NO_TIME
@@ -529,13 +533,13 @@ def one_line(place: int, line: bytes) -> Line | Damaged | None:
     return Line(place, *at, json, request)
 
 
-def clocks(start: int, text: bytes) -> Iterator[tuple[int, datetime]]:
-    """Yield (position, time) of the request lines in a block, in UTC if the line has a zone. The requests are not
+def clocks(start: int, text: bytes, message: bytes = MESSAGE) -> Iterator[tuple[int, datetime]]:
+    """Yield (position, time) of the logger's lines in a block, in UTC if the line has a zone. The messages are not
     parsed.
     """
     place = start
     for line in text.split(b"\n"):
-        if (found := taken(line)) is not None and found.at is not None:
+        if (found := taken(line, message)) is not None and found.at is not None:
             second, millis = found.at
             yield place, second.replace(microsecond=millis * 1000)
         place += len(line) + 1

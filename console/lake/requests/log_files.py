@@ -1,4 +1,4 @@
-"""The files of a request log: reads while brokers write, rotate and compress them, the new lines of each file, and the
+"""The files of a broker's log: reads while brokers write, rotate and compress them, the new lines of each file, and the
 parts that tasks read in parallel.
 
 A file is identified by its content, not by its name: request.log, request.log.2026-11-21-10 and request.log.1.gz are
@@ -29,8 +29,10 @@ import pyarrow as pa
 from pyarrow import fs
 
 from console.lake.redact import Damaged
-from console.lake.requests.counted import COUNTED, Whose, counted, damaged_row
-from console.lake.requests.lines import MESSAGE, Form, Line, clocks, form_of, one_line
+from console.lake.requests.counted import Whose, damaged_row
+from console.lake.requests.lines import Form, clocks, form_of
+from console.lake.requests.loggers import LOGGERS, REQUESTS
+from console.lake.schema import arrow_schema
 from console.safe_files import open_plain
 
 # -- a file while it is open: its bytes as they were written, plain or gzip, at a local path or a URI -----------------
@@ -376,19 +378,19 @@ def shown_twice(zone: str, first: datetime, last: datetime) -> Twice | None:
     return None
 
 
-def fold_at(file: LogBytes, zone: str, end: int) -> int | None:
+def fold_at(file: LogBytes, zone: str, end: int, message: bytes = REQUESTS.message) -> int | None:
     """Return the position from which a file's ambiguous times are of the second pass; None if it has no ambiguous
-    times, or all are of the first pass. end: end of the range to read. Reads the whole file, but only if its time
-    includes such an hour. Raises OSError, AmbiguousHourError.
+    times, or all are of the first pass. end: end of the range to read. message: see `Logger`. Reads the whole file, but
+    only if its time includes such an hour. Raises OSError, AmbiguousHourError.
     """
     # UTC never changes.
     if zone == "UTC":
         return None
-    span = _span(file, end)
+    span = _span(file, end, message)
     twice = span and shown_twice(zone, *span)
     if not twice:
         return None
-    found, last = jump(_times(file, 0, end), twice)
+    found, last = jump(_times(file, 0, end, message), twice)
     return found if last is None else _pass_of(file, zone, last, twice)
 
 
@@ -433,15 +435,15 @@ def jump(times: Iterable[tuple[int, datetime]], twice: Twice) -> tuple[int | Non
     return (0 if first is not None and twice.first <= first < twice.end <= latest else None), None
 
 
-def _times(file: LogBytes, start: int, end: int) -> Iterator[tuple[int, datetime]]:
+def _times(file: LogBytes, start: int, end: int, message: bytes) -> Iterator[tuple[int, datetime]]:
     """Yield (position, time) for the times without a zone of their own."""
     for at, text in file.blocks(start, end):
-        yield from (each for each in clocks(at, text) if each[1].tzinfo is None)
+        yield from (each for each in clocks(at, text, message) if each[1].tzinfo is None)
 
 
-def _span(file: LogBytes, end: int) -> tuple[datetime, datetime] | None:
+def _span(file: LogBytes, end: int, message: bytes) -> tuple[datetime, datetime] | None:
     """Return the times of the first and the last line; for a gzip file the latest time that the last line may have."""
-    first = next((at for _, at in _times(file, 0, end)), None)
+    first = next((at for _, at in _times(file, 0, end, message)), None)
     if first is None:
         return None
     if file.is_packed:
@@ -449,7 +451,7 @@ def _span(file: LogBytes, end: int) -> tuple[datetime, datetime] | None:
     latest, start = first, end
     while start and latest == first:
         start = max(0, start - BLOCK_BYTES)
-        latest = max((at for _, at in _times(file, start, end)), default=first)
+        latest = max((at for _, at in _times(file, start, end, message)), default=first)
     return first, latest
 
 
@@ -635,8 +637,8 @@ def _inspect(file: LogBytes, stat: Mapping[str, Any], owner: str, known: Progres
 
 @dataclass(frozen=True)
 class BrokerLog:
-    """The ranges to read from one broker's request log. zone: of the times in its lines, as ``Europe/Berlin``.
-    patterns: of its files' paths, also those to which it rotates them.
+    """The ranges to read from one broker's log. zone: of the times in its lines, as ``Europe/Berlin``. patterns: of its
+    files' paths, also those to which it rotates them. logger: the name of its `Logger`.
     """
 
     cluster_id: str
@@ -644,11 +646,13 @@ class BrokerLog:
     spans: tuple[Span, ...]
     zone: str = "UTC"
     patterns: tuple[str, ...] = ()
+    logger: str = REQUESTS.name
 
 
 class Part(msgspec.Struct, frozen=True, array_like=True):
     """A piece of a file, with everything that the rows of its lines need. fold_at: see `counted.to_utc`. checks,
-    patterns: by which the task recognizes and finds the file: see `opened_as_planned`.
+    patterns: by which the task recognizes and finds the file: see `opened_as_planned`. logger: the name of its
+    `Logger`.
     """
 
     cluster_id: str
@@ -660,6 +664,7 @@ class Part(msgspec.Struct, frozen=True, array_like=True):
     fold_at: int | None
     checks: tuple[Check, ...]
     patterns: tuple[str, ...] = ()
+    logger: str = REQUESTS.name
 
 
 def part_bytes(size: int) -> int:
@@ -683,7 +688,7 @@ def parts_of(logs: Sequence[BrokerLog], at_most: int | None = None) -> tuple[Par
 
 def _parts(log: BrokerLog, span: Span, at_most: int) -> Iterator[Part]:
     with opened_as_planned(span.path, span.checks, log.patterns) as file:
-        fold = fold_at(file, log.zone, span.end)
+        fold = fold_at(file, log.zone, span.end, LOGGERS[log.logger].message)
         size = span.end if file.is_packed else at_most
         cut = [(at, min(at + size, span.end)) for at in range(span.start, span.end, size)]
         known = dict(span.checks)
@@ -692,7 +697,8 @@ def _parts(log: BrokerLog, span: Span, at_most: int) -> Iterator[Part]:
     always = {min(span.checks), (span.end, known[span.end])}
     for start, end in cut:
         checked = tuple(sorted({*always, (start, checks[start]), (end, checks[end])}))
-        yield Part(log.cluster_id, log.broker_id, span.path, start, end, log.zone, fold, checked, log.patterns)
+        of = (log.cluster_id, log.broker_id, span.path)
+        yield Part(*of, start, end, log.zone, fold, checked, log.patterns, log.logger)
 
 
 def with_zone(part: Part, zone: str) -> Part:
@@ -700,23 +706,30 @@ def with_zone(part: Part, zone: str) -> Part:
     if zone == part.zone:
         return part
     with opened_as_planned(part.path, part.checks, part.patterns) as file:
-        return msgspec.structs.replace(part, zone=zone, fold_at=fold_at(file, zone, part.end))
+        fold = fold_at(file, zone, part.end, LOGGERS[part.logger].message)
+        return msgspec.structs.replace(part, zone=zone, fold_at=fold)
 
 
 EMPTIED = "NUL bytes were skipped: the log was emptied while its writer had it open"
 
 
 def read_part(part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield the part's requests by the second, its changes and its damaged lines, as `counted.COUNTED`; at least one
-    row. Raises OSError, EOFError (truncated gzip); LogChangedError, also at the end: then the rows yielded before are
-    void.
+    """Yield the rows of the part in the logger's bronze table, with its damaged lines; at least one row. Raises
+    OSError, EOFError (truncated gzip); LogChangedError, also at the end: then the rows yielded before are void.
     """
-    whose = Whose(part.cluster_id, part.broker_id, PurePosixPath(part.path).name, part.zone, part.fold_at)
+    logger = LOGGERS[part.logger]
+    whose = whose_is(part)
     with opened_as_planned(part.path, part.checks, part.patterns) as file:
         if part.start == 0 and file.nuls:
             emptied = Damaged(0, f"{file.nuls:,} {EMPTIED}", "", "")
-            yield pa.RecordBatch.from_pylist([damaged_row(whose, emptied, lines=1)], schema=COUNTED)
-        yield from counted(whose, file.blocks(part.start, part.end))
+            yield pa.RecordBatch.from_pylist([damaged_row(whose, emptied, lines=1)], schema=arrow_schema(logger.table))
+        yield from logger.rows(whose, file.blocks(part.start, part.end))
+
+
+def whose_is(part: Part) -> Whose:
+    """Return the fields of the part's rows that its lines do not have."""
+    name = PurePosixPath(part.path).name
+    return Whose(part.cluster_id, part.broker_id, name, part.zone, part.fold_at, part.logger)
 
 
 # -- the form of an unreadable log ------------------------------------------------------------------------------------
@@ -731,29 +744,31 @@ def form_of_part(part: Part) -> Form:
     """Return the form of a part without a readable line. Raises OSError, EOFError (truncated gzip), LogChangedError."""
     with opened_as_planned(part.path, part.checks, part.patterns) as file:
         _, text = next(iter(file.blocks(part.start, part.end)), (0, b""))
-        return form_of(text)
+        logger = LOGGERS[part.logger]
+        return form_of(text, logger.message, logger.others)
 
 
 def unread_form(log: BrokerLog) -> Form | None:
     """Return the form of a log without a readable line; None if it has one, or has only a few lines. Raises as
     `form_of_part`.
     """
+    logger = LOGGERS[log.logger]
     lines = tried = 0
     sample = b""
     for span in log.spans:
         with opened_as_planned(span.path, span.checks, log.patterns) as file:
             for _, text in file.blocks(span.start, span.end):
                 lines += text.count(b"\n")
-                if MESSAGE not in text:
+                if logger.message not in text:
                     sample = sample or text
                     continue
                 for line in text.split(b"\n"):
-                    if MESSAGE not in line:
+                    if logger.message not in line:
                         continue
-                    if isinstance(one_line(0, line), Line):
+                    if logger.is_readable(line):
                         return None
                     sample = sample if tried else text
                     tried += 1
                 if tried >= _MOST_TRIED:
-                    return form_of(sample)
-    return form_of(sample) if max(lines, tried) >= FEW else None
+                    return form_of(sample, logger.message, logger.others)
+    return form_of(sample, logger.message, logger.others) if max(lines, tried) >= FEW else None

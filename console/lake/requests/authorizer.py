@@ -1,0 +1,258 @@
+"""Lines of a broker's authorizer log (kafka.authorizer.logger, Kafka 2.8 to 4.x): its decisions, by the minute.
+
+A line has names that clients chose: a client may look for a group of any name, and the broker logs that name as it is,
+with line ends and with the words of such a line. A line that can be read in two ways is no decision: it is kept as
+unreadable. It does not count as damage, since otherwise a client could have the whole log refused. If the first line
+of a name ends like a message, its other lines look like those of a broker: only a layout that escapes line ends helps
+there (docs/lake.md).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from console.lake.redact import Damaged
+from console.lake.requests import lines
+from console.lake.requests.counted import CHUNK_BYTES, Whose, batch_of, in_utc, last_batches
+from console.lake.schema import AUTHORIZATION, CHECK_1M, arrow_schema
+
+MESSAGE = b"Principal = "
+LOGGER = b"kafka.authorizer.logger"
+_BEHIND = b" (" + LOGGER + b")"
+_DECIDED = re.compile(
+    rb" is (Allowed|Denied) [Oo]peration = ([A-Za-z_]{1,40}) from host = ([^ ]{1,100}) on resource = "
+    rb"([A-Za-z_]{1,40}):([A-Z]{1,20}):"
+)
+"""Between the principal and the name of the resource. AclAuthorizer (with ZooKeeper) writes `Operation = Describe`,
+StandardAuthorizer `operation = DESCRIBE`.
+"""
+_ASKED = re.compile(rb" for request = (\w{1,100}) with resourceRefCount = \d{1,10}(?: based on rule |\Z)", re.ASCII)
+"""Behind the name of the resource. AclAuthorizer writes no rule."""
+_OF_OTHERS = b"ResourcePattern("
+"""In front of the name in other messages of AclAuthorizer, at DEBUG: of ACLs that it found, and of none."""
+_LONGEST_RULE = 500
+_LONGEST_NAME = 33_000
+"""Limit for the bytes of a message: texts in Kafka's requests have at most 32,767."""
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+NO_DECISION = "not a decision of the authorizer"
+AMBIGUOUS = "a name in it has the words of such a line, so whose decision it is can't be known"
+
+OF_OTHERS = lines.Form(
+    "lines of other loggers, with none of kafka.authorizer.logger",
+    "Set kafka.authorizer.logger to INFO on that broker, or to DEBUG, and name the file of its appender "
+    "(kafka-authorizer.log).",
+)
+
+
+class Access(NamedTuple):
+    """What was decided, by the columns of CHECK_1M: names as in Kafka's enumerations."""
+
+    principal: str
+    host: str
+    operation: str
+    resource_type: str
+    pattern_type: str
+    resource_name: str
+    request: str
+    is_allowed: bool
+
+
+class Check(NamedTuple):
+    """The line of a decision. second, millis: its own time; in UTC if the line has a zone, else without one. rule: by
+    which it was decided; None if the line does not say it.
+    """
+
+    byte_pos: int
+    second: datetime
+    millis: int
+    access: Access
+    rule: str | None
+
+
+def _kafka_name(text: bytes) -> str:
+    """Return a name as Kafka's enumerations have it: `DescribeConfigs` is DESCRIBE_CONFIGS."""
+    return _CAMEL.sub("_", text.decode()).upper()
+
+
+def _decision(rest: bytes) -> tuple[Access, str | None] | str:
+    """Return the decision in a message, behind `MESSAGE`, with its rule; the reason if there is none."""
+    found = _DECIDED.search(rest)
+    if found is None:
+        return NO_DECISION
+    asked = _ASKED.search(rest, found.end())
+    if asked is None:
+        return lines.NO_END
+    if _DECIDED.search(rest, found.end()) or _ASKED.search(rest, asked.end()) or MESSAGE in rest[: found.start()]:
+        return AMBIGUOUS
+    parts = rest[: found.start()], found[3], rest[found.end() : asked.start()], rest[asked.end() :]
+    try:
+        principal, host, name, rule = (part.decode() for part in parts)
+    except UnicodeDecodeError:
+        return lines.NO_TEXT
+    operation, type_, pattern, request = map(_kafka_name, (found[2], found[4], found[5], asked[1]))
+    access = Access(principal, host, operation, type_, pattern, name, request, found[1] == b"Allowed")
+    return access, rule[:_LONGEST_RULE] or None
+
+
+_known_decision = lru_cache(1 << 14)(_decision)
+"""Brokers log many that are equal."""
+_USUAL_BYTES = 1000
+"""Limit for the bytes of a message that is kept."""
+
+
+def one_line(place: int, line: bytes) -> Check | Damaged | None:
+    """Parse a single line in any layout; None if it is no decision of the authorizer."""
+    stripped = line.rstrip(b"\r")
+    if _OF_OTHERS in line.partition(MESSAGE)[0]:
+        return None
+    found = lines.taken(stripped, MESSAGE)
+    if found is None:
+        return Damaged.of(place, line, lines.NO_START) if stripped.endswith((LOGGER, LOGGER + b")")) else None
+    if found.at is None:
+        return Damaged.of(place, line, lines.NO_TIME)
+    rest = found.rest.removesuffix(_BEHIND)
+    decided = _known_decision(rest) if len(rest) <= _USUAL_BYTES else _decision(rest)
+    return Damaged.of(place, line, decided) if isinstance(decided, str) else Check(place, *found.at, *decided)
+
+
+class _Open(NamedTuple):
+    """A message whose end may be behind a line end in a name. text: its lines. held: what was read since. is_cut:
+    whether its end is in another line. may_be_one: whether all lines together may be one message.
+    """
+
+    place: int
+    text: list[bytes]
+    held: list[Check | Damaged]
+    is_cut: bool
+    may_be_one: bool
+
+    def given_up(self) -> Iterator[Check | Damaged]:
+        """Yield what holds if no end comes. A line behind a cut one may have its end: then it is no decision."""
+        if self.is_cut and len(self.text) > 1:
+            yield Damaged.of(self.place, b"\n".join(self.text), AMBIGUOUS)
+        else:
+            yield from self.held
+
+
+def checks(blocks: Iterable[tuple[int, bytes]]) -> Iterator[Check | Damaged]:
+    """Yield the decisions and the damaged lines in blocks of whole lines.
+
+    A name with line ends takes several lines, and one between its first and its last may look like a decision of
+    anyone.
+    """
+    open_: _Open | None = None
+    for place, line in _lines(blocks):
+        found = one_line(place, line)
+        reason = found.reason if isinstance(found, Damaged) else ""
+        if open_ is not None and place - open_.place > _LONGEST_NAME:
+            yield from open_.given_up()
+            open_ = None
+        if open_ is not None:
+            open_.text.append(line)
+            if reason != lines.NO_START:
+                open_.held.extend(() if found is None else (found,))
+                continue
+            again = one_line(open_.place, b"\n".join(open_.text)) if open_.may_be_one else found
+            if isinstance(again, Damaged):
+                # A name may have several such ends, and lines behind the last one that it has: of those none is sure.
+                open_ = open_._replace(is_cut=True, may_be_one=False)
+                continue
+            open_ = None
+            if again is not None:
+                yield again
+        elif reason in (lines.NO_END, AMBIGUOUS) or (found is None and _is_cut(line)):
+            is_cut = reason != AMBIGUOUS
+            open_ = _Open(place, [line], [] if found is None else [found], is_cut, is_cut)
+        elif found is not None:
+            yield found
+    if open_ is not None:
+        yield from open_.given_up()
+
+
+def _is_cut(line: bytes) -> bool:
+    """Return whether a line is another message of AclAuthorizer that ends within a name."""
+    _, found, name = line.partition(_OF_OTHERS)
+    return bool(found) and b", patternType=" not in name
+
+
+def _lines(blocks: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    for place, text in blocks:
+        for line in text.removesuffix(b"\n").split(b"\n"):
+            yield place, line
+            place += len(line) + 1
+
+
+# -- decisions by the minute -------------------------------------------------------------------------------------------
+
+_Minute = dict[Access, list[Any]]
+"""What was decided -> how often, the first and the last millisecond in the minute, and the last rule."""
+
+
+class _Chunk:
+    """The results from some lines. minutes: by the clock's minute, and whether it is the second pass of an hour that
+    clocks show twice; each with a position in that minute.
+    """
+
+    def __init__(self) -> None:
+        self.lines = self.bad = 0
+        self.minutes: dict[tuple[datetime, bool], tuple[int, _Minute]] = {}
+        self.damaged: list[Damaged] = []
+
+    def add(self, found: Check | Damaged, fold: int) -> None:
+        """Add a decision or a damaged line. fold: position from which on the pass is the second one."""
+        if isinstance(found, Damaged):
+            self.damaged.append(found)
+            self.bad += found.reason != AMBIGUOUS
+            return
+        self.lines += 1
+        minute, at = found.second.replace(second=0), found.second.second * 1000 + found.millis
+        _, sums = self.minutes.setdefault((minute, found.byte_pos >= fold), (found.byte_pos, {}))
+        known = sums.get(found.access)
+        if known is None:
+            sums[found.access] = [1, at, at, found.rule]
+            return
+        known[0] += 1
+        if at < known[1]:
+            known[1] = at
+        if at >= known[2]:
+            known[2:] = at, found.rule
+
+
+def counted(whose: Whose, blocks: Iterable[tuple[int, bytes]]) -> Iterator[pa.RecordBatch]:
+    """Yield rows of AUTHORIZATION for blocks of whole lines with their positions. There is always a last batch, even if
+    only with the counts.
+    """
+    fold = sys.maxsize if whose.fold_at is None else whose.fold_at
+    chunk, end = _Chunk(), 0
+    for found in checks(blocks):
+        if found.byte_pos >= end:
+            if end:
+                yield from _batches(whose, chunk)
+            chunk, end = _Chunk(), found.byte_pos + CHUNK_BYTES
+        chunk.add(found, fold)
+    yield from _batches(whose, chunk)
+
+
+def _batches(whose: Whose, chunk: _Chunk) -> Iterator[pa.RecordBatch]:
+    if chunk.minutes:
+        yield batch_of(AUTHORIZATION, "minute", _minutes(whose, chunk))
+    yield from last_batches(AUTHORIZATION, whose, chunk.lines, chunk.damaged, chunk.bad)
+
+
+def _minutes(whose: Whose, chunk: _Chunk) -> list[pa.Array]:
+    utc = in_utc(whose, [minute for minute, _ in chunk.minutes], [place for place, _ in chunk.minutes.values()])
+    made = []
+    for begin, (_, sums) in zip(utc.to_pylist(), chunk.minutes.values(), strict=True):
+        for access, (count, *ends, rule) in sums.items():
+            times = (begin + timedelta(milliseconds=at) for at in ends)
+            made.append((whose.cluster_id, whose.broker_id, begin, *access, count, *times, rule))
+    fields = arrow_schema(CHECK_1M)
+    return [pa.array(column, field.type) for column, field in zip(zip(*made, strict=True), fields, strict=True)]

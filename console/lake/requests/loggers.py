@@ -1,0 +1,44 @@
+"""The loggers of brokers whose logs the lake reads: all that the files of these logs differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from console.lake import schema
+from console.lake.redact import Damaged
+from console.lake.requests import authorizer, counted, lines
+from console.lake.requests.counted import Whose
+
+
+class Logger(NamedTuple):
+    """A logger. name: of the lake's source. noun: its logs, in messages. message: the text with which its messages
+    begin. one_line: parses a line. rows: makes a bronze table's rows of blocks of lines. others: the form of lines that
+    are all of other loggers.
+    """
+
+    name: str
+    noun: str
+    message: bytes
+    one_line: Callable[[int, bytes], lines.Line | authorizer.Check | Damaged | None]
+    rows: Callable[[Whose, Iterable[tuple[int, bytes]]], Iterator[pa.RecordBatch]]
+    table: schema.Table
+    others: lines.Form
+
+    def is_readable(self, line: bytes) -> bool:
+        """Return whether a line is a whole message of the logger."""
+        found = self.one_line(0, line)
+        return found is not None and (not isinstance(found, Damaged) or found.reason == authorizer.AMBIGUOUS)
+
+
+REQUESTS = Logger(
+    *("request_log", "request log", lines.MESSAGE, lines.one_line, counted.counted, schema.REQUEST, lines.OF_OTHERS)
+)
+AUTHORIZER = Logger(
+    *("authorizer_log", "authorizer log", authorizer.MESSAGE, authorizer.one_line, authorizer.counted),
+    *(schema.AUTHORIZATION, authorizer.OF_OTHERS),
+)
+LOGGERS: Mapping[str, Logger] = {each.name: each for each in (REQUESTS, AUTHORIZER)}
+"""By the name of the source."""
