@@ -21,6 +21,8 @@ from console.triage.moves import STALLS, Copy, raised_throttle
 from console.triage.observations import Observations, earliest
 from console.triage.remembered import remembered
 
+AT_WORK = timedelta(seconds=60)
+"""The time in which a tool takes throttles away after its moves, or begins with these after the throttles."""
 STOPPED = 15.0
 """Seconds without a new record after which writes to a topic have stopped: three polls of its log."""
 
@@ -274,7 +276,7 @@ _READ: Mapping[str, datetime] = {Part.REASSIGNMENTS: datetime.min}
 
 def _throttles(observations: Observations) -> Iterator[cause.Claim]:
     found = _stale(observations.last)
-    if not found:
+    if not found or _may_be_at_work(observations):
         return
     topics = sorted({each.edit.resource.name for each in found if each.edit.resource.type == TOPIC})
     brokers = sorted({each.edit.resource.name for each in found if each.edit.resource.type != TOPIC})
@@ -291,6 +293,18 @@ def _throttles(observations: Observations) -> Iterator[cause.Claim]:
         ),
         next=(cause.Next(_removal(found), edits=tuple(each.edit for each in found)),),
     )
+
+
+def _may_be_at_work(observations: Observations) -> bool:
+    """Return whether a throttle was set, or a move ended, a moment ago: tools set throttles before the moves, and take
+    them away after these.
+    """
+    lately = observations.last.at - AT_WORK
+    set_at = max(
+        (each.at for each in observations.past.changes if ".replication.throttled." in each.key), default=lately
+    )
+    moved = observations.intervals_of(triage_symptoms.MOVING).values()
+    return set_at > lately or any(each[-1].ended is not None and each[-1].ended > lately for each in moved)
 
 
 def _removal(throttles: Sequence[StaleThrottle]) -> str:
