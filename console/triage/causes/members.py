@@ -136,30 +136,30 @@ def _missing(observations: Observations) -> Iterator[cause.Claim]:
             continue
         lag = snapshot.lags.get(name)
         left = sorted({row.topic for row in (lag.partitions if lag is not None else ()) if row.lag > 0})
-        yield _not_there(name, wanted, left, since)
+        # A group that has read nothing yet may have come before its topics.
+        if left:
+            yield _not_there(name, wanted, left, since)
 
 
 def _not_there(group: str, wanted: Sequence[str], left: Sequence[str], since: datetime) -> cause.Claim:
     """Return the claim that a group subscribes to topics that do not exist. left: topics of its offsets with records
-    that it has not read; a group without any may have come before its topics.
+    that it has not read.
     """
     meant = [other for each in wanted for other in get_close_matches(each, left, 1, SLIP)]
     names = first_few(wanted, FEW)
     return cause.Claim(
         cause="subscription-missing",
         subject=symptoms.Subject(group=group),
-        severity=Severity.HIGH if left else Severity.WARNING,
-        certainty=Certainty.CERTAIN if left else Certainty.POSSIBLE,
+        severity=Severity.HIGH,
+        certainty=Certainty.CERTAIN,
         title=f"group {group} subscribes to {names}, which {'do' if wanted[1:] else 'does'} not exist",
         since=since,
-        evidence=cause.given(
+        evidence=(
             cause.Evidence(
                 f"its members name {names}; none of them has a partition since {time_of_day(since)}", "DescribeGroups"
             ),
             cause.Evidence("no such topic, or none that this console may see", "Metadata"),
-            cause.Evidence(f"it has offsets of {first_few(left, FEW)}, where records wait", "OffsetFetch, ListOffsets")
-            if left
-            else None,
+            cause.Evidence(f"it has offsets of {first_few(left, FEW)}, where records wait", "OffsetFetch, ListOffsets"),
         ),
         predicted=cause.predict(symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, symptoms.COMMITS_LATER, group=group),
         next=(
@@ -213,8 +213,7 @@ CAUSES = (
         _missing,
         reads="DescribeGroups over time, Metadata, OffsetFetch",
         takes=(
-            "certain: for 30 s all members name topics that do not exist, and records wait where the group has "
-            "offsets; possible without such offsets"
+            "certain: for 30 s all members name topics that do not exist, and records wait where the group has offsets"
         ),
     ),
     cause.CauseRule(
