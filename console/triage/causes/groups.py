@@ -377,6 +377,14 @@ def _uneven(trend: LagTrend) -> _Uneven | None:
     return None
 
 
+def _most_in_one(uneven: _Uneven) -> cause.Evidence:
+    return cause.Evidence(
+        f"{_place(uneven.place)} gets {uneven.share:.0%} of the records of its topic's {uneven.of} partitions: one member "
+        "reads all of them",
+        "ListOffsets",
+    )
+
+
 def _place(place: Place) -> str:
     return f"{place[0]}/{place[1]}"
 
@@ -445,13 +453,7 @@ def _slow_group(
         evidence=cause.given(
             _lag(trend),
             _COMMITS_SLOWLY if lags else _FOR_A_MOMENT,
-            cause.Evidence(
-                f"{_place(uneven.place)} gets {uneven.share:.0%} of the records of its topic's {uneven.of} partitions: "
-                "one member reads all of them",
-                "ListOffsets",
-            )
-            if uneven
-            else None,
+            _most_in_one(uneven) if uneven else None,
             fewer,
             full,
         ),
