@@ -379,8 +379,8 @@ def _uneven(trend: LagTrend) -> _Uneven | None:
 
 def _most_in_one(uneven: _Uneven) -> cause.Evidence:
     return cause.Evidence(
-        f"{_place(uneven.place)} gets {uneven.share:.0%} of the records of its topic's {uneven.of} partitions: one member "
-        "reads all of them",
+        f"{_place(uneven.place)} gets {uneven.share:.0%} of the records of its topic's {uneven.of} partitions: one "
+        "member reads all of them",
         "ListOffsets",
     )
 
