@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from console.lint.places import broker_values, on_brokers, whose, without_own
-from console.lint.rule import AT_ONCE, Found, Rule, Seen
+from console.lint.rule import AT_WORK, Found, Rule, Seen
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.broker_matrix import BrokerRow, broker_matrix
 from console.model.certificates import client_protocols
@@ -351,6 +351,6 @@ RULES = (
         reads=(*_CONFIGS, Part.TOPICS, Part.REASSIGNMENTS, Part.LOG_DIRS),
         configs_of=(BROKER,),
         source="rep-throttle",
-        stands_after=AT_ONCE,
+        stands_after=AT_WORK,
     ),
 )

@@ -24,6 +24,8 @@ from console.plan.edits import Edit
 
 SETTLED = timedelta(minutes=5)
 """The time in which an upgrade ends, and a broker that was added gets replicas."""
+AT_WORK = timedelta(seconds=60)
+"""The time in which a tool takes throttles away after its moves, or begins with these after the throttles."""
 AT_ONCE = timedelta(0)
 """For what is no work at any time."""
 NAMED = 3

@@ -25,6 +25,7 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot, host_ranges
 from console.triage.config_changes import HIDDEN, config_differences
 from console.triage.judged_changes import JudgedChange, Node, all_readers, changes_after, nodes_after
+from console.triage.memberships import Memberships, memberships_after
 from console.triage.share_beginnings import came_after
 from console.triage.static_members import Instance, Joined, joined_after
 from console.triage.symptoms import Poll, gone
@@ -135,6 +136,7 @@ class Past(Struct, frozen=True):
     joined: Mapping[Instance, tuple[Joined, ...]] = field(default_factory=dict)
     shares: Mapping[str, datetime] = MappingProxyType({})
     """The share groups that came, and when, UTC."""
+    members: Memberships = Memberships()
 
 
 NOTHING = Past()
@@ -165,6 +167,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         nodes=nodes_after(past.nodes, now),
         joined=joined_after(past.joined, before.snapshot, now.snapshot, now.at),
         shares=came_after(past.shares, before.snapshot, now.snapshot, now.at, oldest),
+        members=memberships_after(past.members, before.snapshot, now.snapshot, now.at),
     )
 
 

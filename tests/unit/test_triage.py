@@ -625,6 +625,7 @@ def test_every_cause_has_a_case() -> None:
         # Needs members over time: test_triage_members.py.
         "instance-contested",
         "partitions-unread",
+        "subscription-missing",
         # A group that comes, and its configs: test_triage_shares.py.
         "share-group-from-the-end",
     }

@@ -221,9 +221,10 @@ def test_equal_claims_of_many_groups_are_one_and_the_alive_come_first() -> None:
     assert stopped.claim.title == "50 groups have no member, and records wait"
     assert stopped.claim.subject == Subject()
     assert stopped.explains["lag-grows"] == 50
-    *first, more, common = [each.fact for each in stopped.claim.evidence]
+    *first, more, common, members = [each.fact for each in stopped.claim.evidence]
     assert [": lag " in each for each in first] == [True] * 3
     assert (more, common) == ("and 47 more groups", "the group is Empty")
+    assert members.startswith("it had 1 member until ")
 
 
 def test_many_partitions_of_one_group_are_one_cause_with_all_its_steps() -> None:
@@ -451,3 +452,45 @@ def test_members_of_different_services_are_told_apart() -> None:
         [("a", ("orders",)), ("b", ("orders",))],
     ):
         assert "different services" not in evidence(*one)
+
+
+@pytest.mark.parametrize(("stands", "cause"), [(True, "consumer-stuck"), (False, "group-rebalancing")])
+def test_a_record_that_ends_its_readers_is_named_rather_than_their_rebalances(*, stands: bool, cause: str) -> None:
+    """A poll every 5 s, a rebalance every 25 s. stands: whether one of two partitions stands through all of them."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        state = "PreparingRebalance" if tick % 5 == 4 else "Stable"
+        at = 100 if stands else 100 + tick
+        return moved(snapshot, {0: (at, 100 + 50 * tick), 1: (5 + 10 * tick, 5 + 10 * tick)}, state)
+
+    causes = [each.claim for each in diagnose(watched(change, 23)).causes]
+    assert [each.cause for each in causes if each.cause in ("consumer-stuck", "group-rebalancing")] == [cause]
+    if stands:
+        (claim,) = [each for each in causes if each.cause == cause]
+        assert any("rebalances meanwhile" in each.fact for each in claim.evidence)
+        assert claim.next[0].command.startswith("records orders partition 0")
+
+
+def test_what_left_is_of_a_sink_connector() -> None:
+    """The only member of a sink's group leaves; the group of another name has the same client."""
+
+    def steps(group: str) -> list[str]:
+        def change(snapshot: Snapshot, tick: int) -> Snapshot:
+            at, end = 100 + 50 * min(tick, 2), 100 + 50 * tick
+            row = cluster.PartitionLag("orders", 0, at, end, end - at, "m1" if tick < 3 else "")
+            client = cluster.GroupMember("m1", "connector-consumer-copies-0", "/127.0.0.1", (("orders", 0),))
+            state, members = ("Stable", (client,)) if tick < 3 else ("Empty", ())
+            known = cluster.Group(group, state, "consumer", coordinator=1, members=members)
+            return replace(snapshot, lags={group: cluster.GroupLag((row,))}, groups={group: known})
+
+        before = change(healthy(), 0)
+        (claim,) = [
+            each.claim
+            for each in diagnose(watched(change, 20, before=before)).causes
+            if each.claim.cause == "group-stopped"
+        ]
+        return [each.text for each in claim.next]
+
+    first, *rest = steps("connect-copies")
+    assert first.startswith("it is of the sink connector copies")
+    assert steps("copies") == rest

@@ -1,4 +1,5 @@
-"""Members of groups over time: an instance id that changes hands, and partitions that no member has yet."""
+"""Members of groups over time: an instance id that changes hands, partitions that no member has yet, topics that are
+not there, and members that left."""
 
 from __future__ import annotations
 
@@ -111,3 +112,80 @@ def test_new_partitions_that_a_group_does_not_read_are_named() -> None:
 )
 def test_new_partitions_that_are_read_or_empty_are_no_trouble(known: dict[str, int]) -> None:
     assert "partitions-unread" not in {each.cause for each in grown(**known)}
+
+
+def waiting(
+    *, ticks: int = 60, wanted: str = "order", lag: bool = True, regex: str = "", created: int = 999
+) -> list[Claim]:
+    """The causes of a group whose members wait for a topic from the first tick on.
+
+    Args:
+        wanted: the topic that they name.
+        lag: whether the group has offsets of a topic that is written to.
+        regex: of their subscription.
+        created: the tick at which the topic is there, and read.
+    """
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        changed = moved(snapshot, {0: (100, 100 + tick), 1: (5, 5)})
+        held = ((wanted, 0),) if tick >= created else ()
+        who = cluster.GroupMember("m9", "app", "/10.0.0.7", held, topics=(wanted,), regex=regex)
+        groups = {"billing": replace(changed.groups["billing"], members=(who,))}
+        lags = changed.lags if lag else {}
+        return replace(changed, groups=groups, lags=lags)
+
+    return [each.claim for each in diagnose(watched(change, ticks)).causes]
+
+
+def test_a_group_that_waits_for_a_topic_that_is_not_there_is_named_with_the_one_that_is_meant() -> None:
+    (claim,) = [each for each in waiting() if each.cause == "subscription-missing"]
+    assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.CERTAIN)
+    assert claim.title == "group billing subscribes to order, which does not exist"
+    assert "it is probably orders" in claim.next[0].text
+    assert not any(each.edits or each.command for each in claim.next), "an empty topic would hide it"
+
+
+@pytest.mark.parametrize(
+    "known",
+    [{"ticks": 5}, {"wanted": "orders"}, {"regex": "ord.*"}, {"created": 5}, {"lag": False}],
+    ids=["a moment ago", "it is there", "a pattern", "created", "nothing read yet"],
+)
+def test_members_that_wait_for_what_comes_or_is_there_are_no_trouble(known: dict[str, int]) -> None:
+    assert "subscription-missing" not in {each.cause for each in waiting(**known)}  # type: ignore[arg-type]
+
+
+def slow(members: Callable[[int], tuple[cluster.GroupMember, ...]]) -> Claim:
+    """The row of a group whose lag grows while it commits. members: at each tick."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        changed = moved(snapshot, {0: (100 + 10 * tick, 100 + 50 * tick), 1: (5 + 10 * tick, 5 + 50 * tick)})
+        return replace(changed, groups={"billing": replace(changed.groups["billing"], members=members(tick))})
+
+    (claim,) = [each.claim for each in diagnose(watched(change, TICKS)).causes if each.claim.cause == "consumer-slow"]
+    return claim
+
+
+def member(number: int, *partitions: int) -> cluster.GroupMember:
+    return cluster.GroupMember(f"m{number}", f"app-{number}", "/10.0.0.7", tuple(("orders", n) for n in partitions))
+
+
+def test_more_members_than_partitions_are_told() -> None:
+    claim = slow(lambda _tick: (member(1, 0), member(2, 1), member(3)))
+    (fact,) = [each.fact for each in claim.evidence if "more members do not help" in each.fact]
+    assert fact.startswith("each of its 2 partitions has a member of its own, and 1 more member nothing to read")
+    assert "more partitions" in claim.next[0].text
+
+
+def test_where_more_members_help_nothing_is_told_of_partitions() -> None:
+    claim = slow(lambda _tick: (member(1, 0, 1),))
+    assert not any("more members do not help" in each.fact for each in claim.evidence)
+
+
+def test_a_member_that_left_is_told_until_another_one_comes() -> None:
+    both = (member(1, 0), member(2, 1))
+    claim = slow(lambda tick: both if tick < 4 else (member(1, 0, 1),))
+    (fact,) = [each.fact for each in claim.evidence if "had 2 until" in each.fact]
+    assert "app-2@10.0.0.7 left" in fact
+    assert "start what left again" in claim.next[0].text
+    back = slow(lambda tick: both if tick < 4 or tick > 8 else (member(1, 0, 1),))
+    assert not any("had 2 until" in each.fact for each in back.evidence)

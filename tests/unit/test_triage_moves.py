@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from console.language.interpret import command_of
 from console.model.cluster import Partition, Reassignment, destination, original
+from console.model.codes import ConfigSource
+from console.model.config import broker_resource
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.plan.edits import CancelMove
@@ -16,6 +18,7 @@ from console.plan.kinds.moves import is_unclean_to_cancel
 from console.session.staged_steps import first_step, staging_of
 from console.triage.cause import Claim, Next
 from console.triage.diagnosis import diagnose
+from tests.support import samples
 from tests.unit.test_triage import healthy, watched, without_broker
 
 
@@ -152,3 +155,21 @@ def test_a_partition_without_a_leader_is_no_unclean_way_back() -> None:
     snapshot = moving(healthy(brokers=6, racks=2), move, ())
     assert isinstance(snapshot.topics["orders"].partitions[0], Partition)
     assert not is_unclean_to_cancel(move, snapshot)
+
+
+@pytest.mark.parametrize(("set_at", "is_named"), [(0, True), (4, False)])
+def test_a_throttle_is_left_behind_only_once_its_tool_had_time_for_it(set_at: int, *, is_named: bool) -> None:
+    """A poll every 5 s; the throttle is there from a tick on: a tool sets it before its moves, and takes it away after
+    them."""
+    resource, key = broker_resource(2), "leader.replication.throttled.rate"
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        values = {key: "1024"} if tick >= set_at else {}
+        return replace(snapshot, configs={resource: samples.config_set(values, ConfigSource(2))})
+
+    def named(ticks: int) -> bool:
+        observed = watched(change, ticks, before=change(healthy(), 0))
+        return "replication-throttled" in {each.claim.cause for each in diagnose(observed).causes}
+
+    assert named(6) == is_named
+    assert named(20)

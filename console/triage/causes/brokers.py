@@ -324,7 +324,8 @@ def _flapping(observations: Observations) -> Iterator[cause.Claim]:
             predicted=_follows(broker),
             next=cause.given(
                 cause.Next(
-                    f"look at {_address(observations, broker)}: session timeouts, garbage collection, disk, network"
+                    f"look at {_address(observations, broker)}: if its process ends, at its log and at what kills it, "
+                    "as a limit of memory or a probe; if not, at garbage collection, disk and network"
                 ),
                 None
                 if still

@@ -14,6 +14,7 @@ from console.plan.amounts import measured_time
 from console.triage import cause, symptoms
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.folding import FEW, one_of
+from console.triage.memberships import Left
 from console.triage.observations import Interval, Observations
 from console.triage.readers import Leftovers, Reading, is_beyond, leftovers, sorted_readings
 from console.triage.remembered import RememberedAmong
@@ -37,8 +38,12 @@ BEHIND = 10.0
 """Seconds for which records wait before a growing lag is a trouble: most consumers commit every five."""
 UNEVEN, UNEVEN_OF = 0.8, 3
 """The share of a topic's new records above which one partition has most of them, and the fewest partitions for that."""
+ALONE = 2
+"""The fewest partitions that have a member each, of which it is worth a word."""
 AWAY = 30.0
 """Seconds without a commit after which a group without members is a trouble: a restart of its consumers takes less."""
+OF_SINK, TASK_OF = "connect-", "connector-consumer-"
+"""What the groups of Kafka Connect's sinks, and the client ids of their tasks, begin with."""
 LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
 """Rebalancing time within the last minute: a group that rebalances for so long reads almost nothing."""
 
@@ -73,7 +78,7 @@ def _rests(trend: LagTrend) -> bool:
 
 
 def _stopped(observations: Observations) -> Iterator[cause.Claim]:
-    absences = list(observations.absences())
+    absences, left = list(observations.absences()), observations.past.members.left
     for reading in sorted_readings(symptoms.readings(observations.last.snapshot)).vacant:
         group, trend = reading.group, reading.trend
         # A simple consumer commits without being a member, so a group without members may be at work.
@@ -90,9 +95,11 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
                 cause.Evidence(f"the group is {group.state}", "ListGroups"),
                 _lag(trend),
                 _broker_away(absences, trend),
+                _last_members(left.get(group.name)),
             ),
             predicted=cause.predict(symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, group=group.name),
-            next=(
+            next=cause.given(
+                _look_at_sink(group.name, left.get(group.name)),
                 cause.Next(
                     "start its consumers; if they run, look at their logs: no API names clients that brokers refuse, "
                     "or that give up"
@@ -101,6 +108,31 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
             fold=("has no member, and records wait", "have no member, and records wait"),
             idle=True,
         )
+
+
+def _last_members(left: Left | None) -> cause.Evidence | None:
+    """Return the members that a group without members had."""
+    if left is None:
+        return None
+    return cause.Evidence(
+        f"it had {plural(left.had, 'member')} until {time_of_day(left.at)}: {first_few(left.clients, FEW)}",
+        "DescribeGroups over time",
+    )
+
+
+def _look_at_sink(group: str, left: Left | None) -> cause.Next | None:
+    """Return the look at a sink connector, whose group and client ids Kafka Connect names after it."""
+    connector = group.removeprefix(OF_SINK)
+    if (
+        left is None
+        or connector == group
+        or not any(each.startswith(f"{TASK_OF}{connector}-") for each in left.clients)
+    ):
+        return None
+    return cause.Next(
+        f"it is of the sink connector {connector}: ask Kafka Connect for the state of its tasks, and why they failed. "
+        "Connect never restarts a failed task"
+    )
 
 
 def _has_just_committed(trend: LagTrend) -> bool:
@@ -129,7 +161,10 @@ def _stuck(observations: Observations) -> Iterator[cause.Claim]:
     """Yield partitions whose commit does not move while records arrive, although a member reads them or others."""
     for reading in sorted_readings(symptoms.readings(observations.last.snapshot)).stuck:
         group, trend = reading.group, reading.trend
-        if trend is None or _rebalances(observations, group.name):
+        if trend is None:
+            continue
+        outlasted = _outlasted(observations, reading)
+        if _rebalances(observations, group.name) is not None and not outlasted:
             continue
         rows = {(each.topic, each.partition): each for each in trend.last.lag.partitions}
         # A commit at the last stable offset waits for a transaction.
@@ -145,8 +180,25 @@ def _stuck(observations: Observations) -> Iterator[cause.Claim]:
             stuck = [place for place in stuck if place not in named]
         # Several stuck partitions at once suggest the consumers or the coordinator rather than a record.
         one = beside or len(stuck) == 1
-        claims = [_stuck_at(observations, group, trend, rows[place], beside=beside, one=one) for place in stuck]
+        claims = [
+            _stuck_at(observations, group, trend, rows[place], beside=beside, one=one, outlasted=outlasted)
+            for place in stuck
+        ]
         yield from claims if one else (one_of(claims),)
+
+
+def _outlasted(observations: Observations, reading: Reading) -> int:
+    """Return through how many rebalances one partition stood still, while others moved in between: probably each member
+    that gets it ends at its record, which begins the next rebalance. 0 if they were too few to tell.
+    """
+    trend = reading.trend
+    if trend is None or len(trend.stuck) != 1:
+        return 0
+    (place,) = trend.stuck
+    since = trend.last.at - trend.partitions[place].still
+    intervals = observations.intervals.get((symptoms.REBALANCING, symptoms.Subject(group=reading.group.name)), ())
+    later = sum(each.began.timestamp() > since for each in intervals)
+    return later if later >= OFTEN and any(other != place for other in _moving(trend)) else 0
 
 
 def _of_whole_members(rows: Mapping[Place, PartitionLag], stuck: frozenset[Place]) -> list[list[PartitionLag]]:
@@ -159,7 +211,14 @@ def _of_whole_members(rows: Mapping[Place, PartitionLag], stuck: frozenset[Place
 
 
 def _stuck_at(
-    observations: Observations, group: Group, trend: LagTrend, row: PartitionLag, *, beside: bool, one: bool
+    observations: Observations,
+    group: Group,
+    trend: LagTrend,
+    row: PartitionLag,
+    *,
+    beside: bool,
+    one: bool,
+    outlasted: int,
 ) -> cause.Claim:
     topic, partition = row.topic, row.partition
     subject = symptoms.Subject(group=group.name, topic=topic, partition=partition)
@@ -181,6 +240,12 @@ def _stuck_at(
             ),
             cause.Evidence(other, "DescribeGroups" if one and not beside else "OffsetFetch"),
             cause.Evidence(
+                f"{plural(outlasted, 'rebalance')} meanwhile: a member that ends at a record leaves it to the next one",
+                "ListGroups over time",
+            )
+            if outlasted
+            else None,
+            cause.Evidence(
                 f"{CONSUMERS} of client {limit.client} is {limit.quota:,.0f}, and more is written: it may be throttled",
                 "DescribeClientQuotas",
             )
@@ -189,7 +254,7 @@ def _stuck_at(
         ),
         predicted=(
             *cause.predict(symptoms.COMMIT_STANDS_STILL, subject=subject),
-            *cause.predict(symptoms.LAG_GROWS, group=group.name),
+            *cause.predict(symptoms.LAG_GROWS, *((symptoms.REBALANCING,) if outlasted else ()), group=group.name),
         ),
         next=cause.given(
             cause.Next(
@@ -312,6 +377,14 @@ def _uneven(trend: LagTrend) -> _Uneven | None:
     return None
 
 
+def _most_in_one(uneven: _Uneven) -> cause.Evidence:
+    return cause.Evidence(
+        f"{_place(uneven.place)} gets {uneven.share:.0%} of the records of its topic's {uneven.of} partitions: one "
+        "member reads all of them",
+        "ListOffsets",
+    )
+
+
 def _place(place: Place) -> str:
     return f"{place[0]}/{place[1]}"
 
@@ -324,6 +397,7 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
         observations.intervals_of_groups(symptoms.LAG_GROWS),
         observations.intervals_of_groups(symptoms.REBALANCING),
         snapshot.had_members,
+        observations.past.members.left,
         common=(observations.began,),
     )
     yield from (claim for claim in claims.values() if claim is not None)
@@ -335,6 +409,7 @@ def _slow_group(
     lagged: Sequence[Interval] | None,
     rebalanced_at: Sequence[Interval] | None,
     had_members: bool,
+    left: Left | None,
     watched: datetime,
 ) -> cause.Claim | None:
     """Return the claim that a group is slow; None if it is not.
@@ -342,6 +417,7 @@ def _slow_group(
     Args:
         symptom: its growing lag.
         lagged, rebalanced_at: when its lag grew, and when members joined or left; None for never.
+        left: the members that it lost.
         watched: time of the first poll, UTC.
     """
     if reading is None or reading.trend is None:
@@ -364,6 +440,8 @@ def _slow_group(
         or (waits_for.seconds is not None and not waits_for.least and waits_for.seconds < BEHIND)
     )
     uneven = _uneven(trend) if lags else None
+    fewer = _fewer(reading.group, left) if left is not None and not uneven else None
+    full = _one_for_each(reading.group) if lags and not uneven and fewer is None else None
     return cause.Claim(
         cause="consumer-slow",
         subject=subject,
@@ -375,16 +453,12 @@ def _slow_group(
         evidence=cause.given(
             _lag(trend),
             _COMMITS_SLOWLY if lags else _FOR_A_MOMENT,
-            cause.Evidence(
-                f"{_place(uneven.place)} gets {uneven.share:.0%} of the records of its topic's {uneven.of} partitions: "
-                "one member reads all of them",
-                "ListOffsets",
-            )
-            if uneven
-            else None,
+            _most_in_one(uneven) if uneven else None,
+            fewer,
+            full,
         ),
         predicted=cause.predict(symptoms.LAG_GROWS, subject=subject),
-        next=_LOOK_AT_KEYS if uneven else _LOOK_AT_CONSUMERS,
+        next=_next_of_slow(uneven is not None, fewer is not None, full is not None),
         fold=("lags", "lag, and ever more"),
     )
 
@@ -402,6 +476,55 @@ _LOOK_AT_KEYS = (
     ),
 )
 _LOOK_AT_CONSUMERS = (cause.Next("look at its consumers: their time for a batch, their quota"),)
+_LOOK_FOR_THE_REST = (
+    cause.Next(
+        "start what left again; if it or its successor runs, look at its log: no API names clients that brokers "
+        "refuse, as for an assignor that the other members do not have, a login or an ACL"
+    ),
+    *_LOOK_AT_CONSUMERS,
+)
+_LOOK_AT_WORK = (
+    cause.Next(
+        "make the work on a record faster, as in batches; or give the topic more partitions, so that more members "
+        "help: its keys then go to other partitions"
+    ),
+)
+
+
+def _next_of_slow(uneven: bool, fewer: bool, full: bool) -> tuple[cause.Next, ...]:
+    """Return what helps a slow group. uneven: one partition gets most records; fewer: members left; full: each
+    partition has a member of its own.
+    """
+    if uneven:
+        return _LOOK_AT_KEYS
+    if fewer:
+        return _LOOK_FOR_THE_REST
+    return _LOOK_AT_WORK if full else _LOOK_AT_CONSUMERS
+
+
+def _fewer(group: Group, left: Left) -> cause.Evidence | None:
+    """Return that a group at work has fewer members than before, with those that left."""
+    has = len(group.members or ())
+    if not 0 < has < left.had:
+        return None
+    return cause.Evidence(
+        f"it has {plural(has, 'member')}, and had {left.had} until {time_of_day(left.at)}: "
+        f"{first_few(left.clients, FEW)} left, and nobody came instead",
+        "DescribeGroups over time",
+    )
+
+
+def _one_for_each(group: Group) -> cause.Evidence | None:
+    """Return that no member has more than one partition, so that more members have nothing to read."""
+    held = [len(each.assignment) for each in group.members or ()]
+    partitions = sum(held)
+    if group.type == "share" or partitions < ALONE or max(held) > 1:
+        return None
+    idle = held.count(0)
+    rest = f", and {plural(idle, 'more member')} nothing to read" if idle else ""
+    return cause.Evidence(
+        f"each of its {partitions} partitions has a member of its own{rest}: more members do not help", "DescribeGroups"
+    )
 
 
 def _rebalances(observations: Observations, group: str) -> Certainty | None:
@@ -428,6 +551,9 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
         known, certainty = observations.last.snapshot.groups.get(group), _rebalances(observations, group)
         if known is None or certainty is None:
             continue
+        reading = symptoms.readings(observations.last.snapshot).get(group)
+        if reading is not None and _outlasted(observations, reading):
+            continue  # named by the partition that it stands at
         how = "again and again" if intervals[1:] else "for long"
         members, services = len(known.members or ()), _several_services(known)
         deployed = (

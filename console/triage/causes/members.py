@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from datetime import timedelta
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime, timedelta
+from difflib import get_close_matches
 
 from console.model.changes import TopicTarget
-from console.model.numbers import plural, time_of_day
+from console.model.numbers import first_few, plural, time_of_day
+from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage import cause, symptoms
 from console.triage.events import ID
+from console.triage.folding import FEW
 from console.triage.judged_changes import JudgedChange
 from console.triage.observations import Observations
 from console.triage.share_beginnings import RESET, passed_over
@@ -18,6 +21,10 @@ from console.triage.share_beginnings import RESET, passed_over
 OFTEN, LATELY = 3, timedelta(seconds=60)
 """Fewest times that an instance id changes hands within this time: a restart, or a deployment, is one."""
 
+CREATED = timedelta(seconds=30)
+"""The time in which a deployment creates the topics of a service that is already there."""
+SLIP = 0.8
+"""The least similarity of two names (difflib's ratio) of which one may be meant by the other."""
 NOTICED = timedelta(seconds=15)
 """The time in which a group that looks for new partitions often has found and assigned them."""
 
@@ -116,6 +123,55 @@ def _not_noticed(group: str, topic: str, new: range, waiting: int, change: Judge
     )
 
 
+def _missing(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield the groups whose members wait for topics that do not exist."""
+    poll = observations.last
+    snapshot = poll.snapshot
+    if Part.TOPICS not in snapshot.read_at:
+        return
+    for name, since in sorted(observations.past.members.idle.items()):
+        members = snapshot.groups[name].members or ()
+        wanted = sorted({topic for each in members for topic in each.topics})
+        if poll.at < since + CREATED or any(topic in snapshot.topics for topic in wanted):
+            continue
+        lag = snapshot.lags.get(name)
+        left = sorted({row.topic for row in (lag.partitions if lag is not None else ()) if row.lag > 0})
+        # A group that has read nothing yet may have come before its topics.
+        if left:
+            yield _not_there(name, wanted, left, since)
+
+
+def _not_there(group: str, wanted: Sequence[str], left: Sequence[str], since: datetime) -> cause.Claim:
+    """Return the claim that a group subscribes to topics that do not exist. left: topics of its offsets with records
+    that it has not read.
+    """
+    meant = [other for each in wanted for other in get_close_matches(each, left, 1, SLIP)]
+    names = first_few(wanted, FEW)
+    return cause.Claim(
+        cause="subscription-missing",
+        subject=symptoms.Subject(group=group),
+        severity=Severity.HIGH,
+        certainty=Certainty.CERTAIN,
+        title=f"group {group} subscribes to {names}, which {'do' if wanted[1:] else 'does'} not exist",
+        since=since,
+        evidence=(
+            cause.Evidence(
+                f"its members name {names}; none of them has a partition since {time_of_day(since)}", "DescribeGroups"
+            ),
+            cause.Evidence("no such topic, or none that this console may see", "Metadata"),
+            cause.Evidence(f"it has offsets of {first_few(left, FEW)}, where records wait", "OffsetFetch, ListOffsets"),
+        ),
+        predicted=cause.predict(symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, symptoms.COMMITS_LATER, group=group),
+        next=(
+            cause.Next(
+                f"correct the name in its settings: it is probably {first_few(meant, FEW)}"
+                if meant
+                else "look at the name in its settings, and at its last release; or create the topic"
+            ),
+        ),
+    )
+
+
 def _from_the_end(observations: Observations) -> Iterator[cause.Claim]:
     """Yield the share groups that began at the end of a topic with records that no group reads."""
     past, last = observations.past, observations.last
@@ -152,6 +208,14 @@ def _from_the_end(observations: Observations) -> Iterator[cause.Claim]:
 
 
 CAUSES = (
+    cause.CauseRule(
+        "subscription-missing",
+        _missing,
+        reads="DescribeGroups over time, Metadata, OffsetFetch",
+        takes=(
+            "certain: for 30 s all members name topics that do not exist, and records wait where the group has offsets"
+        ),
+    ),
     cause.CauseRule(
         "instance-contested",
         _contested,

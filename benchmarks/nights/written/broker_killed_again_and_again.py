@@ -1,0 +1,103 @@
+"""A broker is killed each time soon after it is back: each look at the cluster finds it up, or down, and no more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+from benchmarks.nights.night import Begin, Night, Words
+
+if TYPE_CHECKING:
+    from benchmarks.nights.field import Field
+
+BROKER = 3
+UP, DOWN = 8.0, 3.0
+"""Seconds for which it is there, and for which nobody starts it."""
+
+
+@asynccontextmanager
+async def _serving(field: Field) -> AsyncIterator[None]:
+    """A topic on all brokers with a writer and a reader."""
+    await field.topic("orders", partitions=6)
+    async with field.producer("orders", rate=60), field.consumer("orders", "billing"):
+        await field.reads("billing", "orders")
+        yield
+
+
+@asynccontextmanager
+async def _make(field: Field) -> AsyncIterator[Begin]:
+    """The broker is killed, started, killed again, until the night ends."""
+    ended = asyncio.Event()
+    rounds: set[asyncio.Task[None]] = set()
+
+    async def pause(seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(ended.wait(), seconds)
+
+    async def go_on() -> None:
+        """Start it and kill it in turns."""
+        while True:
+            await pause(DOWN)
+            if ended.is_set():
+                return
+            await field.start(BROKER)
+            await pause(UP)
+            if ended.is_set():
+                return
+            await field.kill(BROKER)
+
+    async with _serving(field):
+
+        async def begin() -> None:
+            """Kill it the first time."""
+            await field.kill(BROKER)
+            rounds.add(asyncio.create_task(go_on()))
+
+        try:
+            yield begin
+        finally:
+            ended.set()
+            await asyncio.gather(*rounds)
+
+
+@asynccontextmanager
+async def _twin(field: Field) -> AsyncIterator[Begin]:
+    """An operator restarts the broker in order, with a new setting, and again as the setting was wrong."""
+    async with _serving(field):
+
+        async def begin() -> None:
+            for minimum in ("2", "1"):
+                await field.set(BROKER, num_replica_fetchers=minimum)
+                await field.restart(BROKER)
+                await field.settled()
+
+        yield begin
+
+
+NIGHT = Night(
+    name="a broker killed again and again",
+    source="https://github.com/strimzi/strimzi-kafka-operator/issues/7802",
+    story="One of three brokers was killed soon after each start, by its memory limit and an impatient probe. The "
+    "orchestrator started it again each time, so every look at the cluster found it either down or just back: its "
+    "partitions changed their leader and fell out of sync every half minute, and whoever looked saw one restart.",
+    make=_make,
+    twin_story="The same broker is restarted in order, twice within two minutes, and is in sync each time.",
+    twin=_twin,
+    # Why it ends is in its own log and its machine's; that it ends again and again can be seen by who looks on.
+    cause=Words(
+        (
+            r"broker 3\b",
+            r"again and again|repeated|keeps (going|crashing|restarting|coming|ending)|flap|crash.?loop|"
+            r"\b(two|three|four|five|six|several|[2-9]) times|\b(second|third|fourth|fifth|[2-9](nd|rd|th)) time|"
+            r"\b(two|three|four|five|several|[2-9]) (starts|restarts|crashes|losses)",
+        )
+    ),
+    symptom=Words((r"broker 3\b|\b3\b", r"down|gone|lost|fenced|restart|start|under.?replicat|in.?sync")),
+    step=Words(
+        (r"\blogs?\b|memory|oom|kill|probe|host|machine|journal|supervis|orchestrat|kubelet|start(s|ed)? (it|broker)",)
+    ),
+    wrong=(r"unclean", r"unregister", r"delete topic", r"reset group", r"reassign|move "),
+    watch=130.0,
+)

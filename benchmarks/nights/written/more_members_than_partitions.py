@@ -1,0 +1,76 @@
+"""A group that is too slow is scaled out past the partitions of its topic: half of it has nothing to do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from benchmarks.nights.night import Begin, Night, Words
+
+if TYPE_CHECKING:
+    from benchmarks.nights.field import Field
+
+PARTITIONS, MEMBERS = 3, 6
+WORK_MS = 25.0
+"""Milliseconds for a record: a member does forty in a second."""
+
+
+@asynccontextmanager
+async def _scaled_out(field: Field, rate: float) -> AsyncIterator[Begin]:
+    """A member for each partition; then there is more to do, and as many members again are started.
+
+    Args:
+        rate: records a second from then on.
+    """
+    await field.topic("orders", partitions=PARTITIONS)
+    names = [f"billing-{number}" for number in range(1, MEMBERS + 1)]
+    async with AsyncExitStack() as later, field.producer("orders", rate=60) as writer:
+        for name in names[:PARTITIONS]:
+            await later.enter_async_context(field.consumer("orders", "billing", name=name, work_ms=WORK_MS))
+        await field.reads("billing", "orders")
+
+        async def begin() -> None:
+            await writer.tell(rate=rate)
+            for name in names[PARTITIONS:]:
+                await later.enter_async_context(field.consumer("orders", "billing", name=name, work_ms=WORK_MS))
+
+        yield begin
+
+
+@asynccontextmanager
+async def _make(field: Field) -> AsyncIterator[Begin]:
+    """Twice what three members can do."""
+    async with _scaled_out(field, 240) as begin:
+        yield begin
+
+
+@asynccontextmanager
+async def _twin(field: Field) -> AsyncIterator[Begin]:
+    """The same members, as a reserve, with less than three of them can do."""
+    async with _scaled_out(field, 60) as begin:
+        yield begin
+
+
+NIGHT = Night(
+    name="more members than partitions",
+    source="https://github.com/kedacore/keda/pull/145",
+    story="A service fell behind, and the autoscaler doubled its pods, and doubled them again. The topic has three "
+    "partitions: three pods went on as before, the others were members with nothing to read, and the lag grew as fast "
+    "as it had.",
+    make=_make,
+    twin_story="The same number of members on the same topic, and no more to do than three can: a warm reserve.",
+    twin=_twin,
+    cause=Words(
+        (
+            r"billing",
+            r"partition",
+            r"idle|nothing to (do|read)|(without|no) (a )?partitions?\b|more members|fewer partitions|"
+            r"too few partitions|only (3|three)|at most (3|three)|has (3|three) partitions|"
+            r"more than (its |the )?(3 |three )?partitions",
+        )
+    ),
+    symptom=Words((r"billing", r"lag|behind|slow|keep up|too many|more to read")),
+    step=Words((r"partitions|faster|work on|batch|key",)),
+    wrong=(r"reset group", r"delete (group|topic|records)", r"retention"),
+)

@@ -1,0 +1,104 @@
+"""One broker does everything, slowly: it beats, follows and leads, and each request to it takes half a second."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from benchmarks.nights.night import Begin, Night, Words
+
+if TYPE_CHECKING:
+    from benchmarks.nights.field import Field
+
+BROKER = 2
+WAITS, WORKS = 0.6, 0.1
+"""Seconds for which the broker waits for its disk, and for which it works, in turns."""
+ONE_PAUSE = 3.0
+
+
+@asynccontextmanager
+async def _serving(field: Field) -> AsyncIterator[None]:
+    """Two topics on all brokers, with writers and readers."""
+    await field.topic("orders", partitions=6)
+    await field.topic("clicks", partitions=3)
+    async with (
+        field.producer("orders", rate=60),
+        field.producer("clicks", rate=40),
+        field.consumer("orders", "billing"),
+        field.consumer("clicks", "sessions"),
+    ):
+        await field.reads("billing", "orders")
+        await field.reads("sessions", "clicks")
+        yield
+
+
+@asynccontextmanager
+async def _make(field: Field) -> AsyncIterator[Begin]:
+    """The broker stands still for most of each second."""
+    rounds: set[asyncio.Task[None]] = set()
+
+    async def drag(pid: int) -> None:
+        """Stop the process and let it go on, in turns."""
+        try:
+            while True:
+                os.kill(pid, signal.SIGSTOP)
+                await asyncio.sleep(WAITS)
+                os.kill(pid, signal.SIGCONT)
+                await asyncio.sleep(WORKS)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    async with _serving(field):
+
+        async def begin() -> None:
+            """Let its disk be slow from now on."""
+            rounds.add(asyncio.create_task(drag(field.cluster.pids[BROKER])))
+            await asyncio.sleep(0)
+
+        try:
+            yield begin
+        finally:
+            for each in rounds:
+                each.cancel()
+            await asyncio.gather(*rounds, return_exceptions=True)
+
+
+@asynccontextmanager
+async def _twin(field: Field) -> AsyncIterator[Begin]:
+    """The broker stands still once, for three seconds, as in a long collection of garbage."""
+    async with _serving(field):
+
+        async def begin() -> None:
+            async with field.hanging(BROKER):
+                await asyncio.sleep(ONE_PAUSE)
+
+        yield begin
+
+
+NIGHT = Night(
+    name="the slow disk of a broker",
+    source="https://tools.yiteai.com/ko/books/kafka/ch32",
+    story="A disk of the array under one broker had failed, and the array went on without it, many times slower. The "
+    "broker stayed in every list of the living and, more often than not, in sync; but each request to it took half a "
+    "second, and so did each write elsewhere that it had to follow. All teams saw time-outs, and no broker was down.",
+    make=_make,
+    twin_story="The same broker pauses once for three seconds, and goes on.",
+    twin=_twin,
+    # No API tells of disks and processors: that this broker is slow where the others are not can be measured; why it is
+    # has to be looked up on its machine.
+    cause=Words(
+        (
+            r"broker 2\b",
+            r"slow|latency|takes? .{0,20}\d|\bms\b|times as long|late\b",
+            r"disk|host|machine|\bcpu\b|processor|\bgc\b|garbage|volume|overload",
+        )
+    ),
+    symptom=Words((r"broker 2\b|\b2\b", r"slow|late|answer|timed? ?out|in.?sync|behind|heartbeat")),
+    step=Words((r"disk|host|machine|\bcpu\b|\bgc\b|garbage|volume|iostat|\blogs?\b|move.{0,40}leader",)),
+    wrong=(r"unclean", r"unregister", r"delete topic", r"reset group"),
+    unknowable=True,
+)

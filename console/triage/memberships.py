@@ -1,0 +1,102 @@
+"""Members of groups over time: those that left and were not replaced, and those that have nothing to read. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from msgspec import Struct, field
+
+from console.model.cluster import Group, GroupMember
+from console.model.snapshot import Snapshot
+
+KEPT = timedelta(minutes=30)
+"""The period for which members that left are kept."""
+MOST = 3
+"""Limit of the members that are kept of a group, the latest ones that left."""
+
+
+class Left(NamedTuple):
+    """Members that left a group, and were not replaced. had: how many members it had. clients: the client ids and hosts
+    of those that left, the last ones. at: time of the first poll without the first of them, UTC.
+    """
+
+    had: int
+    clients: tuple[str, ...]
+    at: datetime
+
+
+class Memberships(Struct, frozen=True):
+    """left: group -> the members that it lost. idle: group -> the first poll since which no member has a partition,
+    although all of them subscribe to topics by name.
+    """
+
+    left: Mapping[str, Left] = field(default_factory=dict)
+    idle: Mapping[str, datetime] = field(default_factory=dict)
+
+
+def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: datetime) -> Memberships:
+    """Return what changed in the members of groups, up to another poll.
+
+    Args:
+        known: not changed.
+        before, now: the snapshots of the last poll and of this one; the same at the first poll.
+        at: of this poll, UTC.
+
+    Returns:
+        The same object if nothing changed.
+    """
+    left = {name: each for name, each in known.left.items() if each.at > at - KEPT and name in now.groups}
+    idle = {name: since for name, since in known.idle.items() if name in now.groups}
+    first = now is before
+    if first or now.groups is not before.groups:
+        for name, group in now.groups.items():
+            was = before.groups.get(name) if not first else None
+            if was is group:
+                continue
+            if not _is_idle(group):
+                idle.pop(name, None)
+            else:
+                idle.setdefault(name, at)
+            mine = _left_after(left.pop(name, None), was, group, at)
+            if mine is not None:
+                left[name] = mine
+    found = Memberships(left, idle)
+    return known if found == known else found
+
+
+def _is_idle(group: Group) -> bool:
+    """Return whether members wait for partitions of the topics that they name, and none has one."""
+    members = group.members or ()
+    return (
+        group.state == "Stable"
+        and bool(members)
+        and all(each.topics and not each.regex and not each.assignment for each in members)
+    )
+
+
+def _left_after(known: Left | None, was: Group | None, group: Group, at: datetime) -> Left | None:
+    before, now = _members(was), _members(group)
+    if before is None or now is None:
+        return known
+    gone = [member for member_id, member in before.items() if member_id not in now]
+    if len(now) < len(before):
+        names = dict.fromkeys((*(known.clients if known is not None else ()), *map(who, gone)))
+        had = len(before) if known is None else max(len(before), known.had)
+        return Left(had, tuple(names)[-MOST:], at if known is None else known.at)
+    return known if known is not None and len(now) < known.had else None
+
+
+def _members(group: Group | None) -> Mapping[str, GroupMember] | None:
+    """Return the members by their ids; None if they are unknown."""
+    if group is not None and group.is_vacant:
+        return {}
+    if group is None or group.members is None:
+        return None
+    return {each.member_id: each for each in group.members}
+
+
+def who(member: GroupMember) -> str:
+    """Return a member's client id and host."""
+    return f"{member.client_id}@{member.host.removeprefix('/')}"
