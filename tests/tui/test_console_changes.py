@@ -108,7 +108,7 @@ async def test_apply_asks_and_enter_alone_sends_nothing(it: Driven) -> None:
 async def test_edits_that_came_behind_the_question_are_not_sent(it: Driven) -> None:
     await stage_some(it)
     await it.press("7", "A", shows="Apply 5 edits to test (model-cluster)?")
-    it.app.session.stage([SetConfig(ORDERS, "max.message.bytes", "1000")])
+    it.app.session.stage([SetConfig(topic_resource("audit"), "retention.ms", "86400000")])
     await it.press("y", shows="the plan changed while the question stood, and nothing was sent")
     assert it.client.sent == []
     assert len(it.app.session.plan) == 6
