@@ -84,7 +84,7 @@ PARTITION`` a move to a broker that goes down."""
 WITH_SERVICES = " with its services"
 """Behind a scenario: Connect and the schema registry of the demo are in the context."""
 WALKS: dict[str, dict[str, Step]] = {"incident": {
-    "now": ("see:min ISR 3, 2 replicas", "see:a throttle is left over"),
+    "now": ("see:min ISR 3, 2 replicas", "see:more: a throttle"),
     "topics": ("2", "see:URP 12", "see:internal topic hidden", "see:checkout.payments"),
     "brokers": ("1", "see:active controller", "see:zone-c"),
     "configs": (
@@ -180,7 +180,7 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
 
 WIDE = {"incident": {
     "overview": (
-        "see:min ISR 3, 2 replicas", "see:a throttle is left over", "ctrl+g", "see:lag billing",
+        "see:min ISR 3, 2 replicas", "see:more: a throttle", "ctrl+g", "see:lag billing",
         "see:by the lake", "down",
     ),
     "now": ("full_stop", "see:lag billing"),

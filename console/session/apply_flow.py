@@ -218,6 +218,13 @@ async def apply_flow(
     if asks.former:
         run = replace(run, former=await former_lines(session))
         _show_former(front, run.former, session.snapshot)
+
+    async def asked(run: ApplyRun, question: Question, plan: Plan) -> ApplyRun:
+        deletions = await read_deletions(session) if question.is_open and asks.deletions else {}
+        run = await _confirm(front, run, replace(question, deletions=deletions))
+        _refuse_changed(session.plan, plan)
+        return run
+
     plan = session.plan if seen is None else seen
     staged = plan.staged
     for line in await set_back_lines(staged, session.journal):
@@ -226,18 +233,14 @@ async def apply_flow(
     hindering = options.hindering(await asyncio.to_thread(risks, staged, session.snapshot, facts))
     run = replace(run, effects=effects(staged, session.snapshot), risks=hindering)
     question = _question(plan, session.context, run, asks, flags, can_ask=front.can_ask)
-    run = _shown(front, run, asks)
-    deletions = await read_deletions(session) if question.is_open and asks.deletions else {}
-    run = await _confirm(session, plan, front, run, replace(question, deletions=deletions))
+    run = await asked(_shown(front, run, asks), question, plan)
     while True:
         # Each attempt checks, compares and sends the plan as it is then.
         run = await _sent(send_plan(session, run), session.work, front, listens=asks.signals)
         report = run.report
         assert report is not None
         if report.risks:  # warnings that arose since the question
-            question = _question_again(front, run, report.risks, asks, flags)
-            deletions = await read_deletions(session) if question.is_open and asks.deletions else {}
-            run = await _confirm(session, session.plan, front, run, replace(question, deletions=deletions))
+            run = await asked(run, _question_again(front, run, report.risks, asks, flags), session.plan)
             continue
         front.report(report)
         run = replace(run, reports=(*run.reports, report))
@@ -246,10 +249,10 @@ async def apply_flow(
             if report.conflicts:
                 front.tell(f"another client's changes were not overwritten; {flags.force}")
             return run.reports
-        asked = session.plan
+        plan = session.plan
         if not await front.go_over(report.conflicts):
             return run.reports
-        _refuse_changed(session, asked)
+        _refuse_changed(session.plan, plan)
         run = run.accepting(conflicts=report.conflicts)
 
 
@@ -369,29 +372,25 @@ def _question_again(front: FrontEnd, run: ApplyRun, risks: tuple[Risk, ...], ask
     return Question(Plan(()), risks=risks, typed=tuple(_accepting(risks)))
 
 
-async def _confirm(session: Session, asked: Plan, front: FrontEnd, run: ApplyRun, question: Question) -> ApplyRun:
+async def _confirm(front: FrontEnd, run: ApplyRun, question: Question) -> ApplyRun:
     """Ask a question, if it is open.
-
-    Args:
-        asked: the plan that the question is about.
 
     Returns:
         The run, accepting the warnings of the question: they no longer stop the apply.
 
     Raises:
-        NotApplied: the answer was no, or the plan has other edits than the question was about.
+        NotApplied: the answer was no.
     """
     if question.is_open and (why := await front.confirm(question)):
         raise NotApplied("not applied", why)
-    _refuse_changed(session, asked)
     return run.accepting(question.risks)
 
 
-def _refuse_changed(session: Session, asked: Plan) -> None:
-    """Raise NotApplied if the plan has other edits than the operator was asked about: a statement may have been staged
+def _refuse_changed(plan: Plan, asked: Plan) -> None:
+    """Raise NotApplied if a plan has other edits than the operator was asked about: a statement may have been staged
     while the question stood.
     """
-    if [each.edit for each in session.plan.staged] != [each.edit for each in asked.staged]:
+    if [each.edit for each in plan.staged] != [each.edit for each in asked.staged]:
         raise NotApplied("not applied", CHANGED)
 
 

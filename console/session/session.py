@@ -245,7 +245,7 @@ class Session(snapshot_reader.SnapshotReader):
 
         Raises:
             Refused: nothing may be changed in this session, or the plan is being checked or applied: an edit staged
-                then would be sent, though nobody was asked about it.
+                then would be sent, though no operator was asked about it.
         """
         self.refuse_to_work()
         # The result of the last apply stays on the screen until the operator begins something else.

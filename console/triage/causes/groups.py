@@ -509,7 +509,7 @@ def _fewer(group: Group, left: Left) -> cause.Evidence | None:
         return None
     return cause.Evidence(
         f"it has {plural(has, 'member')}, and had {left.had} until {time_of_day(left.at)}: "
-        f"{first_few(left.clients, FEW)} left, and nobody came instead",
+        f"{first_few(left.clients, FEW)} left, and no member came instead",
         "DescribeGroups over time",
     )
 
