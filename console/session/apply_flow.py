@@ -205,8 +205,7 @@ async def apply_flow(
         The reports of all attempts, in order. The front end has shown them.
 
     Raises:
-        NotApplied: no operator could be asked, the answer was no, or the plan changed meanwhile; nothing of the
-            attempt was sent.
+        NotApplied: no operator could be asked, the answer was no, or the plan changed; the attempt sent nothing.
         Refused: the context is read-only, the plan is being applied already, another cluster answers, or the journal
             can't be written.
         AdminError: the connection was lost before anything was sent.
@@ -226,12 +225,11 @@ async def apply_flow(
         return run
 
     plan = session.plan if seen is None else seen
-    staged = plan.staged
-    for line in await set_back_lines(staged, session.journal):
+    for line in await set_back_lines(plan.staged, session.journal):
         front.tell(line)
-    facts = await read_for_risks(session, staged)
-    hindering = options.hindering(await asyncio.to_thread(risks, staged, session.snapshot, facts))
-    run = replace(run, effects=effects(staged, session.snapshot), risks=hindering)
+    facts = await read_for_risks(session, plan.staged)
+    hindering = options.hindering(await asyncio.to_thread(risks, plan.staged, session.snapshot, facts))
+    run = replace(run, effects=effects(plan.staged, session.snapshot), risks=hindering)
     question = _question(plan, session.context, run, asks, flags, can_ask=front.can_ask)
     run = await asked(_shown(front, run, asks), question, plan)
     while True:
@@ -245,15 +243,19 @@ async def apply_flow(
         front.report(report)
         run = replace(run, reports=(*run.reports, report))
         # Conflicts follow the report: other edits of the plan may have been sent, and the operator should know that.
-        if not (report.conflicts and asks.over and not asks.silent and front.can_ask):
-            if report.conflicts:
-                front.tell(f"another client's changes were not overwritten; {flags.force}")
-            return run.reports
         plan = session.plan
-        if not await front.go_over(report.conflicts):
+        if not (_may_go_over(front, report, asks, flags) and await front.go_over(report.conflicts)):
             return run.reports
         _refuse_changed(session.plan, plan)
         run = run.accepting(conflicts=report.conflicts)
+
+
+def _may_go_over(front: FrontEnd, report: ApplyReport, asks: Asks, flags: Flags) -> bool:
+    """Return whether the operator can be asked about a report's conflicts; if not, say that they stand."""
+    can = bool(report.conflicts) and asks.over and not asks.silent and front.can_ask
+    if report.conflicts and not can:
+        front.tell(f"another client's changes were not overwritten; {flags.force}")
+    return can
 
 
 def _show_former(front: FrontEnd, former: Iterable[str], snapshot: Snapshot) -> None:
