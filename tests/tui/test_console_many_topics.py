@@ -40,7 +40,7 @@ async def test_rows_are_put_in_order_and_in_their_own_again(it: Driven) -> None:
     await it.press("2", shows="safe")
 
     def names() -> list[str]:
-        return [word for line in it.lines for word in line.split() if word in ("orders", "safe", "wide")]
+        return [word for line in it.rows for word in line.split() if word in ("orders", "safe", "wide")]
 
     assert names() == ["orders", "safe", "wide"]
     await it.press("P")

@@ -89,7 +89,7 @@ async def test_new_records_are_followed_held_and_capped(many: ThreadedCluster) -
         await it.shows("following: p holds; Esc ends")
         await _write(many, 3, 0)
         await it.shows("new-0", "new-2", "identity.audit")
-        newest = [line for line in it.lines if "new-" in line]
+        newest = [line for line in it.rows if "new-" in line]
         assert [line.split()[-1] for line in newest] == ["new-2", "new-1", "new-0"], "new ones come on top"
         await it.press("p", shows="paused")
         await _write(many, 200, 1_000)

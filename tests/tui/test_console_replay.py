@@ -194,7 +194,7 @@ async def test_the_half_hour_beside_the_causes_is_that_before_the_time_that_is_s
         seen = set()
         while "end of the record" not in it.text:
             await it.press("right_square_bracket")
-            assert ends() == shown()
+            await it.until(lambda: ends() == shown())
             if "topics" in it.app.session.snapshot.read_at:
                 seen.add(out_of_sync())
                 # Not of the sample that was taken when the column's ten seconds began.

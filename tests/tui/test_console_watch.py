@@ -148,10 +148,12 @@ async def test_a_row_has_its_line_of_the_half_hour(troubled: ThreadedCluster) ->
         before = (last._replace(slot=last.slot - 2), last._replace(slot=last.slot - 1))
         it.app.cluster.half_hour.known = known._replace(own=(*before, last))
         it.app.view.update()
-        await it.painted()
-        line = it.row("broker 1 ").rstrip()
-        assert line[-1] in "▁▂▃▄▅▆▇█"
-        assert line[-1] == line[-2] == line[-3] != " "
+
+        def has_line() -> bool:
+            line = it.row("broker 1 ").rstrip()
+            return line[-1] in "▁▂▃▄▅▆▇█" and line[-1] == line[-2] == line[-3]
+
+        await it.until(has_line)
 
 
 HOSTILE = ["\x1b[31mred", "[bold]no[/bold]", "a\tb", "‮right", "a, topic b", "*"]

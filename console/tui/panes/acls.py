@@ -16,7 +16,7 @@ from console.present.acls import ACLS, AclRow, By, acl_rows, search_text, touche
 from console.present.failures import left_out_text
 from console.present.names import acl as acl_text
 from console.present.names import plural
-from console.present.text import Cell, Line
+from console.present.text import Cell, Line, clean
 from console.tui import keymap
 from console.tui.panes.details import DetailsView
 from console.tui.reading import start
@@ -25,6 +25,8 @@ from console.tui.tools import Tools
 
 LABEL = 18
 """Width of the labels before the lines of an explanation, in cells."""
+MOST = 2_000
+"""Most characters of a line of an explanation."""
 
 
 class AclsView(DetailsView[AclRow]):
@@ -152,6 +154,6 @@ def _explained(binding: Acl, snapshot: Snapshot) -> Sequence[Line]:
     said = [*explained_lines(explain_acl(binding, snapshot))]
     return [
         # A label appears only on the first of its lines.
-        [(f"{label if label != before else '':<{LABEL}}", "muted"), (text, "")]
+        [(f"{label if label != before else '':<{LABEL}}", "muted"), (clean(text, MOST), "")]
         for (label, text), (before, _) in zip(said, [("", ""), *said], strict=False)
     ]
