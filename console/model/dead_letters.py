@@ -205,9 +205,15 @@ def letter_of(record: Record, group: str | None) -> NewRecord:
     return NewRecord(record.key, record.value, tuple(headers))
 
 
-def application_headers(headers: tuple[Header, ...]) -> tuple[Header, ...]:
-    """Return the headers without those of any convention."""
-    return tuple(each for each in headers if not each[0].startswith(_DROPS))
+def application_headers(headers: tuple[Header, ...], origin: Origin | None) -> tuple[Header, ...]:
+    """Return the headers with which a letter is sent again: without those of any convention. A record that was passed
+    over comes back as it was, so it loses only kac's own: it may be a letter of another tool.
+
+    Args:
+        origin: of the letter.
+    """
+    drops = (_OWN,) if origin is not None and origin.convention == PASSED_OVER else _DROPS
+    return tuple(each for each in headers if not each[0].startswith(drops))
 
 
 # -- the selection -----------------------------------------------------------------------------------------------------
@@ -307,7 +313,7 @@ def addressed(record: Record, goal: Redrive, partitions: Mapping[str, int], *, i
         and any(each.may_be_empty for each in CONVENTIONS if each.name == origin.convention)
     ):
         return Stays.NO_CONTENTS
-    headers = application_headers(record.headers)
+    headers = application_headers(record.headers, origin)
     if not all(_is_text(name) for name, _ in headers):
         return Stays.BAD_HEADER
     place = None
