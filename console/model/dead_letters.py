@@ -456,7 +456,8 @@ class Survey(Struct):
         stays: how many letters stay, by reason.
         failed: topic -> the groups in which its letters failed.
         before: how many letters this selection sent before.
-        others: group of another selection of the topic -> how many letters it sent.
+        others: group of another selection of the topic -> how many letters it sent; unread: how many others were not
+            read.
     """
 
     now: int = 0
@@ -466,6 +467,7 @@ class Survey(Struct):
     failed: dict[str, set[str]] = field(default_factory=dict)
     before: int = 0
     others: dict[str, int] = field(default_factory=dict)
+    unread: int = 0
 
     @property
     def count(self) -> int:
