@@ -217,9 +217,7 @@ async def test_letters_are_not_written_again_because_what_follows_them_failed(
     assert len(await dead_letters.read(link, "orders.dlt")) == 1
 
 
-async def test_letters_of_a_skip_that_failed_without_any_are_written(
-    cluster: ThreadedCluster, session: Session
-) -> None:
+async def test_a_skip_that_failed_without_letters_gets_them(cluster: ThreadedCluster, session: Session) -> None:
     statement = await with_letters(session)
     bare = replace(statement, to=None, letters=None)
     session.stage(to_edits(bare, session.snapshot))
