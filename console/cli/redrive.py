@@ -119,7 +119,7 @@ async def _run(
     goal = await with_ends(desk, statement.goal)
     with status_line() as line:
         found, _ = await survey(desk, goal, lambda found: line.show(f"{found.count:,} letters"))
-    said = await judged(desk, found)
+    said = await judged(desk, goal, found)
     wrong = (*found.in_the_way, *said.refused)
     masked = desk.context.records == HIDDEN and not options.reveal
     notes = (*said.effects, *warning_lines(said.risks), *(f"! can't be sent: {each}" for each in wrong))

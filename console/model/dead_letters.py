@@ -205,9 +205,15 @@ def letter_of(record: Record, group: str | None) -> NewRecord:
     return NewRecord(record.key, record.value, tuple(headers))
 
 
-def application_headers(headers: tuple[Header, ...]) -> tuple[Header, ...]:
-    """Return the headers without those of any convention."""
-    return tuple(each for each in headers if not each[0].startswith(_DROPS))
+def application_headers(headers: tuple[Header, ...], origin: Origin | None) -> tuple[Header, ...]:
+    """Return the headers with which a letter is sent again: without those of any convention. A record that was passed
+    over comes back as it was, so it loses only kac's own: it may be a letter of another tool.
+
+    Args:
+        origin: of the letter.
+    """
+    drops = (_OWN,) if origin is not None and origin.convention == PASSED_OVER else _DROPS
+    return tuple(each for each in headers if not each[0].startswith(drops))
 
 
 # -- the selection -----------------------------------------------------------------------------------------------------
@@ -307,7 +313,7 @@ def addressed(record: Record, goal: Redrive, partitions: Mapping[str, int], *, i
         and any(each.may_be_empty for each in CONVENTIONS if each.name == origin.convention)
     ):
         return Stays.NO_CONTENTS
-    headers = application_headers(record.headers)
+    headers = application_headers(record.headers, origin)
     if not all(_is_text(name) for name, _ in headers):
         return Stays.BAD_HEADER
     place = None
@@ -450,7 +456,8 @@ class Survey(Struct):
         stays: how many letters stay, by reason.
         failed: topic -> the groups in which its letters failed.
         before: how many letters this selection sent before.
-        others: group of another selection of the topic -> how many letters it sent.
+        others: group of another selection of the topic -> how many letters it sent; unread: how many others were not
+            read.
     """
 
     now: int = 0
@@ -460,6 +467,7 @@ class Survey(Struct):
     failed: dict[str, set[str]] = field(default_factory=dict)
     before: int = 0
     others: dict[str, int] = field(default_factory=dict)
+    unread: int = 0
 
     @property
     def count(self) -> int:

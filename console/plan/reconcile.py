@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from console.model.changes import Outcome, ShownOnce, Status, Target
 from console.model.failure import Failure
@@ -31,13 +32,16 @@ _SILENT = Failure(
 def reconcile(plan: Plan, answered: Answered) -> Plan:
     """Return the plan after an apply: without the applied edits, the others in their order, each with its outcome.
 
-    Edits that were not in these steps, or were staged again since, stay unchanged. Undo can't revert applied edits, so
-    the history is cleared once an edit was applied.
+    Edits that were not in these steps, or were staged again since, stay unchanged, but those that pass over records
+    whose letters were applied are marked. Undo can't revert applied edits, so the history is cleared once an edit was
+    applied.
 
     Args:
         answered: the steps that were sent, with the outcomes of their targets; a target without one counts as unknown.
     """
     outcomes = _by_slot(answered)
+    applied = [sent.edit for sent, outcome in outcomes.values() if outcome.status is Status.APPLIED]
+    written = {place for edit in applied for place in edit.first_for}
     kept = []
     left: dict[Slot, Outcome] = {}
     for staged in plan.staged:
@@ -51,7 +55,7 @@ def reconcile(plan: Plan, answered: Answered) -> Plan:
             left[slot] = outcome
         elif slot in plan.outcomes:
             left[slot] = plan.outcomes[slot]
-        kept.append(staged)
+        kept.append(replace(staged, letters_written=True) if staged.edit.passes in written else staged)
     # Undo must not restore an applied edit, which would look unsent, so the history is cleared.
     return with_outcomes(plan, left) if len(kept) == len(plan.staged) else Plan(tuple(kept), outcomes=left)
 

@@ -59,6 +59,7 @@ OTHER_SCHEMA = "other-schema"
 WRITES_MANY = "writes-many"
 READ_AT_ONCE = "read-at-once"
 READ_AGAIN = "read-again"
+SENT_BEFORE = "sent-before"
 NAMES = (
     ISR_ABOVE_REPLICATION,
     UNCLEAN_ELECTION,
@@ -73,6 +74,7 @@ NAMES = (
     WRITES_MANY,
     READ_AT_ONCE,
     READ_AGAIN,
+    SENT_BEFORE,
     MOVE_UNTHROTTLED,
     SETTINGS_CONTRADICT,
     ONE_RACK,

@@ -61,7 +61,8 @@ class Staged(Struct, frozen=True):
     lasts_ms: milliseconds for which it holds after it is applied; None for good. reverts: the edit of an applied change
     that it reverts. topic_id: of the intended topic, None if unknown or for other targets; another topic of the same
     name may exist since. doubt: why its target may not be the intended one; ``""`` for no doubt. An edit in doubt is
-    not sent before an operator accepts it. pruned: None for an edit that a user requested by name.
+    not sent before an operator accepts it. pruned: None for an edit that a user requested by name. letters_written: an
+    apply has written letters of the records that it passes over.
     """
 
     edit: Edit
@@ -71,6 +72,7 @@ class Staged(Struct, frozen=True):
     topic_id: str | None = None
     doubt: str = ""
     pruned: Pruned | None = None
+    letters_written: bool = False
 
 
 class Dropped(NamedTuple):

@@ -133,8 +133,6 @@ def chosen_lines(found: Survey, *, masked: bool) -> list[str]:
 
 def forecast_lines(goal: Redrive, found: Survey, most: int | None) -> Iterator[str]:
     """Yield what a redrive would send, a line each."""
-    if found.chosen and (line := others_line(found)):
-        yield f"! {line}"
     by_topic: dict[str, list[int]] = {}
     for (topic, _), heap in sorted(found.heaps.items()):
         known = by_topic.setdefault(topic, [0, 0, 0])
@@ -170,12 +168,17 @@ def staying_lines(goal: Redrive, found: Survey) -> Iterator[str]:
 
 
 def others_line(found: Survey) -> str:
-    """Return how many letters other conditions or targets sent: such a letter is sent again; ``""`` for none."""
-    sent = sum(found.others.values())
-    if not sent:
+    """Return how many letters other conditions or targets sent, as far as these were read: those chosen here may be
+    among them; ``""`` if none was sent.
+    """
+    by = sorted(group for group, count in found.others.items() if count)
+    if not by and not found.unread:
         return ""
-    by = first_few(sorted(found.others), NAMED)
-    return f"other selections of the topic sent {plural(sent, 'letter')} ({by}): those chosen here go a second time"
+    read = len(found.others)
+    which = f"{read:,} of {read + found.unread:,} other selections" if found.unread else "other selections"
+    sent = f"{plural(sum(found.others.values()), 'letter')} ({first_few(by, NAMED)})" if by else "no letter"
+    unread = "; the rest was not read" if found.unread else ""
+    return f"{which} of the topic sent {sent}{unread}: they may have sent some of these already"
 
 
 def _were(count: int) -> str:

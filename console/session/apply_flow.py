@@ -42,6 +42,10 @@ ACCEPT = "accept"
 """The word that an operator types to accept warnings."""
 NOTHING_SENT = "nothing was sent"
 CHANGED = f"the plan changed while the question stood, and {NOTHING_SENT}: look at it, and apply it again"
+CHANGED_SINCE = (
+    "the plan changed while the question stood: what was sent stands above, and nothing more was sent; "
+    "look at the plan, and apply it again"
+)
 
 
 class Flags(Struct, frozen=True):
@@ -179,7 +183,8 @@ class Unattended(Struct):
 
 
 class NotApplied(Exception):
-    """Nothing was sent: no operator was available, or the answer was no. hint: what to do, with the flag's name."""
+    """An attempt sent nothing: no operator was available, or the answer was no; an earlier one may have sent something.
+    hint: what to do, with the flag's name."""
 
     def __init__(self, message: str, hint: str = "", risks: tuple[Risk, ...] = ()) -> None:
         super().__init__(message)
@@ -221,7 +226,7 @@ async def apply_flow(
     async def asked(run: ApplyRun, question: Question, plan: Plan) -> ApplyRun:
         deletions = await read_deletions(session) if question.is_open and asks.deletions else {}
         run = await _confirm(front, run, replace(question, deletions=deletions))
-        _refuse_changed(session.plan, plan)
+        _refuse_changed(session.plan, plan, run.reports)
         return run
 
     plan = session.plan if seen is None else seen
@@ -246,7 +251,7 @@ async def apply_flow(
         plan = session.plan
         if not (_may_go_over(front, report, asks, flags) and await front.go_over(report.conflicts)):
             return run.reports
-        _refuse_changed(session.plan, plan)
+        _refuse_changed(session.plan, plan, run.reports)
         run = run.accepting(conflicts=report.conflicts)
 
 
@@ -388,12 +393,12 @@ async def _confirm(front: FrontEnd, run: ApplyRun, question: Question) -> ApplyR
     return run.accepting(question.risks)
 
 
-def _refuse_changed(plan: Plan, asked: Plan) -> None:
+def _refuse_changed(plan: Plan, asked: Plan, reports: Iterable[ApplyReport]) -> None:
     """Raise NotApplied if a plan has other edits than the operator was asked about: a statement may have been staged
-    while the question stood.
+    while the question stood. reports: of the attempts before the question.
     """
     if [each.edit for each in plan.staged] != [each.edit for each in asked.staged]:
-        raise NotApplied("not applied", CHANGED)
+        raise NotApplied("not applied", CHANGED_SINCE if any(each.sent for each in reports) else CHANGED)
 
 
 def refusal(warnings: Iterable[Risk], accepted: Iterable[str], flags: Flags) -> NotApplied:

@@ -75,7 +75,8 @@ INTERRUPTED = Failure("INTERRUPTED", "not sent: the apply was ended before it", 
 NOT_KEPT = Failure(
     "NOT_KEPT",
     "not sent: the records that it passes over are not all written to the dead-letter topic",
-    "Apply again: what is written is not written again. Or discard it, and skip without sending them.",
+    "Apply this plan again: it writes only what is missing; a new run writes all again. Or discard it, and pass over "
+    "the records without sending them.",
 )
 SKIPPED = Failure("SKIPPED", "not sent: a change that it depends on failed", "Correct what failed, and apply again.")
 

@@ -33,9 +33,10 @@ from console.model.snapshot import Snapshot
 from console.operations.operation import Letters, Operation, Progress, SentLetters, State
 from console.plan.edits import Edit, WriteRecords
 from console.plan.plan import Plan, StageReport
-from console.plan.risk_rules import Risk, RiskFacts
+from console.plan.risk_rules import SENT_BEFORE, Risk, RiskFacts
 from console.plan.risks import effects, risks
 from console.plan.staged import Staged
+from console.present.dead_letters import others_line
 from console.session.journal_access import in_journal
 from console.session.operation_work import OperationWork, Pace
 from console.session.plan_facts import read_for_risks
@@ -300,13 +301,13 @@ async def survey(
                 await asyncio.sleep(0)
     except Stopped as error:
         raise Refused(Failure("UNREADABLE", str(error), "Look at it with kac records.")) from None
-    found.others = await _sent_by_others(desk.client, goal)
+    found.others, found.unread = await _sent_by_others(desk.client, goal)
     return found, targets.existing
 
 
-async def _sent_by_others(client: Client, goal: Redrive) -> dict[str, int]:
-    """Return how many letters other selections of the topic have sent, by their groups; without those that may not be
-    described.
+async def _sent_by_others(client: Client, goal: Redrive) -> tuple[dict[str, int], int]:
+    """Return how many letters other selections of the topic have sent, by their groups, and the number of those that
+    were not read. Selections that brokers don't list, as they may not be described, are not known.
     """
     from console.admin.errors import BrokerError
     from console.admin.groups import group_positions, list_groups
@@ -316,12 +317,12 @@ async def _sent_by_others(client: Client, goal: Redrive) -> dict[str, int]:
         names = [each for each in listed if dead_letters.is_selection_of(each, goal.topic) and each != goal.group]
         positions, _ = await client.run(group_positions, names[:OTHERS])
     except BrokerError:
-        return {}
+        return {}, 0
     sent = {
         name: sum(dead_letters.position_of(at.offset, at.metadata or "").sent for at in each.committed.values())
         for name, each in positions.items()
     }
-    return {name: count for name, count in sent.items() if count}
+    return sent, len(names) - len(sent)
 
 
 async def _begins(
@@ -356,8 +357,10 @@ class Judged(NamedTuple):
     risks: tuple[Risk, ...]
 
 
-async def judged(desk: Desk, found: Survey) -> Judged:
-    """Return the forecast and the warnings of the letters to send: those of new records. Raises AdminError."""
+async def judged(desk: Desk, goal: Redrive, found: Survey) -> Judged:
+    """Return the forecast and the warnings of the letters to send: those of new records, and that other selections may
+    have sent some of them. Raises AdminError.
+    """
     edits = edits_of(found)
     snapshot = await desk.read(needs_of({each.topic for each in edits}))
     report = desk.stage(edits)
@@ -366,7 +369,10 @@ async def judged(desk: Desk, found: Survey) -> Judged:
         facts = await desk.facts(staged)
         lines = [line for some in effects(staged, snapshot).values() for line in some]
         refused = (sentences(each.reason, each.remedy) for each in report.refused)
-        return Judged(tuple(dict.fromkeys(refused)), tuple(lines), risks(staged, snapshot, facts))
+        warnings = [*risks(staged, snapshot, facts)]
+        if edits and (line := others_line(found)):
+            warnings.append(Risk(edits[0].slot, SENT_BEFORE, line, goal.topic))
+        return Judged(tuple(dict.fromkeys(refused)), tuple(lines), tuple(warnings))
     finally:
         desk.discard()
 

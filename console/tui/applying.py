@@ -187,7 +187,8 @@ class Applying:
             self.busy = True
             self._message.say("applying…", "pending")
             return True
-        self._message.say("nothing was sent; the plan shows what is there now", "muted")
+        # Other edits of the plan may have been sent before.
+        self._message.say("another client's changes stay; the plan shows what is there now", "muted")
         return False
 
     def tell(self, line: str) -> None:

@@ -124,7 +124,7 @@ class Operating:
         found, _ = await survey(
             desk, goal, lambda some: self._message.say(f"{some.count:,} letters are read…", "muted")
         )
-        said = await judged(desk, found)
+        said = await judged(desk, goal, found)
         wrong, masked = (*found.in_the_way, *said.refused), context.records == HIDDEN
         if wrong or not found.chosen:
             notes = (*said.effects, *(f"! can't be sent: {each}" for each in wrong))

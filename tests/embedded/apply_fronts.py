@@ -152,6 +152,7 @@ WITH_TESTS_OF_THEIR_OWN = frozenset(
         "read-at-once",
         # tests/embedded/test_redrive.py
         "read-again",
+        "sent-before",
         # tests/scenarios/test_schemas.py
         "readers-break",
         "nothing-checked",

@@ -20,11 +20,12 @@ from textual.pilot import Pilot
 
 from console.cli import main as cli
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
-from console.embedded.faults import Cut, Fail
+from console.embedded.faults import Cut, Fail, Meanwhile
 from console.embedded.scenarios.seed import seed_records
 from console.embedded.spec import ClusterSpec
 from console.log_file import state_directory
 from console.model.acl import CLUSTER_NAME
+from console.model.quota import QuotaEntity
 from console.plan.edits import SetConfig
 from console.plan.risk_rules import NAMES, Risk
 from console.plan.risks import risks
@@ -648,6 +649,27 @@ async def test_the_screen_asks_about_each_warning(cluster: ThreadedCluster) -> N
             await it.command("discard")
             cluster.call(clean)
             before = held(cluster)
+
+
+@pytest.mark.parametrize("stages", [True, False])
+async def test_the_screen_says_that_something_was_sent_before_a_conflict(
+    cluster: ThreadedCluster, stages: bool
+) -> None:
+    user = QuotaEntity.of({"user": "u"})
+    theirs = Meanwhile(lambda state: state.alter_quota(user, {"producer_byte_rate": 4711.0}))
+    async with on_screen(cluster) as it:
+        await stage(it, RETENTION, DAY)
+        await it.command("set user u producer_byte_rate=1MB/s", shows="staged: ")
+        happens(cluster, theirs, 2)
+        await it.press("7", "A", "y", shows="Another client changed 1 place")
+        assert own(cluster, RETENTION) == DAY
+        if stages:
+            it.app.session.stage([SetConfig(ORDERS, "retention.bytes", "1")])
+            await it.press("y", shows="the plan changed while the question stood: what was sent stands above")
+        else:
+            await it.press("escape", shows="another client's changes stay; the plan shows what is there now")
+        assert "nothing was sent" not in it.text
+        assert cluster.call(lambda each: each.state.quotas[user]) == {"producer_byte_rate": 4711.0}
 
 
 @EACH_OUTCOME

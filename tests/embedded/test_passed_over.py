@@ -28,6 +28,7 @@ from console.language.grammar import parse
 from console.language.interpret import to_edits
 from console.language.needs import needs
 from console.language.statements import EditStatement
+from console.language.verbs.passed_over import PassingStatement
 from console.language.verbs.skip import SkipRecords
 from console.log_file import state_directory
 from console.model.changes import Status
@@ -37,6 +38,7 @@ from console.model.dead_letters import Origin, origin_of
 from console.model.new_records import NewRecord, records_of_lines
 from console.model.record_masks import mask_path
 from console.model.secret import Contents
+from console.plan.edits import SetConfig
 from console.plan.plan import EMPTY, stage, without
 from console.plan.reconcile import ApplyOptions
 from console.session.apply_flow import Asks, Flags, Unattended, apply_flow
@@ -100,10 +102,10 @@ async def test_a_skipped_record_is_sent_first_and_goes_back_by_redrive(
     assert dict(letter.headers)[b"kac.passed-over.timestamp"] == b"1790000000000"
     assert letter.timestamp > 1_790_000_000_000
     why = "skipped by group billing"
-    assert origin_of(letter) == Origin("kac", "orders", 0, 1, why, why, "billing")
+    assert origin_of(letter) == Origin("kac", "orders", 0, 1, why, why, "billing", b"kac.passed-over.message")
     assert at(cluster) == 2
 
-    # Back to the partition in which it was, with the application's headers.
+    # Back to the partition in which it was, with all headers that it had: another tool's too.
     ran = await asyncio.to_thread(kac, "redrive", "orders.dlt")
     assert "1 letter" in ran.out
     assert why in ran.out
@@ -112,7 +114,7 @@ async def test_a_skipped_record_is_sent_first_and_goes_back_by_redrive(
     assert ran.code == 0, ran.complaints
     back = (await dead_letters.read(link, "orders"))[-1]
     assert (back.partition, back.offset, back.key, back.value) == (0, 4, POISON.key, POISON.value)
-    assert back.headers == HEADERS[:2]
+    assert back.headers == HEADERS
 
 
 async def test_deleted_records_of_all_partitions_are_sent_first(cluster: ThreadedCluster, link: Link) -> None:
@@ -182,6 +184,49 @@ async def test_nothing_is_skipped_while_that_is_unknown_and_the_letter_is_there_
     (report,) = await apply_flow(session, Unattended(), accepted, asks, Flags())
     assert report.ok
     assert (at(cluster), len(await dead_letters.read(link, "orders.dlt"))) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "api"),
+    [(SKIP, "offset_commit"), ("delete records topic orders partition 0 before 1", "delete_records")],
+)
+async def test_letters_are_not_written_again_because_what_follows_them_failed(
+    cluster: ThreadedCluster, link: Link, session: Session, text: str, api: str
+) -> None:
+    (statement,) = parse(f"{text} to topic orders.dlt")
+    assert isinstance(statement, PassingStatement)
+    await read_needs(session, needs(statement, None))
+    statement = replace(statement, letters=Contents([POISON]))
+    session.stage(to_edits(statement, session.snapshot))
+    asks = Asks(silent=True, signals=False)
+    accepted = ApplyOptions(risks=frozenset({"assigned-consumers", "records-deleted=orders"}))
+    fault = faults.Fault(faults.Fail(ErrorCode.group_authorization_failed), api=api)
+    cluster.call(lambda each: each.faults.add(fault))
+    (report,) = await apply_flow(session, Unattended(), accepted, asks, Flags())
+    assert [each.status for result in report.results for each in result.outcomes] == [Status.APPLIED, Status.FAILED]
+    cluster.call(lambda each: each.faults.remove(fault))
+    # Another statement in between is not forgotten, nor that the same skip is staged once more without letters.
+    session.stage([SetConfig(topic_resource("orders"), "retention.ms", "86400000")])
+    session.stage(to_edits(replace(statement, to=None, letters=None), session.snapshot, plan=session.plan))
+    with pytest.raises(CommandError, match="are written already") as raised:
+        to_edits(statement, session.snapshot, plan=session.plan)
+    assert "without them" in raised.value.hint
+    (report,) = await apply_flow(session, Unattended(), accepted, asks, Flags())
+    assert report.ok
+    assert (at(cluster), starts(cluster)) in ((2, 0), (1, 1))
+    assert len(await dead_letters.read(link, "orders.dlt")) == 1
+
+
+async def test_a_skip_that_failed_without_letters_gets_them(cluster: ThreadedCluster, session: Session) -> None:
+    statement = await with_letters(session)
+    bare = replace(statement, to=None, letters=None)
+    session.stage(to_edits(bare, session.snapshot))
+    fault = faults.Fault(faults.Fail(ErrorCode.group_authorization_failed), api="offset_commit")
+    cluster.call(lambda each: each.faults.add(fault))
+    accepted = ApplyOptions(risks=frozenset({"assigned-consumers"}))
+    await apply_flow(session, Unattended(), accepted, Asks(silent=True, signals=False), Flags())
+    assert len(session.plan) == 1
+    assert len(to_edits(statement, session.snapshot, plan=session.plan)) == 2
 
 
 async def test_all_are_staged_or_none(cluster: ThreadedCluster) -> None:

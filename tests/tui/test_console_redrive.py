@@ -20,6 +20,7 @@ from console.embedded.spec import ClusterSpec
 from console.model.new_records import NewRecord, records_of_lines
 from tests.support import dead_letters, worlds
 from tests.support.changing import make_topic
+from tests.support.patience import PATIENCE
 from tests.tui.console_app import driven_on
 
 
@@ -107,6 +108,12 @@ async def test_a_row_is_chosen_and_only_its_letters_are_sent(cluster: ThreadedCl
         await it.press("enter", "enter", shows="Type orders, the subject of read-again")
         await it.type("orders")
         await it.press("enter", shows="is done: 1 sent, 13 stay, 0 left")
+        # Another selection may have those letters too: that is a warning to accept.
+        await it.command("redrive topic orders.dlt where 'has(value.n)'")
+        await it.shows("! sent-before: other selections of the topic sent 1 letter", "subject of read-again")
+        await it.type("orders")
+        await it.press("enter", shows="Type orders.dlt, the subject of sent-before")
+        await it.press("escape", shows="nothing was sent")
     assert await dead_letters.counted(link, "orders") == Counter([b"io"])
 
 
@@ -116,6 +123,18 @@ async def test_a_topic_without_letters_says_so(cluster: ThreadedCluster) -> None
         await it.command("records orders")
         await it.shows("no records here")
         await it.press("R", shows="orders has no letters: no record is in it")
+
+
+async def test_a_reading_that_is_stopped_before_the_first_letter_says_so(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster, size=(100, 30)) as it:
+        await it.shows("orders.dlt")
+        await it.command("records orders.dlt")
+        await it.shows('{"n": 11}')
+        held = faults.Fault(faults.Delay(PATIENCE), api="list_offsets")
+        cluster.call(lambda each: each.faults.add(held))
+        await it.press("R", shows="0 letters are read…; Esc stops")
+        await it.press("escape", shows="no letter was read before it was stopped; r reads them again")
+        assert "reading…" not in it.text
 
 
 async def test_hidden_exceptions_are_dots_until_shown(cluster: ThreadedCluster) -> None:

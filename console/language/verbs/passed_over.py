@@ -80,7 +80,8 @@ def letters_first(statement: PassingStatement, staging: Staging, edits: Iterable
     """Yield the edits of a statement, and before them those that send the records that they pass over.
 
     Raises:
-        CommandError: the topic is the one that the records are in, or the plan sends some of the records already.
+        CommandError: the topic is the one that the records are in, or the plan sends some of the records already, or
+            an apply has written their letters, and did not pass over them.
     """
     some = tuple(edits)
     if statement.to is not None:
@@ -102,11 +103,18 @@ def _check_places(statement: PassingStatement, staging: Staging, places: Sequenc
             "the records are in that topic", "name another one, as a dead-letter topic", statement.to.span
         )
     staged = {place for each in staging.staged for place in each.edit.first_for}
+    written = {each.edit.passes for each in staging.staged if each.letters_written}
     for each in places:
         if each in staged:
             raise CommandError(
                 f"the plan sends the records of {clean(each.topic, 80)}/{each.partition} already",
                 "apply it, or discard it first",
+                statement.span,
+            )
+        if each in written:
+            raise CommandError(
+                f"the letters before {clean(str(each), 200)} are written already",
+                "apply sends the rest of the plan without them; if it is discarded first, all are written again",
                 statement.span,
             )
 

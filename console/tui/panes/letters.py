@@ -138,8 +138,8 @@ class LettersView(DetailsView[dead_letters.PileRow]):
         self._reading = LettersReading(Redrive(self.topic))
 
     def known(self) -> bool:
-        """Return whether letters were read, or can't be read."""
-        return self._reading.found is not None or self._reading.problem is not None
+        """Return whether letters were read, can't be read, or are not read any more."""
+        return self._reading.found is not None or self._reading.problem is not None or self._reading.is_stopped
 
     async def read(self) -> None:
         """Begin to read the letters, once."""
@@ -177,7 +177,11 @@ class LettersView(DetailsView[dead_letters.PileRow]):
         """Return why no letters are shown."""
         if self._reading.problem is not None:
             return wrapped(failure_text(self._reading.problem), self.app.size.width)
-        if self._reading.found is None or self.filter_text:
+        if self.filter_text:
+            return super().empty_text()
+        if self._reading.is_stopped:
+            return "no letter was read before it was stopped; r reads them again"
+        if self._reading.found is None:
             return super().empty_text()
         if self._reading.is_running:
             return "no letter so far"
