@@ -15,6 +15,8 @@ import pytest
 from kio.schema.errors import ErrorCode
 from msgspec.structs import replace
 
+from console.admin import exactly_once
+from console.admin.errors import AdminError
 from console.admin.link import Link
 from console.cli.mcp.proposing import edits_of
 from console.contexts.context import HIDDEN, NEVER
@@ -31,7 +33,7 @@ from console.language.statements import EditStatement
 from console.language.verbs.skip import SkipRecords
 from console.log_file import state_directory
 from console.model.changes import Status
-from console.model.cluster import GroupMember
+from console.model.cluster import CommittedOffset, GroupMember
 from console.model.config import topic_resource
 from console.model.dead_letters import Origin, origin_of
 from console.model.new_records import NewRecord, records_of_lines
@@ -264,3 +266,23 @@ async def test_the_journal_has_no_contents(cluster: ThreadedCluster) -> None:
     text = b"".join(journals)
     assert b"first_for" in text
     assert not [each for each in (b"poison", b"t-9", b"elsewhere") if each in text]
+
+
+async def test_records_of_an_open_transaction_are_not_passed_over(
+    cluster: ThreadedCluster, link: Link, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = await exactly_once.take_over(link, "an application")
+    never_came = faults.Fault(faults.Cut(faults.Moment.BEFORE), api="end_txn", times=1)
+    cluster.call(lambda each: each.faults.add(never_came))
+    some = {("orders", 0): [NewRecord(b"tx", b"in the transaction")]}
+    with pytest.raises(AdminError, match="end_txn"):
+        await exactly_once.commit(link, mine, some, "some group", {("orders", 1): CommittedOffset(0)})
+    file = tmp_path / "f"
+    for first in ("to topic orders.dlt", f"keep {file}"):
+        for text in (f"{SKIP} 4", "delete records topic orders partition 0 before latest"):
+            _, code = await run(cluster, f"{text} {first}; {APPLY}")
+            assert "an open transaction holds back records of orders/0 before offset 5" in capsys.readouterr().err
+            assert (code, at(cluster), starts(cluster), file.exists()) == (1, 1, 0, False)
+    # Before the transaction's first record nothing is held back.
+    assert (await run(cluster, f"{SKIP} 3 to topic orders.dlt; {APPLY}"))[1] == 0
+    assert (at(cluster), len(await dead_letters.read(link, "orders.dlt"))) == (4, 3)
