@@ -30,6 +30,7 @@ from console.language.grammar import parse
 from console.language.interpret import to_edits
 from console.language.needs import needs
 from console.language.statements import EditStatement
+from console.language.verbs.delete import DeleteRecords
 from console.language.verbs.skip import SkipRecords
 from console.log_file import state_directory
 from console.model.changes import Status
@@ -220,6 +221,48 @@ async def test_they_leave_the_plan_together(session: Session) -> None:
     with pytest.raises(CommandError, match="already"):
         to_edits(statement, session.snapshot, plan=session.plan)
     assert [len(without(session.plan, {gone.slot})) for gone in edits] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (SKIP, "reset group billing topic orders partition 0 to offset 1"),
+        (SKIP, f"{SKIP} 3"),
+        (SKIP, "delete group billing topic orders partition 0"),
+        ("delete records topic orders partition 0 before 2", "delete records topic orders partition 0 before 3"),
+    ],
+)
+async def test_no_later_edit_parts_them(
+    cluster: ThreadedCluster, link: Link, session: Session, first: str, then: str
+) -> None:
+    out, code = await run(cluster, f"{first} to topic orders.dlt; {then}; plan; apply --valid-only --yes")
+    assert (code, out.count("refused: ")) == (1, 1)
+    assert "the plan sends its records to a topic first" in out
+    # Without a plan that sends them it is staged as before, and so are letters in place of such an edit.
+    out, code = await run(cluster, f"{then}; {first} to topic orders.dlt; {APPLY}")
+    assert code == 0, out
+    assert len(await dead_letters.read(link, "orders.dlt")) in (1, 2)
+    # On one line both would be staged at once.
+    edits = to_edits(await with_letters(session), session.snapshot)
+    (other,) = parse(f"{SKIP} 3")
+    assert isinstance(other, SkipRecords)
+    for some in ((*edits, *to_edits(other, session.snapshot)), (*to_edits(other, session.snapshot), *edits)):
+        report = stage(EMPTY, some, session.snapshot)
+        assert (len(report.refused), report.plan.staged) == (3, ())
+
+
+async def test_letters_do_not_take_the_place_of_others(session: Session) -> None:
+    skip = await with_letters(session)
+    (delete,) = parse("delete records topic orders partition 0 before 1 to topic orders.dlt")
+    assert isinstance(delete, DeleteRecords)
+    await read_needs(session, needs(delete, None))
+    # Both made on an empty plan: the batches have one number.
+    some = to_edits(skip, session.snapshot)
+    more = to_edits(replace(delete, letters=Contents([NewRecord(b"a", b"0")])), session.snapshot)
+    assert stage(EMPTY, [*some, *more], session.snapshot).plan.staged == ()
+    plan = stage(EMPTY, some, session.snapshot).plan
+    report = stage(plan, more, session.snapshot)
+    assert (len(report.refused), report.plan) == (2, plan)
 
 
 @pytest.mark.parametrize(
