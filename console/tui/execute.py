@@ -100,19 +100,26 @@ class Executor:
                 more = await self._one(statement, edits)
                 edits = [*edits, *more] if more is not None else []
         except LanguageError as error:
+            if kept := self._take_kept():
+                self._message.say(f"nothing was staged{kept}", "muted")
             return error
         except (AdminError, Refused) as error:
-            self._message.say(failure_text(error.failure), "failed")
+            self._message.say(failure_text(error.failure) + self._take_kept(), "failed")
         except Cancelled:
-            self._message.say("nothing was staged", "muted")
+            self._message.say(f"nothing was staged{self._take_kept()}", "muted")
         else:
             self._stage(edits)
         return None
 
     def _stage(self, edits: Sequence[Edit]) -> None:
         if edits:
-            self._editing.stage(edits, left_out=self._left_out, kept=self._kept)
-            self._left_out, self._kept = [], []
+            self._editing.stage(edits, left_out=self._left_out, kept=self._take_kept())
+            self._left_out = []
+
+    def _take_kept(self) -> str:
+        """Return the end of a message about the files that were written since the last one."""
+        kept, self._kept = self._kept, []
+        return "".join(f"; {each}" for each in kept)
 
     def _selected(self) -> list[language_statements.Subject | None]:
         """Return the entities of a command without one: all visible marked ones, or the one under the cursor.

@@ -7,6 +7,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from console.embedded import faults
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
@@ -94,3 +95,15 @@ async def test_letters_and_the_deletion_are_of_one_snapshot(cluster: ThreadedClu
         assert has_read.is_set()
         (batch,) = letters(it)
         assert [each.before for each in it.edits if isinstance(each, TrimLog)] == [len(batch.sizes)] == [2]
+
+
+async def test_a_file_is_told_also_if_nothing_is_staged(cluster: ThreadedCluster, tmp_path: Path) -> None:
+    async with driven_on(cluster, size=(160, 30)) as it:
+        await it.shows("orders.dlt")
+        await it.command(f"{SKIP} keep {tmp_path}/a; set topic nowhere retention.ms=1")
+        await it.shows("nowhere", "1 record kept in", "nothing was staged")
+        assert it.edits == []
+        await it.press("escape")
+        await it.command(f"{SKIP} keep {tmp_path}/b; records orders; {SKIP} 1")
+        await it.shows("not needed: is staged already")
+        assert "kept in" not in it.text
