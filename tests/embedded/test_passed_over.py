@@ -168,6 +168,17 @@ async def test_nothing_is_passed_over_if_a_letter_is_refused(cluster: ThreadedCl
     assert (at(cluster), starts(cluster)) in ((2, 0), (1, 2))
 
 
+async def test_only_the_edits_with_letters_are_said_to_wait_for_them(cluster: ThreadedCluster) -> None:
+    fault = faults.Fault(faults.Fail(ErrorCode.topic_authorization_failed), api="produce")
+    cluster.call(lambda each: each.faults.add(fault))
+    reset = "reset group billing topic orders partition 1 to offset 0"
+    out, code = await run(cluster, f"{SKIP} to topic orders.dlt; {reset}; {APPLY}")
+    assert code == 1
+    why = {line.split("  ")[0]: line for line in out.splitlines() if "not sent: " in line}
+    assert "the records that it passes over are not all written" in why["group billing orders/0"]
+    assert "a change that it depends on failed" in why["group billing orders/1"]
+
+
 async def test_nothing_is_skipped_while_that_is_unknown_and_the_letter_is_there_once(
     cluster: ThreadedCluster, link: Link, session: Session
 ) -> None:
