@@ -7,7 +7,9 @@ import asyncio
 import json
 import os
 import stat
+import threading
 from collections import Counter
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from msgspec.structs import replace
 from console.admin import exactly_once
 from console.admin.errors import AdminError
 from console.admin.link import Link
+from console.answers.results import Printer
 from console.cli.mcp.proposing import edits_of
 from console.contexts.context import HIDDEN, NEVER
 from console.embedded import faults
@@ -34,18 +37,22 @@ from console.language.verbs.delete import DeleteRecords
 from console.language.verbs.skip import SkipRecords
 from console.log_file import state_directory
 from console.model.changes import Status
-from console.model.cluster import CommittedOffset, GroupMember
+from console.model.cluster import CommittedOffset, GroupMember, LogRange
 from console.model.config import topic_resource
 from console.model.dead_letters import Origin, origin_of
 from console.model.new_records import NewRecord, records_of_lines
 from console.model.record_masks import mask_path
 from console.model.secret import Contents
+from console.model.snapshot import with_log_ranges
+from console.plan.edits import TrimLog, WriteRecords
 from console.plan.plan import EMPTY, stage, without
 from console.plan.reconcile import ApplyOptions
 from console.session.apply_flow import Asks, Flags, Unattended, apply_flow
 from console.session.reading import read_needs
+from console.session.script_runner import Runner
 from console.session.session import Session
 from tests.support import dead_letters, worlds
+from tests.support.patience import PATIENCE
 
 HEADERS = ((b"trace", b"t-9"), (b"null", None), (b"kafka_original-topic", b"elsewhere"))
 POISON = NewRecord(b"\xfe\x00", b"\x00poison\xff", HEADERS, timestamp=1_790_000_000_000)
@@ -232,6 +239,29 @@ async def test_they_leave_the_plan_together(session: Session) -> None:
     with pytest.raises(CommandError, match="already"):
         to_edits(statement, session.snapshot, plan=session.plan)
     assert [len(without(session.plan, {gone.slot})) for gone in edits] == [0, 0]
+
+
+async def test_a_script_makes_letters_and_the_deletion_on_one_snapshot(
+    cluster: ThreadedCluster, session: Session
+) -> None:
+    place, loop, has_read = ("orders", 0), asyncio.get_running_loop(), threading.Event()
+
+    def read_on() -> None:
+        session.learn(lambda known, _at: with_log_ranges(known, [place], {place: LogRange(0, 5)}))
+        has_read.set()
+
+    def meanwhile(_state: object) -> None:
+        loop.call_soon_threadsafe(read_on)
+        assert has_read.wait(PATIENCE)
+
+    fault = faults.Fault(faults.Meanwhile(meanwhile), api="fetch", times=1)
+    cluster.call(lambda each: each.faults.add(fault))
+    text = "delete records topic orders partition 0 before latest to topic orders.dlt"
+    await Runner(session, text, Printer("text", StringIO())).carry_out(parse(text))
+    batch, trim = (each.edit for each in session.staging().draft.staged)
+    assert isinstance(batch, WriteRecords)
+    assert isinstance(trim, TrimLog)
+    assert (len(batch.sizes), trim.before) == (4, 4)
 
 
 @pytest.mark.parametrize(
