@@ -144,6 +144,10 @@ class Staging:
         self._base = plan
         self._log: list[_Entry] = []
         self._steps: list[Moment] = []
+        self._sent: set[Passed] = set()
+        """The places of which the plan has letters."""
+        for each in plan.staged:
+            self._sent.update(each.edit.first_for)
 
     @property
     def steps(self) -> int:
@@ -186,12 +190,13 @@ class Staging:
         refused: list[Refusal] = []
         touched: dict[Target, None] = {}
         some = tuple(edits)
-        held = _held_together(some, draft)
+        held = self._held_together(some)
         for edit in some:
             try:
-                if held is not None and is_held(edit, held.of):
+                if held is not None and edit.slot in held.slots:
                     raise held.why
                 verdict = kind_of(edit).judge(edit, draft)
+                self._refuse_to_part(verdict.edit)
             except Refused as why:
                 refused.append(Refusal(edit, why.reason, why.remedy))
                 continue
@@ -218,6 +223,8 @@ class Staging:
             if existing is not None:
                 replaced.append(existing)
             touched[subject(slot.target)] = None
+        for each in added.values():
+            self._sent.update(each.edit.first_for)
         # A call without changes leaves no step: undo would seem to have no effect.
         if touched:
             log.extend(map(_Touched, touched))
@@ -226,31 +233,50 @@ class Staging:
         made = cache(partial(self._after, len(self._steps), len(log)))
         return StageReport(made, tuple(added.values()), tuple(replaced), tuple(dropped), tuple(refused))
 
+    def _refuse_to_part(self, edit: Edit) -> None:
+        """Raise Refused for an edit in the place of a staged letter, or of an edit that letters are staged for."""
+        there = self.draft.at(edit.slot)
+        if there is not None and there.edit != edit and (there.edit.first_for or there.edit.passes in self._sent):
+            raise Refused("the plan sends its records to a topic first", "Apply that, or discard it first.")
+
+    def _held_together(self, edits: Sequence[Edit]) -> _Held | None:
+        """Return why letters and the edits that pass over their records are not staged: all of them are, or none."""
+        from console.plan.kinds.registry import kind_of
+
+        places = frozenset(each for edit in edits for each in edit.first_for)
+        if not places:
+            return None
+        slots = frozenset(edit.slot for edit in edits if is_held(edit, places))
+        of_slot = {
+            edit.slot: there.edit
+            for edit in edits
+            if edit.first_for and (there := self.draft.at(edit.slot)) is not None
+        }
+        try:
+            for edit in edits:
+                other = of_slot.get(edit.slot, edit)
+                of_slot[edit.slot] = edit
+                if other != edit and edit.slot in slots:
+                    raise Refused(
+                        "another edit has its place, and records are sent to a topic first", "Stage one only."
+                    )
+                if edit.slot in slots:
+                    self._refuse_to_part(kind_of(edit).judge(edit, self.draft).edit)
+        except Refused as why:
+            return _Held(slots, why)
+        return None
+
 
 class _Held(NamedTuple):
-    """The places at which no records are passed over, because letters of them can't be staged, or the other way."""
+    """The slots of letters and of edits that pass over their records, none of which is staged, as one can't be."""
 
-    of: frozenset[Passed]
+    slots: frozenset[Slot]
     why: Refused
 
 
 def is_held(edit: Edit, places: Collection[Passed]) -> bool:
     """Return whether an edit passes over records at one of these places, or has the letters of such records."""
     return edit.passes in places or any(each in places for each in edit.first_for)
-
-
-def _held_together(edits: Sequence[Edit], draft: Draft) -> _Held | None:
-    """Return why letters and the edits that pass over their records are not staged: all of them are, or none."""
-    from console.plan.kinds.registry import kind_of
-
-    places = frozenset(each for edit in edits for each in edit.first_for)
-    for edit in edits:
-        if is_held(edit, places):
-            try:
-                kind_of(edit).judge(edit, draft)
-            except Refused as why:
-                return _Held(places, why)
-    return None
 
 
 AnyPlan = Plan | Staging

@@ -423,9 +423,11 @@ async def _send_next(
     """
     step, force = run.pending, run.options.force
     # The config of a topic that was not created would also fail, with a misleading error.
-    if any(run.results[other].failed for other in step.after):
-        letters = {place for other in run.requests for each in other.staged for place in each.edit.first_for}
-        return run.kept_back(NOT_KEPT if any(each.edit.passes in letters for each in step.staged) else SKIPPED)
+    if failed := [run.requests[other] for other in step.after if run.results[other].failed]:
+        letters = {place for other in failed for each in other.staged for place in each.edit.first_for}
+        # Edits of the same request that no letters are written for wait with the others.
+        told = {each.edit.target: NOT_KEPT if each.edit.passes in letters else SKIPPED for each in step.staged}
+        return run.with_result(tuple(Outcome(target, Status.NOT_APPLIED, why) for target, why in told.items()))
     if run.overtaken and not force:
         return run.kept_back(STOPPED)
     if work.stopping:

@@ -189,11 +189,13 @@ async def _with_letters(
     for (topic, number), (group, begin, end) in ranges.items():
         search = Search((topic,), number, FromOffset(begin), ToOffset(end))
         found, progress = await _read(reader, search, None, span, room)
-        if any(each.next < min(end, each.end) for each in progress.scanned):
-            where = f"{topic}/{number}"
-            raise CommandError(
-                f"an open transaction holds back records of {where} before offset {end:,}", "wait for its end", span
-            )
+        # Not up to the end of the search, which an open transaction puts before the records that it holds back.
+        reached = next((each.next for each in progress.scanned if each.partition == number), None)
+        if reached is None or reached < end:
+            what = f"records of {topic}/{number} before offset {end:,}"
+            if reached is None:
+                raise CommandError(f"{what} were not read", "try again", span)
+            raise CommandError(f"an open transaction holds back {what}", "wait for its end", span)
         if statement.to is not None:
             letters += [letter_of(each, group) for each in _with_plain_headers(found, span)]
         else:

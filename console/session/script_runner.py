@@ -316,8 +316,9 @@ class Runner(Struct):
         def tell(line: str) -> None:
             self.printer.note(line, {"kept": line})
 
-        statement = await with_records(session.records, session.context, statement, secrets, session.snapshot, tell)
-        edits = to_edits(statement, session.snapshot, plan=session.staging(), secrets=secrets)
+        snapshot = session.snapshot  # one for records and edits
+        statement = await with_records(session.records, session.context, statement, secrets, snapshot, tell)
+        edits = to_edits(statement, snapshot, plan=session.staging(), secrets=secrets)
         report = session.stage(edits, statement.holds_ms)
         self.failed += bool(report.refused)
         self.printer(stage_table(report, session.staging().draft))

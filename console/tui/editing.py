@@ -54,7 +54,7 @@ class Editing:
         lasts_ms: int | None = None,
         left_out: Sequence[str] = (),
         spared: Sequence[str] = (),
-        kept: Sequence[str] = (),
+        kept: str = "",
     ) -> None:
         """Stage edits, and report the staged edits or the reason of a refusal.
 
@@ -62,16 +62,15 @@ class Editing:
             lasts_ms: time from the apply to the reversal of the edits, milliseconds; None: no reversal.
             left_out: names of marked rows that are hidden, and so not edited.
             spared: names of Kafka's internal topics, which are not deleted with others.
-            kept: lines about files with the records that are passed over.
+            kept: the end of the report, about files with the records that are passed over.
         """
         try:
             report = self._session.stage(edits, lasts_ms)
         except Refused as refused:
-            self.message.say(failure_text(refused.failure), "failed")
+            self.message.say(failure_text(refused.failure) + kept, "failed")
             return
         text, meaning = staged_text(report)
-        said = "".join(f"; {each}" for each in kept)
-        self.message.say(text + spared_text(spared) + left_out_text(left_out) + said, meaning)
+        self.message.say(text + spared_text(spared) + left_out_text(left_out) + kept, meaning)
 
     def begin_set(self, entities: Sequence[Subject], key: str = "", left_out: Sequence[str] = ()) -> None:
         """Open the command bar with ``set`` for entities.

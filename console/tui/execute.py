@@ -100,19 +100,26 @@ class Executor:
                 more = await self._one(statement, edits)
                 edits = [*edits, *more] if more is not None else []
         except LanguageError as error:
+            if kept := self._take_kept():
+                self._message.say(f"nothing was staged{kept}", "muted")
             return error
         except (AdminError, Refused) as error:
-            self._message.say(failure_text(error.failure), "failed")
+            self._message.say(failure_text(error.failure) + self._take_kept(), "failed")
         except Cancelled:
-            self._message.say("nothing was staged", "muted")
+            self._message.say(f"nothing was staged{self._take_kept()}", "muted")
         else:
             self._stage(edits)
         return None
 
     def _stage(self, edits: Sequence[Edit]) -> None:
         if edits:
-            self._editing.stage(edits, left_out=self._left_out, kept=self._kept)
-            self._left_out, self._kept = [], []
+            self._editing.stage(edits, left_out=self._left_out, kept=self._take_kept())
+            self._left_out = []
+
+    def _take_kept(self) -> str:
+        """Return the end of a message about the files that were written since the last one."""
+        kept, self._kept = self._kept, []
+        return "".join(f"; {each}" for each in kept)
 
     def _selected(self) -> list[language_statements.Subject | None]:
         """Return the entities of a command without one: all visible marked ones, or the one under the cursor.
@@ -136,9 +143,9 @@ class Executor:
         if isinstance(statement, language_statements.EditStatement):
             if statement.holds_ms is not None:
                 self._stage(before)
-                self._editing.stage(await self._edits(statement), statement.holds_ms, self._left_out)
+                self._editing.stage(await self._edits(statement, ()), statement.holds_ms, self._left_out)
                 return None
-            return await self._edits(statement)
+            return await self._edits(statement, before)
         self._stage(before)
         await self._carry_out(statement)
         return None
@@ -203,25 +210,32 @@ class Executor:
             case Quit():
                 self._applying.do_quit()
 
-    async def _edits(self, statement: language_statements.EditStatement) -> list[Edit]:
+    async def _edits(self, statement: language_statements.EditStatement, before: Sequence[Edit]) -> list[Edit]:
+        """Return the edits of a statement. before: those of the statements before it, which are not staged yet."""
+        from console.plan.plan import stage
         from console.session.record_writing import with_records
 
         session = self._session
         session.refuse_if_read_only()
         statement = await asyncio.to_thread(with_file, statement)
         edits: list[Edit] = []
+        plan = session.plan
         secrets: dict[str, Secret] | None = None
         # Only a statement about an entity can omit it, and then applies to each marked one.
         left_out = statement.leaves_out_entity
         self._left_out = self._navigator.view.left_out() if left_out else []
         for selected in self._selected() if left_out else [None]:
             await read_needs(session, needs(statement, selected), sparing=True)
+            # The screen reads on meanwhile: letters and edits of one statement are made on one snapshot.
+            snapshot = session.snapshot
             if secrets is None:
                 secrets = await resolve_secrets(statement, self._ask_hidden)
                 statement = await with_records(
-                    session.records, session.context, statement, secrets, session.snapshot, self._kept.append
+                    session.records, session.context, statement, secrets, snapshot, self._kept.append
                 )
-            edits += to_edits(statement, session.snapshot, selected=selected, plan=session.plan, secrets=secrets)
+                # Batches of records are numbered behind those of the statements before.
+                plan = stage(session.plan, before, snapshot).plan if before else session.plan
+            edits += to_edits(statement, snapshot, selected=selected, plan=plan, secrets=secrets)
         return edits
 
     async def _ask_hidden(self, slot: language_statements.SecretSlot) -> Secret:

@@ -7,7 +7,9 @@ import asyncio
 import json
 import os
 import stat
+import threading
 from collections import Counter
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,10 @@ import pytest
 from kio.schema.errors import ErrorCode
 from msgspec.structs import replace
 
+from console.admin import exactly_once
+from console.admin.errors import AdminError
 from console.admin.link import Link
+from console.answers.results import Printer
 from console.cli.mcp.proposing import edits_of
 from console.contexts.context import HIDDEN, NEVER
 from console.embedded import faults
@@ -28,23 +33,27 @@ from console.language.grammar import parse
 from console.language.interpret import to_edits
 from console.language.needs import needs
 from console.language.statements import EditStatement
+from console.language.verbs.delete import DeleteRecords
 from console.language.verbs.passed_over import PassingStatement
 from console.language.verbs.skip import SkipRecords
 from console.log_file import state_directory
 from console.model.changes import Status
-from console.model.cluster import GroupMember
+from console.model.cluster import CommittedOffset, GroupMember, LogRange
 from console.model.config import topic_resource
 from console.model.dead_letters import Origin, origin_of
 from console.model.new_records import NewRecord, records_of_lines
 from console.model.record_masks import mask_path
 from console.model.secret import Contents
-from console.plan.edits import SetConfig
+from console.model.snapshot import with_log_ranges
+from console.plan.edits import SetConfig, TrimLog, WriteRecords
 from console.plan.plan import EMPTY, stage, without
 from console.plan.reconcile import ApplyOptions
 from console.session.apply_flow import Asks, Flags, Unattended, apply_flow
 from console.session.reading import read_needs
+from console.session.script_runner import Runner
 from console.session.session import Session
 from tests.support import dead_letters, worlds
+from tests.support.patience import PATIENCE
 
 HEADERS = ((b"trace", b"t-9"), (b"null", None), (b"kafka_original-topic", b"elsewhere"))
 POISON = NewRecord(b"\xfe\x00", b"\x00poison\xff", HEADERS, timestamp=1_790_000_000_000)
@@ -167,6 +176,17 @@ async def test_nothing_is_passed_over_if_a_letter_is_refused(cluster: ThreadedCl
     assert (at(cluster), starts(cluster)) in ((2, 0), (1, 2))
 
 
+async def test_only_the_edits_with_letters_are_said_to_wait_for_them(cluster: ThreadedCluster) -> None:
+    fault = faults.Fault(faults.Fail(ErrorCode.topic_authorization_failed), api="produce")
+    cluster.call(lambda each: each.faults.add(fault))
+    reset = "reset group billing topic orders partition 1 to offset 0"
+    out, code = await run(cluster, f"{SKIP} to topic orders.dlt; {reset}; {APPLY}")
+    assert code == 1
+    why = {line.split("  ")[0]: line for line in out.splitlines() if "not sent: " in line}
+    assert "the records that it passes over are not all written" in why["group billing orders/0"]
+    assert "a change that it depends on failed" in why["group billing orders/1"]
+
+
 async def test_nothing_is_skipped_while_that_is_unknown_and_the_letter_is_there_once(
     cluster: ThreadedCluster, link: Link, session: Session
 ) -> None:
@@ -265,6 +285,71 @@ async def test_they_leave_the_plan_together(session: Session) -> None:
     assert [len(without(session.plan, {gone.slot})) for gone in edits] == [0, 0]
 
 
+async def test_a_script_makes_letters_and_the_deletion_on_one_snapshot(
+    cluster: ThreadedCluster, session: Session
+) -> None:
+    place, loop, has_read = ("orders", 0), asyncio.get_running_loop(), threading.Event()
+
+    def read_on() -> None:
+        session.learn(lambda known, _at: with_log_ranges(known, [place], {place: LogRange(0, 5)}))
+        has_read.set()
+
+    def meanwhile(_state: object) -> None:
+        loop.call_soon_threadsafe(read_on)
+        assert has_read.wait(PATIENCE)
+
+    fault = faults.Fault(faults.Meanwhile(meanwhile), api="fetch", times=1)
+    cluster.call(lambda each: each.faults.add(fault))
+    text = "delete records topic orders partition 0 before latest to topic orders.dlt"
+    await Runner(session, text, Printer("text", StringIO())).carry_out(parse(text))
+    batch, trim = (each.edit for each in session.staging().draft.staged)
+    assert isinstance(batch, WriteRecords)
+    assert isinstance(trim, TrimLog)
+    assert (len(batch.sizes), trim.before) == (4, 4)
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (SKIP, "reset group billing topic orders partition 0 to offset 1"),
+        (SKIP, f"{SKIP} 3"),
+        (SKIP, "delete group billing topic orders partition 0"),
+        ("delete records topic orders partition 0 before 2", "delete records topic orders partition 0 before 3"),
+    ],
+)
+async def test_no_later_edit_parts_them(
+    cluster: ThreadedCluster, link: Link, session: Session, first: str, then: str
+) -> None:
+    out, code = await run(cluster, f"{first} to topic orders.dlt; {then}; plan; apply --valid-only --yes")
+    assert (code, out.count("refused: ")) == (1, 1)
+    assert "the plan sends its records to a topic first" in out
+    # Without a plan that sends them it is staged as before, and so are letters in place of such an edit.
+    out, code = await run(cluster, f"{then}; {first} to topic orders.dlt; {APPLY}")
+    assert code == 0, out
+    assert len(await dead_letters.read(link, "orders.dlt")) in (1, 2)
+    # On one line both would be staged at once.
+    edits = to_edits(await with_letters(session), session.snapshot)
+    (other,) = parse(f"{SKIP} 3")
+    assert isinstance(other, SkipRecords)
+    for some in ((*edits, *to_edits(other, session.snapshot)), (*to_edits(other, session.snapshot), *edits)):
+        report = stage(EMPTY, some, session.snapshot)
+        assert (len(report.refused), report.plan.staged) == (3, ())
+
+
+async def test_letters_do_not_take_the_place_of_others(session: Session) -> None:
+    skip = await with_letters(session)
+    (delete,) = parse("delete records topic orders partition 0 before 1 to topic orders.dlt")
+    assert isinstance(delete, DeleteRecords)
+    await read_needs(session, needs(delete, None))
+    # Both made on an empty plan: the batches have one number.
+    some = to_edits(skip, session.snapshot)
+    more = to_edits(replace(delete, letters=Contents([NewRecord(b"a", b"0")])), session.snapshot)
+    assert stage(EMPTY, [*some, *more], session.snapshot).plan.staged == ()
+    plan = stage(EMPTY, some, session.snapshot).plan
+    report = stage(plan, more, session.snapshot)
+    assert (len(report.refused), report.plan) == (2, plan)
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -309,3 +394,23 @@ async def test_the_journal_has_no_contents(cluster: ThreadedCluster) -> None:
     text = b"".join(journals)
     assert b"first_for" in text
     assert not [each for each in (b"poison", b"t-9", b"elsewhere") if each in text]
+
+
+async def test_records_of_an_open_transaction_are_not_passed_over(
+    cluster: ThreadedCluster, link: Link, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = await exactly_once.take_over(link, "an application")
+    never_came = faults.Fault(faults.Cut(faults.Moment.BEFORE), api="end_txn", times=1)
+    cluster.call(lambda each: each.faults.add(never_came))
+    some = {("orders", 0): [NewRecord(b"tx", b"in the transaction")]}
+    with pytest.raises(AdminError, match="end_txn"):
+        await exactly_once.commit(link, mine, some, "some group", {("orders", 1): CommittedOffset(0)})
+    file = tmp_path / "f"
+    for first in ("to topic orders.dlt", f"keep {file}"):
+        for text in (f"{SKIP} 4", "delete records topic orders partition 0 before latest"):
+            _, code = await run(cluster, f"{text} {first}; {APPLY}")
+            assert "an open transaction holds back records of orders/0 before offset 5" in capsys.readouterr().err
+            assert (code, at(cluster), starts(cluster), file.exists()) == (1, 1, 0, False)
+    # Before the transaction's first record nothing is held back.
+    assert (await run(cluster, f"{SKIP} 3 to topic orders.dlt; {APPLY}"))[1] == 0
+    assert (at(cluster), len(await dead_letters.read(link, "orders.dlt"))) == (4, 3)

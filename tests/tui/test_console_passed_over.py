@@ -1,0 +1,109 @@
+"""Records that are passed over from the command bar: their letters and files, with several statements on a line and
+while the screen reads on."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from console.embedded import faults
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.group_coordinator import ensure_topic
+from console.embedded.groups import Committed, Group
+from console.embedded.spec import ClusterSpec
+from console.model.cluster import LogRange
+from console.model.new_records import NewRecord
+from console.model.snapshot import with_log_ranges
+from console.plan.edits import TrimLog, WriteRecords
+from tests.support import dead_letters, worlds
+from tests.support.changing import make_topic
+from tests.support.patience import PATIENCE
+from tests.tui.console_app import Driven, driven_on
+
+SKIP = "skip group billing topic orders partition 0"
+TO = "to topic orders.dlt"
+DELETE = "delete records topic orders partition 0 before"
+
+
+@contextmanager
+def with_records() -> Iterator[ThreadedCluster]:
+    """`orders`: two records; the group billing stands before the second. `orders.dlt`: none."""
+    with run_in_thread(ClusterSpec(brokers=1)) as running:
+        asyncio.run(_fill(running))
+
+        def stand(cluster: EmbeddedCluster) -> None:
+            ensure_topic(cluster.state)
+            cluster.state.groups["billing"] = Group("billing", written=True, offsets={("orders", 0): Committed(1)})
+
+        running.call(stand)
+        yield running
+
+
+async def _fill(running: ThreadedCluster) -> None:
+    async with worlds.linked(worlds.settings(running)) as link:
+        await make_topic(link, "orders")
+        await make_topic(link, "orders.dlt")
+        await dead_letters.write(link, "orders", 0, [NewRecord(b"a", b"0"), NewRecord(b"b", b"1")])
+
+
+cluster = worlds.running(with_records)
+link = worlds.link("cluster")
+
+
+def letters(it: Driven) -> list[WriteRecords]:
+    """The staged batches of records."""
+    return [each for each in it.edits if isinstance(each, WriteRecords)]
+
+
+async def test_statements_on_one_line_write_all_their_records(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster, size=(120, 30)) as it:
+        await it.shows("orders.dlt")
+        await it.command(f"{DELETE} 1 {TO}; {SKIP} {TO}; produce topic orders.dlt value p")
+        await it.shows("staged: 5 edits")
+        assert [each.number for each in letters(it)] == [0, 1, 2]
+        await it.press("u", shows="undone; 0 edits")  # one step
+        # Both pass over records of one place, and only one of them sends them.
+        await it.command(f"{SKIP} {TO}; {SKIP} 1")
+        await it.shows("staged: 2 edits")
+        await it.press("u", shows="undone; 0 edits")
+        await it.command(f"{SKIP} {TO}; reset group billing topic orders partition 0 to offset 0")
+        await it.shows("refused")
+        assert it.edits == []
+
+
+async def test_letters_and_the_deletion_are_of_one_snapshot(cluster: ThreadedCluster) -> None:
+    place = "orders", 0
+    async with driven_on(cluster, size=(120, 30)) as it:
+        await it.shows("orders.dlt")
+        session, loop, has_read = it.app.session, asyncio.get_running_loop(), threading.Event()
+
+        def read_on() -> None:
+            # As by the tick of a pane, after a producer has written a third record.
+            session.learn(lambda known, _at: with_log_ranges(known, [place], {place: LogRange(0, 3)}))
+            has_read.set()
+
+        def meanwhile(_state: object) -> None:
+            loop.call_soon_threadsafe(read_on)
+            assert has_read.wait(PATIENCE)
+
+        fault = faults.Fault(faults.Meanwhile(meanwhile), api="fetch", times=1)
+        cluster.call(lambda each: each.faults.add(fault))
+        await it.command(f"{DELETE} latest {TO}", shows="staged: 2 edits")
+        assert has_read.is_set()
+        (batch,) = letters(it)
+        assert [each.before for each in it.edits if isinstance(each, TrimLog)] == [len(batch.sizes)] == [2]
+
+
+async def test_a_file_is_told_also_if_nothing_is_staged(cluster: ThreadedCluster, tmp_path: Path) -> None:
+    async with driven_on(cluster, size=(160, 30)) as it:
+        await it.shows("orders.dlt")
+        await it.command(f"{SKIP} keep {tmp_path}/a; set topic nowhere retention.ms=1")
+        await it.shows("nowhere", "1 record kept in", "nothing was staged")
+        assert it.edits == []
+        await it.press("escape")
+        await it.command(f"{SKIP} keep {tmp_path}/b; records orders; {SKIP} 1")
+        await it.shows("not needed: is staged already")
+        assert "kept in" not in it.text
