@@ -105,6 +105,7 @@ def _of_states(claims: Sequence[Claim]) -> Claim:
     return replace(
         first,
         title=f"{name} and {more:,} more: {what}",
+        members=tuple(claims),
         since=earliest(claim.since for claim in claims),
         evidence=(*told, *first.evidence[1:]),
         predicted=tuple(chain.from_iterable(claim.predicted for claim in claims)),
