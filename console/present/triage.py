@@ -126,21 +126,35 @@ def _unexplained_row(each: Unexplained) -> Named:
 
 def _muted_until(claim: Claim, muted: Mapping[str, datetime]) -> datetime | None:
     """Return the end of a cause's mute; None if it has evidence from after the beginning of the mute, which ends it."""
+    if not muted:
+        return None
+    if claim.members:
+        ends = [_muted_until(each, muted) for each in claim.members]
+        known = [each for each in ends if each is not None]
+        return min(known) if len(known) == len(ends) else None
     until = muted.get(cause_id(claim))
     # Only the end is kept, and each mute lasts as long: the beginning follows.
     return None if until is None or (claim.latest is not None and claim.latest > until - MUTED_FOR) else until
 
 
 def cause_id(claim: Claim) -> str:
-    """Return the id of a cause, from its name and subject: the same in every verdict, and another one for each subject.
+    """Return the id of a cause, from its name and subject: the same in every verdict, and another one for each subject;
+    that of a row with `members` is its name, as other members may be the worst later.
     In names, spaces, colons and ``%`` are quoted as in a URL, as the id has its words between colons."""
     from msgspec.structs import replace
 
+    if claim.members:
+        return claim.cause
     given = claim.subject
     names = {name: _quoted(value) for name in _NAMES if (value := getattr(given, name)) is not None}
     subject = replace(given, **names)
     rest = (clean(each) for each in (subject.entity, subject.key, subject.change) if each is not None)
     return ":".join(filter(None, (claim.cause, subject_text(subject), *rest))).replace(" ", ":")
+
+
+def member_ids(claim: Claim) -> frozenset[str]:
+    """Return the ids that a mute of a cause keeps: those of its members, so that one that comes later counts."""
+    return frozenset(map(cause_id, claim.members or (claim,)))
 
 
 _NAMES = ("topic", "group", "rack", "dir", "listener", "connector", "entity", "key")

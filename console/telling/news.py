@@ -14,6 +14,7 @@ from console.model.severity import Certainty, Severity
 from console.present.triage import UNEXPLAINED, CauseRow, cause_id
 from console.triage.cause import Claim, Evidence, Next
 from console.triage.diagnosis import Named
+from console.triage.folding import one_of
 from console.triage.settling import HELD
 from console.triage.symptoms import CLUSTER
 
@@ -45,11 +46,13 @@ class News(NamedTuple):
 
 class Told(Struct, frozen=True):
     """A cause that was told. worst: the highest severity that was told. row: as last seen. missing: since when it is
-    not seen, in seconds of a monotonic clock; None while it is."""
+    not seen, in seconds of a monotonic clock; None while it is. members: the id of each state that was told -> the same
+    of it, for causes of which several states are one row."""
 
     worst: Severity
     row: CauseRow
     missing: float | None = None
+    members: Mapping[str, float | None] = field(default_factory=dict)
 
 
 class Known(Struct, frozen=True):
@@ -68,6 +71,7 @@ def news(
     A cause comes if it counts as on the screen: sure, not muted, more than information. An unexplained symptom waits
     for its cause, as long as rows keep their names (`HELD`); a cause has gone once no poll saw it for that time. So
     receivers get one message about a cause that comes and goes meanwhile, and one about each severity that it reaches.
+    States that are one row have one id, and have gone once all of them have; one that is added comes by itself.
     A cause that is muted later gets its last message when it goes.
 
     Args:
@@ -87,15 +91,22 @@ def news(
         before, severity = told.get(name), row.claim.severity
         if before is not None:
             is_worse = row.counts and _SEVERITIES.index(severity) < _SEVERITIES.index(before.worst)
+            mine = _states(row.claim)
+            added = [each for id_, each in mine.items() if id_ not in before.members]
             if is_worse:
                 found.append(News(What.WORSE, name, row, at, before.worst))
-            told[name] = Told(severity if is_worse else before.worst, row)
+            elif added and row.counts:
+                found.append(News(What.CAME, name, _row_of(added, row), at))
+            kept = {id_: now if since is None else since for id_, since in before.members.items() if id_ not in mine}
+            members = {id_: since for id_, since in kept.items() if blind or now - since < held}
+            members |= dict.fromkeys(mine if row.counts else before.members.keys() & mine.keys())
+            told[name] = Told(severity if is_worse else before.worst, row, members=members)
         elif row.counts:
             if row.claim.cause.startswith(UNEXPLAINED):
                 first[name] = known.first.get(name, now)
                 if now - first[name] < held:
                     continue
-            told[name] = Told(severity, row)
+            told[name] = Told(severity, row, members=dict.fromkeys(_states(row.claim)))
             found.append(News(What.CAME, name, row, at))
     for name, each in known.told.items():
         if name in seen:
@@ -126,8 +137,18 @@ def no_answer(why: str, step: str = LOOK) -> CauseRow:
 
 
 def _id(claim: Claim) -> str:
-    # The number of an unexplained symptom, and so its subject, changes with each poll.
-    return claim.cause if claim.cause.startswith(UNEXPLAINED) else cause_id(claim)
+    # The number of an unexplained symptom, and so its subject, changes with each poll; and so does the worst of states.
+    return claim.cause if claim.cause.startswith(UNEXPLAINED) or claim.stands is not None else cause_id(claim)
+
+
+def _states(claim: Claim) -> Mapping[str, Claim]:
+    """Return the states that a row stands for, by their ids; none for another cause."""
+    return {cause_id(each): each for each in claim.members or (claim,)} if claim.stands is not None else {}
+
+
+def _row_of(added: Sequence[Claim], row: CauseRow) -> CauseRow:
+    """Return states that were added as a row, with the steps of the whole row: these alone were judged."""
+    return CauseRow(Named(replace(one_of(added), next=row.claim.next), {}))
 
 
 def _has_taken_in(claim: Claim, former: Claim) -> bool:

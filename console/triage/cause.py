@@ -111,6 +111,8 @@ class Claim(Struct, frozen=True, kw_only=True):
         stands: it is a state: its subject's name, and what stands wrong. It is named also if others explain its
             symptoms, and all of its cause are reported as one, with the subject of the worst.
         idle: no client works with it: of two equally severe causes it comes after the active one.
+        members: the claims that it is made of, for one that stands for several states. Each is muted, and told, by
+            itself.
         latest: time of the latest event that it counts, UTC, for causes that count events: a user who muted it before
             does not know of that event.
     """
@@ -131,6 +133,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     fold: tuple[str, str] | None = None
     stands: tuple[str, str] | None = None
     idle: bool = False
+    members: tuple[Claim, ...] = ()
     latest: datetime | None = None
 
     @property

@@ -9,6 +9,7 @@ from itertools import chain
 from operator import itemgetter
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from console.model.parts import about
 from console.model.severity import Certainty, Severity
@@ -162,9 +163,14 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = (), befor
     remaining = index.every - excused - index.work.difference(*explained if index.work else ())
     shown, open_ = _chosen(claims, explained, remaining)
     last = observations.last
-    claimed_now = offered([claims[place] for place in shown], last.snapshot, last.facts.taken_back)
-    named = _as_few(claimed_now, [explained[place] for place in shown], index.symptoms)
-    found = [each for _, each in sorted(named, key=itemgetter(0))]
+    rows = _as_few([claims[place] for place in shown], [explained[place] for place in shown], index.symptoms)
+    named = [each for _, each in sorted(rows, key=itemgetter(0))]
+    found = [
+        each if each.claim is claim else replace(each, claim=claim)
+        for each, claim in zip(
+            named, offered([each.claim for each in named], last.snapshot, last.facts.taken_back), strict=True
+        )
+    ]
     unread = unread_parts(last)
     return Verdict(
         last.at,

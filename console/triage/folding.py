@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, islice
 
 from msgspec.structs import replace
 
@@ -19,8 +19,8 @@ FEW = 3
 MOST_COMMANDS = 16
 """Limit of commands in one step."""
 _SEVERITIES = tuple(Severity)
-MOST_NAMED, MOST_EDITED = 8, 100
-"""Limits of claims of a rule that are evidence, and whose steps are those of the merged one."""
+MOST_NAMED, MOST_STEPS = 8, 100
+"""Limits of claims of a rule that are evidence, and of the steps of the merged one: one step has the edits of all."""
 
 
 def folded(claims: Sequence[Claim]) -> list[list[int]]:
@@ -105,10 +105,11 @@ def _of_states(claims: Sequence[Claim]) -> Claim:
     return replace(
         first,
         title=f"{name} and {more:,} more: {what}",
+        members=tuple(claims),
         since=earliest(claim.since for claim in claims),
         evidence=(*told, *first.evidence[1:]),
         predicted=tuple(chain.from_iterable(claim.predicted for claim in claims)),
-        next=tuple(_steps(claims[:MOST_EDITED])),
+        next=tuple(islice(_steps(claims), MOST_STEPS)),
     )
 
 

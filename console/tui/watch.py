@@ -136,10 +136,10 @@ class Watch:
 
         return alarms(self.verdict, self.muted) if self.verdict is not None else 0
 
-    async def mute(self, cause: str, until: datetime | None) -> None:
-        """Mute a cause until a time (UTC); until None: count it again."""
-        rest = {name: when for name, when in self.muted.items() if name != cause}
-        self.muted = rest if until is None else {**rest, cause: until}
+    async def mute(self, causes: Collection[str], until: datetime | None) -> None:
+        """Mute causes until a time (UTC); until None: count them again."""
+        rest = {name: when for name, when in self.muted.items() if name not in causes}
+        self.muted = rest if until is None else {**rest, **dict.fromkeys(causes, until)}
         self._show()
         await asyncio.to_thread(self._kept().write, self._cluster, self.muted)
 

@@ -7,12 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from console.model.severity import Certainty, Severity
-from console.present.triage import MUTED_FOR, CauseRow, cause_id, cause_rows
+from console.present.triage import MUTED_FOR, CauseRow, cause_id, cause_rows, member_ids
 from console.telling.news import Known, News, What, news, no_answer
 from console.triage.cause import Claim, Evidence
 from console.triage.diagnosis import Named, Unexplained, Verdict
+from console.triage.folding import one_of
 from console.triage.settling import HELD
 from console.triage.symptoms import Subject
 
@@ -149,6 +151,53 @@ def test_groups_that_become_one_row_have_not_gone() -> None:
     found = told((0, few), *((1.0 + t, many) for t in range(100)))
     assert Counter(what for what, _, _ in found) == {"came": 4}
     assert told((0, few), (1, many), *((2.0 + t, list[CauseRow]()) for t in range(100)))[-1][0] == "gone"
+
+
+def states(*severities: tuple[int, Severity]) -> list[CauseRow]:
+    """The row of certificates that end, each of a broker."""
+    made = [
+        replace(
+            row("certificate-expiring", each, subject=Subject(broker=id_)).claim, stands=(f"broker {id_}", "it ends")
+        )
+        for id_, each in severities
+    ]
+    return [CauseRow(Named(one_of(made), {}))] if made else []
+
+
+WARNING, HIGH = Severity.WARNING, Severity.HIGH
+
+
+def test_of_states_in_one_row_each_comes_and_the_row_goes_with_the_last() -> None:
+    one, two, three = (1, WARNING), (2, WARNING), (3, HIGH)
+    polls = [[one]] * 2 + [[one, two]] * 4 + [[one, two, three]] * 4 + [[two, three]] * 4 + [[two]] * 4 + [[]] * 4
+    known, found = Known(), list[News]()
+    for n, each in enumerate(polls):
+        known, more = news(known, states(*each), START, 30.0 * n)
+        found += more
+    assert [(each.what.value, each.id, each.row.claim.title) for each in found] == [
+        ("came", "certificate-expiring", "certificate-expiring"),
+        ("came", "certificate-expiring", "certificate-expiring"),
+        ("worse", "certificate-expiring", "broker 3 and 2 more: it ends"),
+        ("gone", "certificate-expiring", "certificate-expiring"),
+    ]
+    assert [each.row.claim.subject.broker for each in found] == [1, 2, 3, 2]
+
+
+def test_a_state_that_flaps_is_told_once_and_one_that_comes_back_later_again() -> None:
+    both, alone = states((1, WARNING), (2, WARNING)), states((1, WARNING))
+    flaps = [(10.0 * n, both if n % 2 else alone) for n in range(20)]
+    later = [(200.0, alone), (270.0, alone), (280.0, both)]
+    assert [(what, at) for what, _, at in told(*flaps, *later)] == [("came", 0), ("came", 10), ("came", 280)]
+
+
+def test_a_mute_of_a_row_of_states_keeps_those_back_that_it_had() -> None:
+    both, three = (states(*((id_, WARNING) for id_ in ids)) for ids in ((1, 2), (1, 2, 3)))
+    muted = dict.fromkeys(member_ids(both[0].claim), START + MUTED_FOR)
+    before, later, less = (
+        cause_rows(Verdict(START, (each[0].named,), (), ()), muted) for each in (both, three, states((2, WARNING)))
+    )
+    assert [each[0].muted is not None for each in (before, later, less)] == [True, False, True]
+    assert told((0, before), (1, later)) == [("came", "certificate-expiring", 1)]
 
 
 def test_nothing_goes_while_what_a_verdict_needs_is_unread() -> None:

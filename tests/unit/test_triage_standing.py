@@ -239,7 +239,7 @@ def test_acls_without_a_type_are_one_row_whose_step_removes_them() -> None:
     assert any("bob" in each.fact for each in claim.evidence)
     many = replace(known, acls=tuple(samples.acl(f"u{number}") for number in range(1_000)))
     assert " and 999 more: " in only(seen(many)).title
-    assert len(only(seen(many)).next[0].edits) == 100
+    assert len(only(seen(many)).next[0].edits) == 1_000
 
 
 def certificate(

@@ -285,7 +285,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         if row is None:
             return
         until = None if row.muted is not None else datetime.now(UTC) + present_triage.MUTED_FOR
-        await self.cluster.triage.mute(present_triage.cause_id(row.claim), until)
+        await self.cluster.triage.mute(present_triage.member_ids(row.claim), until)
         self._message.say(f"muted until {clock(until)}; m ends it" if until is not None else "counted again", "muted")
 
     async def do_events_of(self) -> None:
