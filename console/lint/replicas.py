@@ -19,7 +19,7 @@ from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own
 from console.plan import rack_risks
 from console.plan.edits import SetConfig
-from console.plan.topic_risks import ISR, UNCLEAN, is_isr_impossible, isr_text
+from console.plan.topic_risks import ISR, UNCLEAN, are_all_enough, is_isr_impossible, isr_text
 
 SPREAD = 3
 """Replicas of which one may be repaired while another one fails."""
@@ -143,9 +143,10 @@ def _unequal(seen: Seen) -> Iterator[Found]:
 
 
 def _above_factor(seen: Seen) -> Iterator[Found]:
+    enough = are_all_enough(seen.snapshot.versions.values())
     for topic in seen.topics.values():
         wanted = seen.min_isr.get(topic.name, 0)
-        if is_isr_impossible(wanted, topic.replication):
+        if is_isr_impossible(wanted, topic.replication, are_all_enough=enough):
             yield _fewer(topic, wanted)
 
 
@@ -159,7 +160,7 @@ def _equal_factor(seen: Seen) -> Iterator[Found]:
 def _fewer(topic: Topic, wanted: int) -> Found:
     resource = topic_resource(topic.name)
     text = f"{ISR} is {wanted}: {isr_text(wanted, topic.replication)}"
-    return Found(resource, text, ISR, (SetConfig(resource, ISR, str(topic.replication - 1)),))
+    return Found(resource, text, ISR, (SetConfig(resource, ISR, str(max(1, topic.replication - 1))),))
 
 
 def _one_of_three(seen: Seen) -> Iterator[Found]:

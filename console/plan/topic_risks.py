@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from console.model.broker_keys import TOPIC_SYNONYMS
+from console.model.cluster import BrokerVersion
 from console.model.codes import BROKER, TOPIC
 from console.model.config import ConfigResource, ConfigSet, broker_resource, is_override, topic_resource
 from console.model.coordinators import OFFSETS, TRANSACTIONS, partition_of
 from console.model.inheritance import in_terms_of
 from console.model.numbers import first_few, long_number
+from console.model.releases import release_number
 from console.model.snapshot import Snapshot
 from console.model.system_topics import COMPACT, INTERNAL, SystemTopic, may_be_of_application, system_topic
 from console.model.topic_readers import TopicReaders
@@ -240,21 +242,31 @@ def _replication_of_new(edit: edits.CreateTopic) -> int:
     return len(edit.topic.assignments[0]) if edit.topic.assignments else edit.topic.replication
 
 
-def is_isr_impossible(wanted: int, replication: int) -> bool:
-    """Return whether a topic has fewer replicas than have to be in sync. For one of a single replica brokers since 3.0
-    take a higher minimum for 1 (`Partition.effectiveMinIsr`).
+_ALL_ARE_ENOUGH = (3, 7)
+"""The first release that requires at most all replicas to be in sync (`Partition.effectiveMinIsr`, KAFKA-15583)."""
+
+
+def are_all_enough(versions: Iterable[BrokerVersion]) -> bool:
+    """Return whether brokers take a topic's replicas for enough if all are in sync, whatever is configured; True if no
+    broker says its release."""
+    return all(release_number(each.release) >= _ALL_ARE_ENOUGH for each in versions if each.release)
+
+
+def is_isr_impossible(wanted: int, replication: int, *, are_all_enough: bool = True) -> bool:
+    """Return whether writes with acks=all depend on each replica, or on more than there are. A topic of one replica is
+    the leader's alone: there it matters only to brokers to which all are not enough.
     """
-    return wanted > replication > 1
+    return wanted > replication and (replication > 1 or not are_all_enough)
 
 
 def isr_text(wanted: int, replication: int) -> str:
     """Return why so many replicas in sync are too many; ``""`` if they are not. One of one is Kafka's default."""
     if wanted > replication == 1:
-        return "it has 1 replica; brokers of 2.8 refuse every write with acks=all then, newer ones take it for 1"
+        return "it has 1 replica; brokers before 3.7 refuse every write with acks=all then, newer ones take it for 1"
     if is_isr_impossible(wanted, replication):
         return (
             f"it has {replication} replicas; no client can write with acks=all while one of them is down, and with "
-            "brokers of 2.8 not at all"
+            "brokers before 3.7 not at all"
         )
     if wanted == replication > 1:
         return f"it has {replication} replicas; no client can write with acks=all while one of them is down"

@@ -22,7 +22,7 @@ from console.model.observed_logs import Newest
 from console.model.observers import not_in_sync
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
-from console.plan.topic_risks import ages_by_producers, is_isr_impossible
+from console.plan.topic_risks import ages_by_producers, are_all_enough, is_isr_impossible
 from console.triage import connectors
 from console.triage.facts import Facts
 from console.triage.readers import Reading, is_below, is_beyond, reading_of
@@ -204,7 +204,7 @@ def shown(poll: Poll) -> dict[Key, Symptom]:
     snapshot = poll.snapshot
     return (
         _keyed(_broker_symptoms(poll))
-        | _topics_symptoms(snapshot.topics, snapshot.configs)
+        | _topics_symptoms(snapshot.topics, snapshot.configs, are_all_enough(snapshot.versions.values()))
         | _keyed((*_move_symptoms(snapshot), *_dir_symptoms(snapshot), *_quorum_symptoms(poll)))
         | _groups_symptoms(snapshot)
         | _keyed(_fact_symptoms(poll))
@@ -279,16 +279,20 @@ def _broker_symptoms(poll: Poll) -> Iterator[Symptom]:
 
 
 @remembered
-def _topics_symptoms(topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet]) -> dict[Key, Symptom]:
-    return _keyed(_partition_symptoms(topics, configs))
+def _topics_symptoms(
+    topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet], enough: bool
+) -> dict[Key, Symptom]:
+    return _keyed(_partition_symptoms(topics, configs, enough))
 
 
-def _partition_symptoms(topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet]) -> Iterator[Symptom]:
+def _partition_symptoms(
+    topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet], enough: bool
+) -> Iterator[Symptom]:
     led: dict[int, int] = {}
     should: dict[int, int] = {}
     for topic in topics.values():
         wanted = min_isr(configs, topic.name)
-        if wanted is not None and is_isr_impossible(wanted, topic.replication):
+        if wanted is not None and is_isr_impossible(wanted, topic.replication, are_all_enough=enough):
             yield Symptom(MIN_ISR_ABOVE_REPLICATION, Subject(topic=topic.name), count=len(topic.partitions))
             wanted = None  # its consequences are reported only once
         elif wanted is not None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import pytest
 from msgspec.structs import replace
 
+from console.model.cluster import BrokerVersion
 from console.model.config import topic_resource
 from console.model.observed_logs import LogOffsets
 from console.model.severity import Severity
@@ -83,9 +84,12 @@ def of_one_replica(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, topics={"orders": replace(topic, partitions=alone)})
 
 
-def test_brokers_take_any_number_for_one_of_a_single_replica() -> None:
-    """Since Kafka 3.0 its leader is enough: scratch topics next to a default of two are no trouble."""
-    assert diagnose(triage.watched(lambda s, _: wanting(of_one_replica(s), 2))).is_healthy
+@pytest.mark.parametrize(("release", "is_trouble"), [("3.6", True), ("2.8", True), ("3.7", False), ("≥ 4.0", False)])
+def test_newer_brokers_take_any_number_for_one_of_a_single_replica(release: str, *, is_trouble: bool) -> None:
+    """Since Kafka 3.7 its leader is enough: scratch topics next to a default of two are no trouble."""
+    versions = {1: BrokerVersion(release, {}), 2: BrokerVersion("4.3", {})}
+    verdict = diagnose(triage.watched(lambda s, _: replace(wanting(of_one_replica(s), 2), versions=versions)))
+    assert [claim.title.endswith("refuse each acks=all write") for claim in min_isr_of(verdict)] == [True] * is_trouble
 
 
 def test_a_min_isr_with_room_is_the_brokers_trouble_alone() -> None:

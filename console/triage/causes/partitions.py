@@ -58,11 +58,13 @@ def _min_isr(observations: Observations) -> Iterator[cause.Claim]:
 
 def _what_passes(topic: model_cluster.Topic) -> str:
     """Return the effect on acks=all writes to a topic whose min ISR is above its replication: brokers require at most
-    all replicas (Partition.effectiveMinIsr); before 3.0 they required the configured number.
+    all replicas (Partition.effectiveMinIsr); before 3.7 they required the configured number.
     """
+    if topic.replication == 1:
+        return "brokers before Kafka 3.7 refuse each acks=all write"
     if any(each.under_replicated for each in topic.partitions):
         return "no acks=all write passes"
-    return "acks=all writes fail as soon as one is not in sync, before Kafka 3.0 always"
+    return "acks=all writes fail as soon as one is not in sync, before Kafka 3.7 always"
 
 
 def _min_isr_of_all(observations: Observations) -> Iterator[cause.Claim]:
