@@ -292,8 +292,8 @@ def test_parts_of_a_file_have_each_line_once(tmp_path: Path) -> None:
     assert total == Counter(f"t{number % 7}" for number in range(500))
 
 
-def source(path: Path, bad: float = 0.01) -> AuthorizerLogs:
-    return AuthorizerLogs(Settings("", Inputs(authorizer_logs=(AuthorizerLog((f"{path}*",), "c", 1),)), "", bad))
+def source(path: Path, bad: float = 0.01, zone: str = "UTC") -> AuthorizerLogs:
+    return AuthorizerLogs(Settings("", Inputs(authorizer_logs=(AuthorizerLog((f"{path}*",), "c", 1, zone),)), "", bad))
 
 
 def read(of: AuthorizerLogs, start: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -336,6 +336,21 @@ def test_much_damage_is_refused_and_odd_names_are_not(tmp_path: Path) -> None:
     quarantined = [row["quarantined"] for row in found if row["quarantined"]]
     assert {(each["reason"], each["source"]) for each in quarantined} == {(AMBIGUOUS, "authorizer_log")}
     assert "root" not in "".join(each["sample"] for each in quarantined), "samples are masked"
+
+
+@pytest.mark.parametrize("year", ["0001", "9000", "9999"])
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kolkata"])
+def test_a_name_with_a_time_far_away_stops_nothing(tmp_path: Path, year: str, zone: str) -> None:
+    """A client asked for a group with a line of such a time in its name."""
+    path = tmp_path / "kafka-authorizer.log"
+    edge = "01-01 00:00:00,000" if year == "0001" else "12-31 23:30:00,000"
+    good, planted = decision(AT, "Denied"), FORGED.replace("2026-11-30 01:02:03,004", f"{year}-{edge}")
+    for name in (f"x\n[{year}-{edge}] INFO Principal = y", f"x{TAIL}{BEHIND}\n{planted}\ny"):
+        path.write_text(good * 3 + f"{HEAD}{of_bob(name)}{BEHIND}\n" + good * 3)
+        of = source(path, 1, zone)
+        _, found = read(of, of.beginning)
+        assert sum(row["minute"]["checks"] for row in found if row["minute"]) >= 3
+        assert {row["minute"]["minute"].year for row in found if row["minute"]} == {2026}
 
 
 def test_a_log_is_not_of_two_brokers(tmp_path: Path) -> None:
