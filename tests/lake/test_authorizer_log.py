@@ -172,7 +172,7 @@ def test_a_name_of_several_lines_is_joined() -> None:
 
 def test_a_planted_line_is_nobodys_decision() -> None:
     before, after = decision(AT, "Denied", topic="before"), decision(AT, "Denied", topic="after")
-    far = "[2026-11-21 10:00:00,123] INFO other (kafka.other)\n" * 700
+    far = "[2026-11-21 10:00:00,123] INFO other (kafka.other)\n" * 2100
     found = found_in(f"{before}{HEAD}{of_bob(FORGING)}{BEHIND}\n{far}{after}")
     assert [check.access.resource_name for check in decisions(found)] == ["before", "after"]
     assert reasons(found) == [AMBIGUOUS]
@@ -195,7 +195,7 @@ def test_a_planted_line_is_nobodys_decision() -> None:
 )
 def test_what_is_no_whole_line_is_kept_as_damaged(line: str, reason: str) -> None:
     assert reasons(found_in(f"{line}\n")) == [reason]
-    good, far = decision(AT, "Denied"), "[2026-11-21 10:00:00,123] INFO other (kafka.other)\n" * 700
+    good, far = decision(AT, "Denied"), "[2026-11-21 10:00:00,123] INFO other (kafka.other)\n" * 2100
     read = decisions(found_in(f"{good}{line}\n{far}{good}"))
     assert [check.access.resource_name for check in read] == ["orders"] * 2
 
@@ -212,12 +212,24 @@ def test_other_messages_of_the_logger_are_no_decisions() -> None:
     named = "[2026-11-21 10:00:00,123] DEBUG No acl found for resource ResourcePattern(resourceType=GROUP, name={}, "
     named += f"patternType=LITERAL), authorized = false{BEHIND}\n"
     good = decision(AT, "Denied")
-    for name in ("g", FORGED, FORGING, f"{FORGED}\n"):
+    for name in ("g", FORGED, FORGING, f"{FORGED}\n", f"g, patternType={FORGING}"):
         found = found_in(named.format(name) + good)
         assert [check.access.resource_name for check in decisions(found)] == ["orders"]
         assert reasons(found) == []
     found = found_in(named.format(f"\n{FORGED}") + good)
     assert (decisions(found), reasons(found)) == ([], [AMBIGUOUS]), "what is behind it is not sure"
+
+
+def test_checks_of_super_users_are_no_damage() -> None:
+    said = f"{HEAD}principal = User:admin is a super user, allowing operation without checking acls."
+    good = decision(AT, "Allowed")
+    for behind in (BEHIND, "", f"{BEHIND}\r"):
+        found = found_in(f"{said}{behind}\n{good}" * 3)
+        assert (len(decisions(found)), reasons(found)) == (3, [])
+    # The same words in a name hide no end of it.
+    name = f"g\n{said}"
+    found = found_in(f"{HEAD}{of_bob(name)}{BEHIND}\n{good}")
+    assert [check.access.resource_name for check in decisions(found)] == [name, "orders"]
 
 
 def test_long_attacks_take_a_second() -> None:

@@ -37,9 +37,20 @@ _ASKED = re.compile(rb" for request = (\w{1,100}) with resourceRefCount = \d{1,1
 """Behind the name of the resource. AclAuthorizer writes no rule."""
 _OF_OTHERS = b"ResourcePattern("
 """In front of the name in other messages of AclAuthorizer, at DEBUG: of ACLs that it found, and of none."""
+_WHOLE = re.compile(
+    rb", patternType=[A-Z]{1,20}\)"
+    rb"(?:, authorized = (?:true|false)\b| from host = [^ ]{1,100} is (?:ALLOW|DENY) based on acl = )"
+)
+"""Behind the name in these."""
+_SUPER_USER = re.compile(
+    rb"principal = .* is a super user, allowing operation without checking acls\.(?:" + re.escape(_BEHIND) + rb")?\Z"
+)
+"""One more message of AclAuthorizer at DEBUG."""
 _LONGEST_RULE = 500
-_LONGEST_NAME = 33_000
-"""Limit for the bytes of a message: texts in Kafka's requests have at most 32,767."""
+_LONGEST_NAME = 100_000
+"""Limit for the bytes of lines that one name of a client can make: texts in Kafka's requests have at most 32,767, and
+AclAuthorizer may log a name three times for one decision.
+"""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 NO_DECISION = "not a decision of the authorizer"
@@ -115,6 +126,8 @@ def one_line(place: int, line: bytes) -> Check | Damaged | None:
         return None
     found = lines.taken(stripped, MESSAGE)
     if found is None:
+        if _SUPER_USER.search(stripped):
+            return None
         return Damaged.of(place, line, lines.NO_START) if stripped.endswith((LOGGER, LOGGER + b")")) else None
     if found.at is None:
         return Damaged.of(place, line, lines.NO_TIME)
@@ -180,7 +193,7 @@ def checks(blocks: Iterable[tuple[int, bytes]]) -> Iterator[Check | Damaged]:
 def _is_cut(line: bytes) -> bool:
     """Return whether a line is another message of AclAuthorizer that ends within a name."""
     _, found, name = line.partition(_OF_OTHERS)
-    return bool(found) and b", patternType=" not in name
+    return bool(found) and _WHOLE.search(name) is None
 
 
 def _lines(blocks: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
