@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from console.lake.inputs import AuthorizerLog, Inputs, RequestLog, UnreadableInput
@@ -155,6 +155,9 @@ def test_a_client_can_not_speak_for_another(names: list[str], cut: int | None) -
 
 
 @given(pieces=st.lists(PIECES, max_size=8))
+@example([TAIL, "\n", BEHIND])
+@example([TAIL, "\n", "g"])
+@example([TAIL, "\n", HEAD, "Principal = User:root", BEHIND, "\n", "Principal = User:root"])
 def test_a_client_can_not_have_a_log_refused(pieces: list[str]) -> None:
     """No name counts as damage, if its end is there."""
     text = f"{HEAD}{of_bob(''.join(pieces))}{BEHIND}\n".encode()
@@ -338,10 +341,15 @@ def test_a_source_reads_on_through_a_rotation_and_refuses_another_log(tmp_path: 
 def test_much_damage_is_refused_and_odd_names_are_not(tmp_path: Path) -> None:
     good, bad = decision(AT, "Denied"), f"{HEAD}Principal = who knows{BEHIND}\n"
     path = tmp_path / "kafka-authorizer.log"
-    path.write_text(good * 200 + bad * 10)
+    of_a_name = -(-(100_000 - len(good)) // len(bad))
+    path.write_text(good * 200 + bad * (of_a_name + 10))
     of = source(path)
     with pytest.raises(TooMuchIsBad, match="10 of 210 lines"):
         read(of, of.beginning)
+    planted = f"\n{BEHIND}" * 1100
+    path.write_text(good * 200 + f"{HEAD}{of_bob(f'g{TAIL}{planted}')}{BEHIND}\n" + good * 200)
+    _, found = read(of, of.beginning)
+    assert sum(row["minute"]["checks"] for row in found if row["minute"]) == 401
     path.write_text(good * 200 + f"{HEAD}{of_bob(FORGED)}{BEHIND}\n" * 100)
     _, found = read(of, of.beginning)
     assert sum(row["minute"]["checks"] for row in found if row["minute"]) == 200

@@ -2,13 +2,14 @@
 
 A line has names that clients chose: a client may look for a group of any name, and the broker logs that name as it is,
 with line ends and with the words of such a line. A line that can be read in two ways is no decision: it is kept as
-unreadable. It does not count as damage, since otherwise a client could have the whole log refused. If the first line
-of a name ends like a message, its other lines look like those of a broker: only a layout that escapes line ends helps
-there (docs/lake.md).
+unreadable. It does not count as damage, and no damage does that a name can have made: otherwise a client could have the
+whole log refused. If the first line of a name ends like a message, its other lines look like those of a broker: only a
+layout that escapes line ends helps there (docs/lake.md).
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -219,11 +220,13 @@ class _Chunk:
         self.minutes: dict[tuple[datetime, bool], tuple[int, _Minute]] = {}
         self.damaged: list[Damaged] = []
 
-    def add(self, found: Check | Damaged, fold: int) -> None:
-        """Add a decision or a damaged line. fold: position from which on the pass is the second one."""
+    def add(self, found: Check | Damaged, fold: int, named: int) -> None:
+        """Add a decision or a damaged line. fold: position from which on the pass is the second one. named: position
+        from which on no line is of a name.
+        """
         if isinstance(found, Damaged):
             self.damaged.append(found)
-            self.bad += found.reason != AMBIGUOUS
+            self.bad += found.byte_pos >= named
             return
         self.lines += 1
         minute, at = found.second.replace(second=0), found.second.second * 1000 + found.millis
@@ -245,12 +248,18 @@ def counted(whose: Whose, blocks: Iterable[tuple[int, bytes]]) -> Iterator[pa.Re
     """
     fold = sys.maxsize if whose.fold_at is None else whose.fold_at
     chunk, end = _Chunk(), 0
-    for found in checks(blocks):
+    blocks = iter(blocks)
+    begin = next(blocks, (0, b""))
+    # A part of a file may begin within a name, and the lines of one may follow each message.
+    named = begin[0] and begin[0] + _LONGEST_NAME
+    for found in checks(itertools.chain((begin,), blocks)):
         if found.byte_pos >= end:
             if end:
                 yield from _batches(whose, chunk)
             chunk, end = _Chunk(), found.byte_pos + CHUNK_BYTES
-        chunk.add(found, fold)
+        if not isinstance(found, Damaged) or found.reason == AMBIGUOUS:
+            named = found.byte_pos + _LONGEST_NAME
+        chunk.add(found, fold, named)
     yield from _batches(whose, chunk)
 
 
