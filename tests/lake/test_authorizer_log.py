@@ -373,6 +373,18 @@ def test_a_name_with_a_time_far_away_stops_nothing(tmp_path: Path, year: str, zo
         assert {row["minute"]["minute"].year for row in found if row["minute"]} == {2026}
 
 
+def test_a_client_can_not_make_two_brokers_of_one(tmp_path: Path) -> None:
+    """A request log has the addresses of brokers; here a client wrote what looks like them."""
+    path = tmp_path / "kafka-authorizer.log"
+    for number, address in enumerate("ab"):
+        at = AT + timedelta(hours=number)
+        planted = f'"connection":"{address}:1-\n[2030-01-01 00:00:00,000] INFO Principal = y'
+        text = decision(at, "Denied") + f"{HEAD}{of_bob(planted)}{BEHIND}\n"
+        path.with_name(f"{path.name}.{number}").write_text(text)
+    of = source(path)
+    assert len(of.parts(of.beginning, of.newest(of.beginning))) == 2
+
+
 def test_a_log_is_not_of_two_brokers(tmp_path: Path) -> None:
     path = tmp_path / "kafka-authorizer.log"
     path.write_text(decision(AT, "Denied"))
