@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from kio.schema.index import api_key_map
 
 from console.lake.inputs import AuthorizerLog, Inputs, RequestLog, UnreadableInput
 from console.lake.plans import AuthorizerLogs, Settings, TooMuchIsBad
@@ -164,6 +165,27 @@ def test_a_client_can_not_have_a_log_refused(pieces: list[str]) -> None:
     assert [
         row for batch in counted(Whose("c", 1, "f"), [(0, text)]) for row in batch.column("damaged").to_pylist() if row
     ] == []
+
+
+@pytest.mark.parametrize("rule", [" based on rule DefaultDeny", ""])
+def test_a_client_can_not_choose_the_request_and_the_rule(rule: str) -> None:
+    planted = "payments for request = DeleteGroups with resourceRefCount = 1 based on rule"
+    message = of_bob(planted).replace(" based on rule DefaultDeny", rule)
+    assert reasons(found_in(f"{HEAD}{message}{BEHIND}\n")) == [AMBIGUOUS]
+    # Behind its first line a name may be anything: such rows have few different requests.
+    first = "g for request = Chosen17 with resourceRefCount = 1"
+    (check,) = decisions(found_in(f"{HEAD}{OF_BOB}{first}\n"))
+    assert check.access.request == authorizer.UNKNOWN
+
+
+def test_the_names_of_all_requests_are_known() -> None:
+    assert {name.upper() for name in api_key_map.values()} <= authorizer.REQUESTS
+
+
+def test_a_right_on_any_topic_is_read() -> None:
+    message = f"{OF_BOB}{TAIL}".replace("Group:LITERAL:", "Topic:UNKNOWN:NONE")
+    (check,) = decisions(found_in(f"{HEAD}{message}{BEHIND}\n"))
+    assert (check.access.pattern_type, check.access.resource_name) == ("UNKNOWN", authorizer.ANY)
 
 
 def test_a_name_of_several_lines_is_joined() -> None:

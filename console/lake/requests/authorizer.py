@@ -34,8 +34,34 @@ _DECIDED = re.compile(
 """Between the principal and the name of the resource. AclAuthorizer (with ZooKeeper) writes `Operation = Describe`,
 StandardAuthorizer `operation = DESCRIBE`.
 """
-_ASKED = re.compile(rb" for request = (\w{1,100}) with resourceRefCount = \d{1,10}(?: based on rule |\Z)", re.ASCII)
+_ASKED = re.compile(rb" for request = (\w{1,100}) with resourceRefCount = \d{1,10}(?= based on rule |\Z)", re.ASCII)
 """Behind the name of the resource. AclAuthorizer writes no rule."""
+_BY_RULE = b" based on rule "
+REQUESTS = frozenset(
+    """
+    ADD_OFFSETS_TO_TXN ADD_PARTITIONS_TO_TXN ADD_RAFT_VOTER ALLOCATE_PRODUCER_IDS ALTER_CLIENT_QUOTAS ALTER_CONFIGS
+    ALTER_ISR ALTER_PARTITION ALTER_PARTITION_REASSIGNMENTS ALTER_REPLICA_LOG_DIRS ALTER_SHARE_GROUP_OFFSETS
+    ALTER_USER_SCRAM_CREDENTIALS API_VERSIONS ASSIGN_REPLICAS_TO_DIRS BEGIN_QUORUM_EPOCH BROKER_HEARTBEAT
+    BROKER_REGISTRATION CONSUMER_GROUP_DESCRIBE CONSUMER_GROUP_HEARTBEAT CONTROLLED_SHUTDOWN CONTROLLER_REGISTRATION
+    CREATE_ACLS CREATE_DELEGATION_TOKEN CREATE_PARTITIONS CREATE_TOPICS DELETE_ACLS DELETE_GROUPS DELETE_RECORDS
+    DELETE_SHARE_GROUP_OFFSETS DELETE_SHARE_GROUP_STATE DELETE_TOPICS DESCRIBE_ACLS DESCRIBE_CLIENT_QUOTAS
+    DESCRIBE_CLUSTER DESCRIBE_CONFIGS DESCRIBE_DELEGATION_TOKEN DESCRIBE_GROUPS DESCRIBE_LOG_DIRS DESCRIBE_PRODUCERS
+    DESCRIBE_QUORUM DESCRIBE_SHARE_GROUP_OFFSETS DESCRIBE_TOPIC_PARTITIONS DESCRIBE_TRANSACTIONS
+    DESCRIBE_USER_SCRAM_CREDENTIALS ELECT_LEADERS END_QUORUM_EPOCH END_TXN ENVELOPE EXPIRE_DELEGATION_TOKEN FETCH
+    FETCH_SNAPSHOT FIND_COORDINATOR GET_TELEMETRY_SUBSCRIPTIONS HEARTBEAT INCREMENTAL_ALTER_CONFIGS
+    INITIALIZE_SHARE_GROUP_STATE INIT_PRODUCER_ID JOIN_GROUP LEADER_AND_ISR LEAVE_GROUP
+    LIST_CLIENT_METRICS_RESOURCES LIST_CONFIG_RESOURCES LIST_GROUPS LIST_OFFSETS LIST_PARTITION_REASSIGNMENTS
+    LIST_TRANSACTIONS METADATA OFFSET_COMMIT OFFSET_DELETE OFFSET_FETCH OFFSET_FOR_LEADER_EPOCH PRODUCE
+    PUSH_TELEMETRY READ_SHARE_GROUP_STATE READ_SHARE_GROUP_STATE_SUMMARY REMOVE_RAFT_VOTER RENEW_DELEGATION_TOKEN
+    SASL_AUTHENTICATE SASL_HANDSHAKE SHARE_ACKNOWLEDGE SHARE_FETCH SHARE_GROUP_DESCRIBE SHARE_GROUP_HEARTBEAT
+    STOP_REPLICA STREAMS_GROUP_DESCRIBE STREAMS_GROUP_HEARTBEAT SYNC_GROUP TXN_OFFSET_COMMIT UNREGISTER_BROKER
+    UPDATE_FEATURES UPDATE_METADATA UPDATE_RAFT_VOTER VOTE WRITE_SHARE_GROUP_STATE WRITE_TXN_MARKERS
+    """.split()  # noqa: SIM905 - a line for each would be 96
+)
+UNKNOWN = "UNKNOWN"
+"""A request by any other name: a client must not choose what `access` has in a row."""
+ANY = "*"
+"""For the name of a resource of a type where any one would do: brokers write the pattern UNKNOWN, and NONE."""
 _OF_OTHERS = b"ResourcePattern("
 """In front of the name in other messages of AclAuthorizer, at DEBUG: of ACLs that it found, and of none."""
 _WHOLE = re.compile(
@@ -104,12 +130,19 @@ def _decision(rest: bytes) -> tuple[Access, str | None] | str:
         return lines.NO_END
     if _DECIDED.search(rest, found.end()) or _ASKED.search(rest, asked.end()) or MESSAGE in rest[: found.start()]:
         return AMBIGUOUS
-    parts = rest[: found.start()], found[3], rest[found.end() : asked.start()], rest[asked.end() :]
+    parts = (
+        rest[: found.start()],
+        found[3],
+        rest[found.end() : asked.start()],
+        rest[asked.end() :].removeprefix(_BY_RULE),
+    )
     try:
         principal, host, name, rule = (part.decode() for part in parts)
     except UnicodeDecodeError:
         return lines.NO_TEXT
     operation, type_, pattern, request = map(_kafka_name, (found[2], found[4], found[5], asked[1]))
+    request = request if request in REQUESTS else UNKNOWN
+    name = ANY if (pattern, name) == ("UNKNOWN", "NONE") else name
     access = Access(principal, host, operation, type_, pattern, name, request, found[1] == b"Allowed")
     return access, rule[:_LONGEST_RULE] or None
 
