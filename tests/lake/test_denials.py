@@ -318,7 +318,7 @@ def test_what_it_can_not_answer(lake: str, tmp_path: Path, capsys: pytest.Captur
     assert cli.run(["denied", "--lake", lake, "--since", "1min"]) == 0
     assert capsys.readouterr().out.startswith("nothing was denied")
     for limit in ("9223372036854775807", "9" * 20):
-        with pytest.raises(SystemExit, match="^2$"):
+        with pytest.raises(SystemExit, match=r"^2$"):
             cli.run(["denied", "--lake", lake, "--limit", limit])
         assert "is not 0 to 1e+09" in capsys.readouterr().err
 
