@@ -42,10 +42,13 @@ def usage_table(rows: Sequence[Usage], *, clusters: bool) -> Table:
     return table_of("usage", columns, rows, empty="nothing was used in this window")
 
 
-def denied_table(rows: Sequence[Denied], *, clusters: bool, zone: tzinfo | None = None) -> Table:
-    """Return what was denied, the latest first. zone: as in `history_table`."""
+def denied_table(rows: Sequence[Denied], *, clusters: bool, has_logs: bool = True, zone: tzinfo | None = None) -> Table:
+    """Return what was denied, the latest first. has_logs: whether the lake has any decisions. zone: as in
+    `history_table`.
+    """
     columns = denied_columns(zone)
-    return table_of("denied", columns if clusters else columns.without(ONE_CLUSTER), rows, empty="nothing was denied")
+    empty = "nothing was denied" if has_logs else "the lake has no authorizer logs: docs/lake.md"
+    return table_of("denied", columns if clusters else columns.without(ONE_CLUSTER), rows, empty=empty)
 
 
 # The filter for a part of the past, as words: ``since=2h key=retention.* by=alice dlq``.

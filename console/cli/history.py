@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 ALL = "all"
 FEW = 5
 """The most clusters to show on a line each; for more, one line shows the oldest."""
+_COUNT = option(natural_number, highest=10**9)
+"""Type of options for a count of rows: DuckDB takes no more than a Java long."""
 _NAMES_A_CLUSTER = ("bootstrap_server", "bootstrap_controller", "context", "command_config")
 _ENVIRONMENT = ("KAC_CONTEXT", "KAC_BOOTSTRAP")
 
@@ -214,9 +216,7 @@ def history_options(parser: argparse.ArgumentParser) -> None:
     add_window(parser)
     parser.add_argument("--key", metavar="KEY", help="only this key; * and ? stand for others")
     parser.add_argument("--principal", metavar="WHO", help="only what this principal did, or may have done")
-    parser.add_argument(
-        "--limit", metavar="N", type=option(natural_number), help=f"so many changes, the latest (default {LIMIT})"
-    )
+    parser.add_argument("--limit", metavar="N", type=_COUNT, help=f"so many changes, the latest (default {LIMIT})")
     add_lake(parser)
     parser.add_argument("--journal", action="store_true", help="the changes applied from this host, from its journal")
     parser.add_argument(
@@ -379,9 +379,7 @@ def usage_options(parser: argparse.ArgumentParser) -> None:
     add_window(parser)
     parser.add_argument("--key", choices=KEYS, help="only this quota")
     parser.add_argument("--principal", metavar="USER", help="only pairs of this user")
-    parser.add_argument(
-        "--limit", metavar="N", type=option(natural_number), default=30, help="so many pairs, the hottest (default 30)"
-    )
+    parser.add_argument("--limit", metavar="N", type=_COUNT, default=30, help="so many pairs, the hottest (default 30)")
     add_lake(parser)
     add_output(parser)
 
@@ -419,9 +417,7 @@ def denied_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--entity", metavar="TYPE:KEY", help="only rights on topic:orders, group:checkout, cluster:kafka-cluster …"
     )
-    parser.add_argument(
-        "--limit", metavar="N", type=option(natural_number), default=200, help="so many, the latest (default 200)"
-    )
+    parser.add_argument("--limit", metavar="N", type=_COUNT, default=200, help="so many, the latest (default 200)")
     add_lake(parser)
     add_output(parser)
 
@@ -446,7 +442,9 @@ def run_denied(options: argparse.Namespace) -> int:
         limit = max(1, options.limit)
         rows = denials(opened.tables, wanted, limit + 1)
         more = ["older denials are not shown: --limit or --until shows them"] if len(rows) > limit else []
-        table = denied_table(rows[:limit], clusters=opened.cluster is None)
+        known = opened.tables.clusters(ACCESS)
+        has_logs = bool(known) if opened.cluster is None else opened.cluster in known
+        table = denied_table(rows[:limit], clusters=opened.cluster is None, has_logs=has_logs)
         print_table(table, options.output, lambda: [*more, *opened.fresh(ACCESS)])
         return DONE
 

@@ -77,8 +77,9 @@ allowed AS (SELECT {", ".join(_THING)}, max(last_ts) AS allowed_ts FROM access J
 SELECT {", ".join(_THING)}, sum(checks) FILTER (NOT is_allowed {{window}}),
  epoch_us(coalesce(min(greatest(first_ts, allowed_ts)) FILTER (NOT is_allowed AND last_ts > allowed_ts),
   min(first_ts) FILTER (NOT is_allowed))), epoch_us(any_value(last)), epoch_us(max(last_ts) FILTER (is_allowed)),
- list_sort(list(DISTINCT host) FILTER (NOT is_allowed)), list(DISTINCT requests) FILTER (NOT is_allowed),
- arg_max(rule, last_ts) FILTER (NOT is_allowed)
+ list_sort(list(DISTINCT host) FILTER (NOT is_allowed {{window}})),
+ list(DISTINCT requests) FILTER (NOT is_allowed {{window}}),
+ arg_max(rule, last_ts) FILTER (NOT is_allowed {{window}}), epoch_us(any_value(allowed_ts))
 FROM access JOIN denied USING ({", ".join(_THING)}) LEFT JOIN allowed USING ({", ".join(_THING)})
 GROUP BY {", ".join(_THING)} ORDER BY max(last) DESC, {", ".join(_THING)}
 """  # noqa: S608 - of our own words
@@ -101,16 +102,17 @@ def denials(tables: reader.Tables, wanted: Wanted, limit: int = MOST) -> list[De
         window.add("last_ts >= ?", wanted.since)
     in_window = window.sql.replace("WHERE", "AND", 1)
     sql = _DENIED.format(access=access.sql, where=where.sql, window=in_window)
-    parameters = [*access.parameters, *where.parameters, *window.parameters, limit, *window.parameters]
+    parameters = [*access.parameters, *where.parameters, *window.parameters, limit, *window.parameters * 4]
     return _with_changes(tables, [_denied(row) for row in tables.ask(sql, parameters)])
 
 
-def _denied(row: Sequence[Any]) -> Denied:
-    """Convert a row of `_DENIED`."""
-    *thing, count, since, last, allowed, hosts, requests, rule = row
+def _denied(row: Sequence[Any]) -> tuple[Denied, datetime | None]:
+    """Convert a row of `_DENIED`: also return the last time that it was allowed before."""
+    *thing, count, since, last, allowed, hosts, requests, rule, before = row
     times = (reader.known_time(since), reader.known_time(last), reader.time(allowed))
     asked = sorted({name for each in requests for name in each.split(", ")})
-    return Denied._make((*thing, int(count), *times, tuple(hosts), tuple(asked), rule, None))
+    denied = Denied._make((*thing, int(count), *times, tuple(hosts), tuple(asked), rule, None))
+    return denied, reader.time(before)
 
 
 # -- the change before a denial ----------------------------------------------------------------------------------------
@@ -126,18 +128,20 @@ class Maker(NamedTuple):
     acl: Acl | None
 
 
-def _with_changes(tables: reader.Tables, rows: Sequence[Denied]) -> list[Denied]:
+def _with_changes(tables: reader.Tables, rows: Sequence[tuple[Denied, datetime | None]]) -> list[Denied]:
     if not rows:
         return []
     makers = defaultdict(list)
-    for each in _makers(tables, {row.cluster_id for row in rows}, min(row.since for row in rows) - BEFORE):
+    for each in _makers(tables, {row.cluster_id for row, _ in rows}, min(row.since for row, _ in rows) - BEFORE):
         makers[each.change.cluster_id].append(each)
-    return [row._replace(change=maker_of(row, makers[row.cluster_id])) for row in rows]
+    return [row._replace(change=maker_of(row, allowed, makers[row.cluster_id])) for row, allowed in rows]
 
 
-def maker_of(row: Denied, makers: Collection[Maker]) -> reader.Change | None:
-    """Return the change that most likely made the denials; None if no change fits in time and content."""
-    since = row.since - BEFORE if row.last_allowed is None or row.last_allowed > row.since else row.last_allowed
+def maker_of(row: Denied, allowed: datetime | None, makers: Collection[Maker]) -> reader.Change | None:
+    """Return the change that most likely made the denials; None if no change fits in time and content. allowed: the
+    last time before them that it was allowed; None if unknown.
+    """
+    since = row.since - BEFORE if allowed is None else allowed
     fitting = []
     for each in makers:
         at = each.change.valid_from

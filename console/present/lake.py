@@ -9,6 +9,7 @@ from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.lake import entities
+from console.model.authorizer import WILDCARD
 from console.model.half_hour import EVERY, MOST_THROTTLED
 from console.plan.amounts import duration, measured_rate, quota
 from console.present.names import named
@@ -74,8 +75,10 @@ def entity_text(type_: str, key: str) -> str:
 
 
 def resource_text(denied: Denied) -> str:
-    """Return the resource of a denial: ``topic orders``, ``transactional-id pay``, ``cluster``."""
+    """Return the resource of a denial: ``topic orders``, ``transactional-id pay``, ``any topic``, ``cluster``."""
     word = clean(denied.resource_type).lower().replace("_", "-")
+    if denied.resource_name == WILDCARD:
+        return f"any {word}"
     return word if word == "cluster" else f"{word} {clean(denied.resource_name)}"
 
 

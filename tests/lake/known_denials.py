@@ -158,6 +158,7 @@ def sample(text: str) -> str:
         is_head = line.startswith("[") and FORGED not in line
         words = line.partition("] ")[2] if is_head else line
         is_about = ALICE in line or BOB in line or "ResourcePattern(resourceType=GROUP" in line
+        is_about = is_about or "is a super user" in line
         if words and (not is_head or (is_about and words not in seen)):
             seen.add(words)
             kept.append(line)

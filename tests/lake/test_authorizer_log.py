@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from kio.schema.index import api_key_map
 
 from console.lake.inputs import AuthorizerLog, Inputs, RequestLog, UnreadableInput
 from console.lake.plans import AuthorizerLogs, Settings, TooMuchIsBad
@@ -155,12 +156,36 @@ def test_a_client_can_not_speak_for_another(names: list[str], cut: int | None) -
 
 
 @given(pieces=st.lists(PIECES, max_size=8))
+@example([TAIL, "\n", BEHIND])
+@example([TAIL, "\n", "g"])
+@example([TAIL, "\n", HEAD, "Principal = User:root", BEHIND, "\n", "Principal = User:root"])
 def test_a_client_can_not_have_a_log_refused(pieces: list[str]) -> None:
     """No name counts as damage, if its end is there."""
     text = f"{HEAD}{of_bob(''.join(pieces))}{BEHIND}\n".encode()
     assert [
         row for batch in counted(Whose("c", 1, "f"), [(0, text)]) for row in batch.column("damaged").to_pylist() if row
     ] == []
+
+
+@pytest.mark.parametrize("rule", [" based on rule DefaultDeny", ""])
+def test_a_client_can_not_choose_the_request_and_the_rule(rule: str) -> None:
+    planted = "payments for request = DeleteGroups with resourceRefCount = 1 based on rule"
+    message = of_bob(planted).replace(" based on rule DefaultDeny", rule)
+    assert reasons(found_in(f"{HEAD}{message}{BEHIND}\n")) == [AMBIGUOUS]
+    # Behind its first line a name may be anything: such rows have few different requests.
+    first = "g for request = Chosen17 with resourceRefCount = 1"
+    (check,) = decisions(found_in(f"{HEAD}{OF_BOB}{first}\n"))
+    assert check.access.request == authorizer.UNKNOWN
+
+
+def test_the_names_of_all_requests_are_known() -> None:
+    assert {name.upper() for name in api_key_map.values()} <= authorizer.REQUESTS
+
+
+def test_a_right_on_any_topic_is_read() -> None:
+    message = f"{OF_BOB}{TAIL}".replace("Group:LITERAL:", "Topic:UNKNOWN:NONE")
+    (check,) = decisions(found_in(f"{HEAD}{message}{BEHIND}\n"))
+    assert (check.access.pattern_type, check.access.resource_name) == ("UNKNOWN", authorizer.ANY)
 
 
 def test_a_name_of_several_lines_is_joined() -> None:
@@ -172,7 +197,7 @@ def test_a_name_of_several_lines_is_joined() -> None:
 
 def test_a_planted_line_is_nobodys_decision() -> None:
     before, after = decision(AT, "Denied", topic="before"), decision(AT, "Denied", topic="after")
-    far = "[2026-11-21 10:00:00,123] INFO other (kafka.other)\n" * 700
+    far = "[2026-11-21 10:00:00,123] INFO other (kafka.other)\n" * 2100
     found = found_in(f"{before}{HEAD}{of_bob(FORGING)}{BEHIND}\n{far}{after}")
     assert [check.access.resource_name for check in decisions(found)] == ["before", "after"]
     assert reasons(found) == [AMBIGUOUS]
@@ -195,7 +220,7 @@ def test_a_planted_line_is_nobodys_decision() -> None:
 )
 def test_what_is_no_whole_line_is_kept_as_damaged(line: str, reason: str) -> None:
     assert reasons(found_in(f"{line}\n")) == [reason]
-    good, far = decision(AT, "Denied"), "[2026-11-21 10:00:00,123] INFO other (kafka.other)\n" * 700
+    good, far = decision(AT, "Denied"), "[2026-11-21 10:00:00,123] INFO other (kafka.other)\n" * 2100
     read = decisions(found_in(f"{good}{line}\n{far}{good}"))
     assert [check.access.resource_name for check in read] == ["orders"] * 2
 
@@ -212,12 +237,24 @@ def test_other_messages_of_the_logger_are_no_decisions() -> None:
     named = "[2026-11-21 10:00:00,123] DEBUG No acl found for resource ResourcePattern(resourceType=GROUP, name={}, "
     named += f"patternType=LITERAL), authorized = false{BEHIND}\n"
     good = decision(AT, "Denied")
-    for name in ("g", FORGED, FORGING, f"{FORGED}\n"):
+    for name in ("g", FORGED, FORGING, f"{FORGED}\n", f"g, patternType={FORGING}"):
         found = found_in(named.format(name) + good)
         assert [check.access.resource_name for check in decisions(found)] == ["orders"]
         assert reasons(found) == []
     found = found_in(named.format(f"\n{FORGED}") + good)
     assert (decisions(found), reasons(found)) == ([], [AMBIGUOUS]), "what is behind it is not sure"
+
+
+def test_checks_of_super_users_are_no_damage() -> None:
+    said = f"{HEAD}principal = User:admin is a super user, allowing operation without checking acls."
+    good = decision(AT, "Allowed")
+    for behind in (BEHIND, "", f"{BEHIND}\r"):
+        found = found_in(f"{said}{behind}\n{good}" * 3)
+        assert (len(decisions(found)), reasons(found)) == (3, [])
+    # The same words in a name hide no end of it.
+    name = f"g\n{said}"
+    found = found_in(f"{HEAD}{of_bob(name)}{BEHIND}\n{good}")
+    assert [check.access.resource_name for check in decisions(found)] == [name, "orders"]
 
 
 def test_long_attacks_take_a_second() -> None:
@@ -292,8 +329,8 @@ def test_parts_of_a_file_have_each_line_once(tmp_path: Path) -> None:
     assert total == Counter(f"t{number % 7}" for number in range(500))
 
 
-def source(path: Path, bad: float = 0.01) -> AuthorizerLogs:
-    return AuthorizerLogs(Settings("", Inputs(authorizer_logs=(AuthorizerLog((f"{path}*",), "c", 1),)), "", bad))
+def source(path: Path, bad: float = 0.01, zone: str = "UTC") -> AuthorizerLogs:
+    return AuthorizerLogs(Settings("", Inputs(authorizer_logs=(AuthorizerLog((f"{path}*",), "c", 1, zone),)), "", bad))
 
 
 def read(of: AuthorizerLogs, start: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -326,16 +363,48 @@ def test_a_source_reads_on_through_a_rotation_and_refuses_another_log(tmp_path: 
 def test_much_damage_is_refused_and_odd_names_are_not(tmp_path: Path) -> None:
     good, bad = decision(AT, "Denied"), f"{HEAD}Principal = who knows{BEHIND}\n"
     path = tmp_path / "kafka-authorizer.log"
-    path.write_text(good * 200 + bad * 10)
+    of_a_name = -(-(100_000 - len(good)) // len(bad))
+    path.write_text(good * 200 + bad * (of_a_name + 10))
     of = source(path)
     with pytest.raises(TooMuchIsBad, match="10 of 210 lines"):
         read(of, of.beginning)
+    planted = f"\n{BEHIND}" * 1100
+    path.write_text(good * 200 + f"{HEAD}{of_bob(f'g{TAIL}{planted}')}{BEHIND}\n" + good * 200)
+    _, found = read(of, of.beginning)
+    assert sum(row["minute"]["checks"] for row in found if row["minute"]) == 401
     path.write_text(good * 200 + f"{HEAD}{of_bob(FORGED)}{BEHIND}\n" * 100)
     _, found = read(of, of.beginning)
     assert sum(row["minute"]["checks"] for row in found if row["minute"]) == 200
     quarantined = [row["quarantined"] for row in found if row["quarantined"]]
     assert {(each["reason"], each["source"]) for each in quarantined} == {(AMBIGUOUS, "authorizer_log")}
     assert "root" not in "".join(each["sample"] for each in quarantined), "samples are masked"
+
+
+@pytest.mark.parametrize("year", ["0001", "9000", "9999"])
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kolkata"])
+def test_a_name_with_a_time_far_away_stops_nothing(tmp_path: Path, year: str, zone: str) -> None:
+    """A client asked for a group with a line of such a time in its name."""
+    path = tmp_path / "kafka-authorizer.log"
+    edge = "01-01 00:00:00,000" if year == "0001" else "12-31 23:30:00,000"
+    good, planted = decision(AT, "Denied"), FORGED.replace("2026-11-30 01:02:03,004", f"{year}-{edge}")
+    for name in (f"x\n[{year}-{edge}] INFO Principal = y", f"x{TAIL}{BEHIND}\n{planted}\ny"):
+        path.write_text(good * 3 + f"{HEAD}{of_bob(name)}{BEHIND}\n" + good * 3)
+        of = source(path, 1, zone)
+        _, found = read(of, of.beginning)
+        assert sum(row["minute"]["checks"] for row in found if row["minute"]) >= 3
+        assert {row["minute"]["minute"].year for row in found if row["minute"]} == {2026}
+
+
+def test_a_client_can_not_make_two_brokers_of_one(tmp_path: Path) -> None:
+    """A request log has the addresses of brokers; here a client wrote what looks like them."""
+    path = tmp_path / "kafka-authorizer.log"
+    for number, address in enumerate("ab"):
+        at = AT + timedelta(hours=number)
+        planted = f'"connection":"{address}:1-\n[2030-01-01 00:00:00,000] INFO Principal = y'
+        text = decision(at, "Denied") + f"{HEAD}{of_bob(planted)}{BEHIND}\n"
+        path.with_name(f"{path.name}.{number}").write_text(text)
+    of = source(path)
+    assert len(of.parts(of.beginning, of.newest(of.beginning))) == 2
 
 
 def test_a_log_is_not_of_two_brokers(tmp_path: Path) -> None:

@@ -140,6 +140,19 @@ def test_a_filter_selects(tmp_path: Path) -> None:
     assert denied(Lake.create(str(tmp_path / "empty"))) == []
 
 
+def test_a_window_is_of_hosts_requests_and_rule_too(tmp_path: Path) -> None:
+    days = 60 * 24 * 40
+    rows = [
+        decided(1, 5, rule="A"),
+        decided(days, days + 1, host="10.0.0.8", requests="METADATA", rule="B"),
+    ]
+    lake = lake_of(tmp_path / "lake", rows)
+    late = only(lake, Wanted(since=minutes(days - 60)))
+    assert (late.denials, late.hosts, late.requests, late.rule) == (1, ("10.0.0.8",), ("METADATA",), "B")
+    early = only(lake, Wanted(until=minutes(days - 60)))
+    assert (early.denials, early.hosts, early.requests, early.rule) == (1, ("10.0.0.7",), ("FETCH",), "A")
+
+
 # -- what changed before -----------------------------------------------------------------------------------------------
 
 READ_ALICE = "ALLOW READ User:alice from *"
@@ -201,6 +214,15 @@ def test_the_nearest_of_the_surest_changes_is_named(tmp_path: Path) -> None:
     # A change before the last time that it was allowed made no denial.
     assert cause(tmp_path / "allowed", early, allowed=-10) is None
     assert cause(tmp_path / "later", early, late, allowed=-10) == READ_ALICE
+
+
+def test_a_change_before_an_allowance_made_no_denial_even_if_it_is_allowed_again(tmp_path: Path) -> None:
+    rows = [decided(-30, -1, allowed=True), decided(5, 10), decided(65, 70, allowed=True)]
+    early, late = acl(-6 * 1440, READ_ALICE, removed=True), acl(2, "ALLOW WRITE User:zed from *")
+    assert only(lake_of(tmp_path / "early", rows, [early])).change is None
+    found = only(lake_of(tmp_path / "late", rows, [early, late])).change
+    assert found is not None
+    assert found.attr == late[3]
 
 
 def test_the_users_credentials_count_where_no_acl_explains_it(tmp_path: Path) -> None:
@@ -295,3 +317,27 @@ def test_what_it_can_not_answer(lake: str, tmp_path: Path, capsys: pytest.Captur
     assert "There is no lake at" in capsys.readouterr().err
     assert cli.run(["denied", "--lake", lake, "--since", "1min"]) == 0
     assert capsys.readouterr().out.startswith("nothing was denied")
+    for limit in ("9223372036854775807", "9" * 20):
+        with pytest.raises(SystemExit, match=r"^2$"):
+            cli.run(["denied", "--lake", lake, "--limit", limit])
+        assert "is not 0 to 1e+09" in capsys.readouterr().err
+
+
+def test_a_lake_without_authorizer_logs_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not that nothing was denied."""
+    lake = lake_of(tmp_path / "lake", [decided(0, 5, cluster=OTHER)], [acl(-3, READ_ALICE)])
+    assert cli.run(["denied", "--lake", lake.where, "--cluster", CLUSTER]) == 0
+    out = capsys.readouterr().out
+    assert "the lake has no authorizer logs: docs/lake.md" in out
+    assert "nothing was denied" not in out
+    empty = Lake.create(str(tmp_path / "empty")).where
+    assert cli.run(["denied", "--lake", empty]) == 0
+    assert "the lake has no authorizer logs: docs/lake.md" in capsys.readouterr().out
+    assert cli.run(["denied", "--lake", empty, "--output", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["denied"] == []
+
+
+def test_any_topic_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lake = lake_of(tmp_path / "lake", [decided(0, 5, what=("WRITE", "TOPIC", "*"))])
+    assert cli.run(["denied", "--lake", lake.where]) == 0
+    assert "any topic" in capsys.readouterr().out

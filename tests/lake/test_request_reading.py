@@ -38,6 +38,7 @@ from console.lake.requests.log_files import (
 )
 from tests.lake.known_requests import all_rows, lines_in, lines_of
 from tests.lake.request_lines import Logged, alter_configs, fetch, log_of, produce
+from tests.support.expressions import cpu_seconds
 
 CLIENTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 PIECES = st.one_of(
@@ -358,6 +359,11 @@ def test_hours_that_are_shown_twice() -> None:
     assert shown_twice("Asia/Kolkata", first, last) is None
     # Put forward: a time is left out, none is shown twice.
     assert shown_twice(BERLIN, datetime(2026, 3, 28), datetime(2026, 3, 30)) is None
+
+
+def test_a_time_far_away_takes_no_time() -> None:
+    first = datetime(2026, 11, 21)
+    assert cpu_seconds(lambda: shown_twice("Asia/Kolkata", first, datetime(9000, 1, 1)) is None, 5.0) < 2
 
 
 def test_lines_a_little_out_of_order_are_no_second_pass() -> None:

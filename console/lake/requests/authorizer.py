@@ -2,13 +2,14 @@
 
 A line has names that clients chose: a client may look for a group of any name, and the broker logs that name as it is,
 with line ends and with the words of such a line. A line that can be read in two ways is no decision: it is kept as
-unreadable. It does not count as damage, since otherwise a client could have the whole log refused. If the first line
-of a name ends like a message, its other lines look like those of a broker: only a layout that escapes line ends helps
-there (docs/lake.md).
+unreadable. It does not count as damage, and no damage does that a name can have made: otherwise a client could have the
+whole log refused. If the first line of a name ends like a message, its other lines look like those of a broker: only a
+layout that escapes line ends helps there (docs/lake.md).
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -33,13 +34,50 @@ _DECIDED = re.compile(
 """Between the principal and the name of the resource. AclAuthorizer (with ZooKeeper) writes `Operation = Describe`,
 StandardAuthorizer `operation = DESCRIBE`.
 """
-_ASKED = re.compile(rb" for request = (\w{1,100}) with resourceRefCount = \d{1,10}(?: based on rule |\Z)", re.ASCII)
+_ASKED = re.compile(rb" for request = (\w{1,100}) with resourceRefCount = \d{1,10}(?= based on rule |\Z)", re.ASCII)
 """Behind the name of the resource. AclAuthorizer writes no rule."""
+_BY_RULE = b" based on rule "
+REQUESTS = frozenset(
+    """
+    ADD_OFFSETS_TO_TXN ADD_PARTITIONS_TO_TXN ADD_RAFT_VOTER ALLOCATE_PRODUCER_IDS ALTER_CLIENT_QUOTAS ALTER_CONFIGS
+    ALTER_ISR ALTER_PARTITION ALTER_PARTITION_REASSIGNMENTS ALTER_REPLICA_LOG_DIRS ALTER_SHARE_GROUP_OFFSETS
+    ALTER_USER_SCRAM_CREDENTIALS API_VERSIONS ASSIGN_REPLICAS_TO_DIRS BEGIN_QUORUM_EPOCH BROKER_HEARTBEAT
+    BROKER_REGISTRATION CONSUMER_GROUP_DESCRIBE CONSUMER_GROUP_HEARTBEAT CONTROLLED_SHUTDOWN CONTROLLER_REGISTRATION
+    CREATE_ACLS CREATE_DELEGATION_TOKEN CREATE_PARTITIONS CREATE_TOPICS DELETE_ACLS DELETE_GROUPS DELETE_RECORDS
+    DELETE_SHARE_GROUP_OFFSETS DELETE_SHARE_GROUP_STATE DELETE_TOPICS DESCRIBE_ACLS DESCRIBE_CLIENT_QUOTAS
+    DESCRIBE_CLUSTER DESCRIBE_CONFIGS DESCRIBE_DELEGATION_TOKEN DESCRIBE_GROUPS DESCRIBE_LOG_DIRS DESCRIBE_PRODUCERS
+    DESCRIBE_QUORUM DESCRIBE_SHARE_GROUP_OFFSETS DESCRIBE_TOPIC_PARTITIONS DESCRIBE_TRANSACTIONS
+    DESCRIBE_USER_SCRAM_CREDENTIALS ELECT_LEADERS END_QUORUM_EPOCH END_TXN ENVELOPE EXPIRE_DELEGATION_TOKEN FETCH
+    FETCH_SNAPSHOT FIND_COORDINATOR GET_TELEMETRY_SUBSCRIPTIONS HEARTBEAT INCREMENTAL_ALTER_CONFIGS
+    INITIALIZE_SHARE_GROUP_STATE INIT_PRODUCER_ID JOIN_GROUP LEADER_AND_ISR LEAVE_GROUP
+    LIST_CLIENT_METRICS_RESOURCES LIST_CONFIG_RESOURCES LIST_GROUPS LIST_OFFSETS LIST_PARTITION_REASSIGNMENTS
+    LIST_TRANSACTIONS METADATA OFFSET_COMMIT OFFSET_DELETE OFFSET_FETCH OFFSET_FOR_LEADER_EPOCH PRODUCE
+    PUSH_TELEMETRY READ_SHARE_GROUP_STATE READ_SHARE_GROUP_STATE_SUMMARY REMOVE_RAFT_VOTER RENEW_DELEGATION_TOKEN
+    SASL_AUTHENTICATE SASL_HANDSHAKE SHARE_ACKNOWLEDGE SHARE_FETCH SHARE_GROUP_DESCRIBE SHARE_GROUP_HEARTBEAT
+    STOP_REPLICA STREAMS_GROUP_DESCRIBE STREAMS_GROUP_HEARTBEAT SYNC_GROUP TXN_OFFSET_COMMIT UNREGISTER_BROKER
+    UPDATE_FEATURES UPDATE_METADATA UPDATE_RAFT_VOTER VOTE WRITE_SHARE_GROUP_STATE WRITE_TXN_MARKERS
+    """.split()  # noqa: SIM905 - a line for each would be 96
+)
+UNKNOWN = "UNKNOWN"
+"""A request by any other name: a client must not choose what `access` has in a row."""
+ANY = "*"
+"""For the name of a resource of a type where any one would do: brokers write the pattern UNKNOWN, and NONE."""
 _OF_OTHERS = b"ResourcePattern("
 """In front of the name in other messages of AclAuthorizer, at DEBUG: of ACLs that it found, and of none."""
+_WHOLE = re.compile(
+    rb", patternType=[A-Z]{1,20}\)"
+    rb"(?:, authorized = (?:true|false)\b| from host = [^ ]{1,100} is (?:ALLOW|DENY) based on acl = )"
+)
+"""Behind the name in these."""
+_SUPER_USER = re.compile(
+    rb"principal = .* is a super user, allowing operation without checking acls\.(?:" + re.escape(_BEHIND) + rb")?\Z"
+)
+"""One more message of AclAuthorizer at DEBUG."""
 _LONGEST_RULE = 500
-_LONGEST_NAME = 33_000
-"""Limit for the bytes of a message: texts in Kafka's requests have at most 32,767."""
+_LONGEST_NAME = 100_000
+"""Limit for the bytes of lines that one name of a client can make: texts in Kafka's requests have at most 32,767, and
+AclAuthorizer may log a name three times for one decision.
+"""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 NO_DECISION = "not a decision of the authorizer"
@@ -92,12 +130,19 @@ def _decision(rest: bytes) -> tuple[Access, str | None] | str:
         return lines.NO_END
     if _DECIDED.search(rest, found.end()) or _ASKED.search(rest, asked.end()) or MESSAGE in rest[: found.start()]:
         return AMBIGUOUS
-    parts = rest[: found.start()], found[3], rest[found.end() : asked.start()], rest[asked.end() :]
+    parts = (
+        rest[: found.start()],
+        found[3],
+        rest[found.end() : asked.start()],
+        rest[asked.end() :].removeprefix(_BY_RULE),
+    )
     try:
         principal, host, name, rule = (part.decode() for part in parts)
     except UnicodeDecodeError:
         return lines.NO_TEXT
     operation, type_, pattern, request = map(_kafka_name, (found[2], found[4], found[5], asked[1]))
+    request = request if request in REQUESTS else UNKNOWN
+    name = ANY if (pattern, name) == ("UNKNOWN", "NONE") else name
     access = Access(principal, host, operation, type_, pattern, name, request, found[1] == b"Allowed")
     return access, rule[:_LONGEST_RULE] or None
 
@@ -115,6 +160,8 @@ def one_line(place: int, line: bytes) -> Check | Damaged | None:
         return None
     found = lines.taken(stripped, MESSAGE)
     if found is None:
+        if _SUPER_USER.search(stripped):
+            return None
         return Damaged.of(place, line, lines.NO_START) if stripped.endswith((LOGGER, LOGGER + b")")) else None
     if found.at is None:
         return Damaged.of(place, line, lines.NO_TIME)
@@ -180,7 +227,7 @@ def checks(blocks: Iterable[tuple[int, bytes]]) -> Iterator[Check | Damaged]:
 def _is_cut(line: bytes) -> bool:
     """Return whether a line is another message of AclAuthorizer that ends within a name."""
     _, found, name = line.partition(_OF_OTHERS)
-    return bool(found) and b", patternType=" not in name
+    return bool(found) and _WHOLE.search(name) is None
 
 
 def _lines(blocks: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
@@ -206,11 +253,13 @@ class _Chunk:
         self.minutes: dict[tuple[datetime, bool], tuple[int, _Minute]] = {}
         self.damaged: list[Damaged] = []
 
-    def add(self, found: Check | Damaged, fold: int) -> None:
-        """Add a decision or a damaged line. fold: position from which on the pass is the second one."""
+    def add(self, found: Check | Damaged, fold: int, named: int) -> None:
+        """Add a decision or a damaged line. fold: position from which on the pass is the second one. named: position
+        from which on no line is of a name.
+        """
         if isinstance(found, Damaged):
             self.damaged.append(found)
-            self.bad += found.reason != AMBIGUOUS
+            self.bad += found.byte_pos >= named
             return
         self.lines += 1
         minute, at = found.second.replace(second=0), found.second.second * 1000 + found.millis
@@ -232,12 +281,18 @@ def counted(whose: Whose, blocks: Iterable[tuple[int, bytes]]) -> Iterator[pa.Re
     """
     fold = sys.maxsize if whose.fold_at is None else whose.fold_at
     chunk, end = _Chunk(), 0
-    for found in checks(blocks):
+    blocks = iter(blocks)
+    begin = next(blocks, (0, b""))
+    # A part of a file may begin within a name, and the lines of one may follow each message.
+    named = begin[0] and begin[0] + _LONGEST_NAME
+    for found in checks(itertools.chain((begin,), blocks)):
         if found.byte_pos >= end:
             if end:
                 yield from _batches(whose, chunk)
             chunk, end = _Chunk(), found.byte_pos + CHUNK_BYTES
-        chunk.add(found, fold)
+        if not isinstance(found, Damaged) or found.reason == AMBIGUOUS:
+            named = found.byte_pos + _LONGEST_NAME
+        chunk.add(found, fold, named)
     yield from _batches(whose, chunk)
 
 

@@ -46,6 +46,8 @@ _DEEPEST = 4
 """Limit for the wrappers around a line: a layout's JSON in Docker's in a shipper's, and one to spare."""
 _UNITS = ((10**11, 10**9), (10**14, 10**6), (10**17, 10**3))
 """(bound, factor): a smaller number since 1970 is in seconds, milliseconds or microseconds; factor to nanoseconds."""
+_YEARS = range(1970, 2200)
+"""Years of a line's time. A client may choose a name with any time in it, and most arithmetic fails at its edges."""
 
 
 _MESSAGES = ("message", "log", "msg", "short_message", "full_message", "MESSAGE", "textPayload", "event")
@@ -126,8 +128,10 @@ def _read(day: bytes, clock: bytes, fraction: bytes, zone: bytes) -> At | None:
 
 @lru_cache(16)
 def _second(day: bytes, clock: bytes, zone: bytes) -> datetime:
-    """Return the time in seconds; the cache returns one object for equal bytes."""
+    """Return the time in seconds; the cache returns one object for equal bytes. Raises ValueError."""
     at = datetime.fromisoformat(f"{day.decode()} {clock.decode()}")
+    if at.year not in _YEARS:
+        raise ValueError("no year of a log")
     name = zone.strip().decode()
     if not name:
         return at
@@ -155,7 +159,10 @@ def _at_of(raw: bytes) -> At | None:
 
 def _since_1970(nanos: int) -> At:
     millis = nanos // 10**6
-    return _of_second(millis // 1000), millis % 1000
+    second = _of_second(millis // 1000)
+    if second.year not in _YEARS:
+        raise ValueError("no year of a log")
+    return second, millis % 1000
 
 
 @lru_cache(16)

@@ -330,6 +330,8 @@ _AT_ONCE = timedelta(minutes=1)
 """Limit for the time between the last line of a file and its last change, for the original file that the broker
 wrote.
 """
+_LONGEST_SPAN = timedelta(days=3660)
+"""Limit for the time that one file covers: a client may have a time of any year in a line of an authorizer log."""
 _PACKED_SPAN = timedelta(days=8)
 """Assumed limit for the time that one gzip file covers; its last line is unknown until all of it is decompressed."""
 
@@ -359,9 +361,10 @@ class Twice:
 
 def shown_twice(zone: str, first: datetime, last: datetime) -> Twice | None:
     """Return the first ambiguous times between `first` and `last`, all without zone; None if there are no such
-    times.
+    times in the first ten years.
     """
     clock = ZoneInfo(zone)
+    last = min(last, first + _LONGEST_SPAN)
     at = first.replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
     began: datetime | None = None
     shift = timedelta(0)
