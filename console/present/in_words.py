@@ -143,12 +143,16 @@ def row_text(columns: Sequence[Told], words: Mapping[str, str], usual: Mapping[s
     """Return a row as one line: its severity, its name, then each column with its value, without unknown ones.
 
     Args:
-        usual: column -> the value that was said for all rows, and is left out.
+        usual: column -> the value that was said for all rows, and is left out. A row without it says so, also where
+            its own value is unknown or empty.
     """
     alone = _ALONE | {column.name for column in columns if column.is_letter}
-    said = {name: text for name, text in words.items() if text not in (UNKNOWN, usual.get(name))}
+    told = {**words, **{name: NONE for name in usual if name not in words}}
+    said = {name: text for name, text in told.items() if text != usual.get(name, UNKNOWN)}
     severity = said.pop(_FIRST, "")
-    row = ", ".join(text if name in alone else f"{name} {text}" for name, text in said.items())
+    row = ", ".join(
+        text if name in alone and text not in (NONE, UNKNOWN) else f"{name} {text}" for name, text in said.items()
+    )
     return f"{severity}: {row}" if severity else row
 
 

@@ -76,11 +76,15 @@ class Looks:
                 raise
             # A command may issue secrets that end. The same one, sent again, would help to lock the account.
             await self.close()
-            self._unlocked = await self._fetched()
-            if self._unlocked.settings == kept.settings:
+            fetched = await self._fetched()
+            if fetched.settings == kept.settings:
+                raise
+            self._unlocked = fetched
+            try:
+                return await self._look()
+            except AuthenticationFailed:
                 self._unlocked = None
                 raise
-            return await self._look()
 
     async def _look(self) -> Health:
         from console.triage.diagnosis import diagnose

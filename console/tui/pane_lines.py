@@ -29,6 +29,8 @@ MOST_CHANGES = 8
 """Changes of rows that kac writes at once."""
 TEXT_WIDTH = 400
 """Width, in cells, that texts are made for; the terminal's width folds them later."""
+_TOLD = {"lag_seconds": "behind"}
+"""Column -> its name as told, where another column has the usual one: ``lag`` is in records."""
 HANG = triage.LABEL
 """Blanks at the beginning of a line of details that continues the line before."""
 
@@ -72,15 +74,27 @@ class PaneLines:
         self._voice.say("that row is gone: again says the rows" if gone is not None else "there are no rows here")
         return False
 
-    def sort(self, word: str) -> None:
-        """Sort the rows by a column, the other way round the second time; without a column say which there are."""
+    def sort(self, word: str) -> bool:
+        """Sort the rows by a column, the other way round the second time; without a column say which there are.
+
+        Args:
+            word: the name of the column as told, or its title on the screen.
+
+        Returns:
+            Whether the rows get another order.
+        """
         lines = self._navigator.view.lines
-        columns = [each for each in lines.columns if each.sort_key] if isinstance(lines, ColumnView) else []
-        named = {(in_words.spoken(each.label) or each.id).lower(): each for each in columns}
-        if (column := named.get(word.lower())) is not None:
-            lines.post_message(ColumnView.SortRequested(lines, column.id))  # type: ignore[arg-type]
-            return
-        self._voice.say(f"sort by one of: {', '.join(named)}" if named else "this pane has one order only")
+        told, titled = dict[str, str](), dict[str, str]()
+        if isinstance(lines, ColumnView):
+            for column, its in zip(lines.columns, self._columns(), strict=True):
+                if column.sort_key is not None:
+                    title = (in_words.spoken(column.label) or column.id).lower()
+                    titled[title] = told[its.name or title] = column.id
+            if (found := {**titled, **told}.get(word.lower())) is not None:
+                lines.post_message(ColumnView.SortRequested(lines, found))
+                return True
+        self._voice.say(f"sort by one of: {', '.join(told)}" if told else "this pane has one order only")
+        return False
 
     def mark(self) -> None:
         """Mark the chosen row, or take its mark."""
@@ -102,7 +116,7 @@ class PaneLines:
         told, own = [], view.NAME.removesuffix("s")
         for each in lines.columns:
             name = each.id if each.id in names else each.label.strip().lower() or each.id
-            name = name.removesuffix("_seconds").replace("_", " ")
+            name = _TOLD.get(name) or name.removesuffix("_seconds").replace("_", " ")
             noun = {"what": "", "id": own, "name": own}.get(name, name)
             told.append(in_words.Told("" if each.id == main else name, each.gutter, noun if each.id == main else ""))
         return told

@@ -243,8 +243,7 @@ class Plain:
             case "more", "":
                 self._pane.tell_more()
             case "sort", word:
-                self._pane.sort(word)
-                self._is_pane_said = word == ""
+                self._is_pane_said = not self._pane.sort(word)
             case "graphs", "":
                 self._pane.tell_graphs()
             case "changes", ("on" | "off") as word:

@@ -14,6 +14,7 @@ import pytest
 
 from console.admin.client import AdminClient
 from console.admin.errors import AuthenticationFailed, Disconnected, RequestTimedOut, Unreachable
+from console.admin.settings import ConnectionSettings
 from console.contexts.configured import Choice, Configured, Given
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import Context
@@ -253,6 +254,32 @@ async def test_a_secret_is_fetched_once_and_again_only_after_a_refused_login(
         with pytest.raises(AuthenticationFailed, match="refused"):
             await looked(looks)
         assert ran.read_text().count("ran") == 3
+    finally:
+        await looks.close()
+
+
+async def test_a_secret_that_was_refused_as_well_is_not_kept(
+    locked: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = list[ConnectionSettings]()
+
+    def noted(settings: ConnectionSettings) -> AdminClient:
+        sent.append(settings)
+        return AdminClient(settings)
+
+    monkeypatch.setattr(fleet, "AdminClient", noted)
+    monkeypatch.setitem(PASSWORDS, "a", Secret("first"))
+    looks = logged_in(locked, tmp_path, "first", "second", "third")
+    try:
+        assert (await looked(looks)).brokers == 1
+        await looks.close()
+        PASSWORDS["a"] = Secret("third")
+        with pytest.raises(AuthenticationFailed):  # neither the first nor the second
+            await looked(looks)
+        await looks.close()
+        refused, tried = sent[-1], len(sent)
+        assert (await looked(looks)).brokers == 1
+        assert refused not in sent[tried:]
     finally:
         await looks.close()
 

@@ -131,6 +131,25 @@ def test_what_a_pipe_stages_is_not_kept() -> None:
     assert done.stdout.rstrip().endswith("1 staged edit is not kept\nleft")
 
 
+@pytest.mark.usefixtures("own_home")
+def test_rows_are_sorted_by_the_names_that_are_told() -> None:
+    """And by the titles on the screen. A wrong name tells the right ones, and not the pane again."""
+    lines = "topics\nsort partitions\nsort part\nsort nonsense\ngroups\nsort behind\nsort lag\n"
+    done = piped(lines, "--plain", "--scenario", "quiet")
+    assert done.returncode == 0, done.stderr
+    _, *told = re.split(r"^(?:Topics|Groups); .*\n", done.stdout, flags=re.MULTILINE)
+    assert len(told) == 6
+    opened, by_name, by_title = ([int(each) for each in re.findall(r"partitions (\d+)", part)] for part in told[:3])
+    assert by_name == sorted(opened, reverse=True) != opened
+    assert by_title == sorted(opened)
+    assert "sort by one of: name, partitions, " in told[2]
+    # The lag in records and the one in seconds are two columns.
+    assert "behind" in told[3]
+    lags = [int(each.replace(",", "")) for each in re.findall(r"lag ([\d,]+)", told[5])]
+    assert len(lags) >= 4
+    assert lags == sorted(lags, reverse=True)
+
+
 def test_the_settings_ask_for_lines(own_home: Path) -> None:
     config = own_home / ".config" / "kac" / "config.toml"
     config.parent.mkdir(parents=True)

@@ -6,7 +6,7 @@ from array import array
 from math import nan
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from console.model import half_hour
@@ -134,17 +134,34 @@ def test_the_severity_comes_first() -> None:
     )
 
 
-@given(st.lists(st.fixed_dictionaries({"": st.text("ab"), "lag": st.sampled_from("012"), "members": st.just("3")})))
+UNSAID = (in_words.UNKNOWN, in_words.NONE)
+MOSTLY = st.sampled_from(["3"] * 8 + [*UNSAID])
+"""The value of most rows; a few have none."""
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries({"": st.text("ab"), "lag": st.sampled_from(["0", "1", *UNSAID]), "members": MOSTLY}).map(
+            lambda words: {name: text for name, text in words.items() if text != in_words.NONE}
+        )
+    )
+)
+@example([{"": "a", "lag": "0", "members": "3"}] * 8 + [{"": "b", "members": in_words.UNKNOWN}, {"": "c", "lag": "0"}])
 def test_a_usual_value_is_that_of_most_rows_and_said_once(rows: list[dict[str, str]]) -> None:
     usual = in_words.usual_values(COLUMNS, rows)
-    assert ("members" in usual) == (len(rows) >= in_words.LEAST_ROWS)
+    of_most = sum(words.get("members") == "3" for words in rows) >= in_words.MOST_ROWS * len(rows)
+    assert ("members" in usual) == (len(rows) >= in_words.LEAST_ROWS and of_most)
     for name, value in usual.items():
-        assert sum(words[name] == value for words in rows) >= in_words.MOST_ROWS * len(rows)
+        assert sum(words.get(name) == value for words in rows) >= in_words.MOST_ROWS * len(rows)
     for words in rows:
-        text = in_words.row_text(COLUMNS, words, usual)
-        assert ("members 3" in text) == ("members" not in usual)
-        # What differs from the usual is said.
-        assert (f"lag {words['lag']}" in text) == (usual.get("lag") != words["lag"])
+        said = {*in_words.row_text(COLUMNS, words, usual).split(", ")} - {words[""]}
+        # What differs from the usual is said, also that a value is unknown or that there is none.
+        values = {name: words.get(name, in_words.NONE) for name in ("lag", "members")}
+        assert said == {
+            f"{name} {value}"
+            for name, value in values.items()
+            if (value != usual[name] if name in usual else value not in UNSAID)
+        }
 
 
 def test_changes_of_the_severest_rows_come_first() -> None:

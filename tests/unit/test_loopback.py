@@ -30,5 +30,7 @@ def test_short_forms_listen_where_the_system_reads_them_and_get_no_secret(number
 
 def test_names() -> None:
     assert [binds_loopback(each) for each in ("localhost", "LOCALHOST", "localhost.", "127.1")] == [True] * 4
-    assert [binds_loopback(each) for each in ("localhost.evil", "127.1.evil", "10.1", "", "::")] == [False] * 5
+    assert [binds_loopback(each) for each in ("localhost.evil", "127.1.evil", "10.1", "", "::", "a\0b", "\udcff")] == [
+        False
+    ] * 7
     assert [is_loopback(each) for each in ("127.0.0.1.evil", "127.0.0.999", "127.1", "localhost.")] == [False] * 4
