@@ -98,7 +98,9 @@ def news(
             elif added and row.counts:
                 found.append(News(What.CAME, name, _row_of(added, row), at))
             kept = {id_: now if since is None else since for id_, since in before.members.items() if id_ not in mine}
-            members = {id_: since for id_, since in kept.items() if blind or now - since < held}
+            members: dict[str, float | None] = {
+                id_: since for id_, since in kept.items() if blind or now - since < held
+            }
             members |= dict.fromkeys(mine if row.counts else before.members.keys() & mine.keys())
             told[name] = Told(severity if is_worse else before.worst, row, members=members)
         elif row.counts:

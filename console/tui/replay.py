@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -97,10 +97,10 @@ class RecordedWatch(Watch):
         self._first.set()
         self._show()
 
-    async def mute(self, cause: str, until: datetime | None) -> None:
-        """Mute a cause until the record is closed; until None: count it again."""
-        rest = {name: when for name, when in self.muted.items() if name != cause}
-        self.muted = rest if until is None else {**rest, cause: until}
+    async def mute(self, causes: Collection[str], until: datetime | None) -> None:
+        """Mute causes until the record is closed; until None: count them again."""
+        rest = {name: when for name, when in self.muted.items() if name not in causes}
+        self.muted = rest if until is None else {**rest, **dict.fromkeys(causes, until)}
         self._show()
 
 

@@ -471,6 +471,19 @@ def test_a_record_that_ends_its_readers_is_named_rather_than_their_rebalances(*,
         assert claim.next[0].command.startswith("records orders partition 0")
 
 
+def test_the_rebalances_are_named_while_no_member_is_left() -> None:
+    """The only process of a service ends at a record, and starts again."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        state = {4: "PreparingRebalance", 3: "Empty"}.get(tick % 5, "Stable")
+        held = {0: (100, 100 + 50 * tick), 1: (5 + 10 * tick, 5 + 10 * tick)}
+        return moved(snapshot, held, state, "" if state == "Empty" else "m1")
+
+    for ticks in (27, 28, 29):
+        found = diagnose(watched(change, ticks))
+        assert {"consumer-stuck", "group-rebalancing"} & {each.claim.cause for each in found.causes}, ticks
+
+
 def test_what_left_is_of_a_sink_connector() -> None:
     """The only member of a sink's group leaves; the group of another name has the same client."""
 

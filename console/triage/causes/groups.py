@@ -552,8 +552,8 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
         if known is None or certainty is None:
             continue
         reading = symptoms.readings(observations.last.snapshot).get(group)
-        if reading is not None and _outlasted(observations, reading):
-            continue  # named by the partition that it stands at
+        if reading is not None and not known.is_vacant and _outlasted(observations, reading):
+            continue  # named by the partition that it stands at, as long as it has members
         how = "again and again" if intervals[1:] else "for long"
         members, services = len(known.members or ()), _several_services(known)
         deployed = (
