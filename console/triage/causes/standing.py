@@ -60,13 +60,15 @@ _READS = {
     Part.CONFIGS: "DescribeConfigs",
     Part.REASSIGNMENTS: "ListPartitionReassignments",
     Part.ACLS: "DescribeAcls",
+    Part.GROUPS: "ListGroups",
+    Part.LOG_DIRS: "DescribeLogDirs",
     Part.TOKENS: "DescribeDelegationToken, each minute",
     Part.CERTIFICATES: "a TLS handshake with each listener of brokers and controllers, hourly",
 }
 
 
 def _reads(rule: Rule) -> str:
-    return ", ".join(text for part, text in _READS.items() if part in rule.reads)
+    return ", ".join(text for part, text in _READS.items() if part in (*rule.reads, *rule.also))
 
 
 def _rule(rule: Rule) -> cause.CauseRule:
