@@ -332,6 +332,9 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             lines = sum(len(self.pieces(index, width, count)) for index in range(count))
         return self.HEADER_LINES + lines
 
+    KEEPS_COLUMNS: ClassVar[bool] = False
+    """Whether all columns matter more than lines for details: what stands beside must hide none."""
+
     def hides_columns(self, width: int) -> bool:  # noqa: ARG002
         """Return whether columns do not fit into a width, in cells."""
         return False

@@ -304,16 +304,23 @@ def amount_text(value: float, unit: str) -> str:
 
 
 class Sentence(NamedTuple):
-    """The course of a series as text. word: of `Course`. value: the last one."""
+    """The course of a series as text. word: of `Course`. values: the last one, the lowest and the highest. begin: the
+    time of the first value. since: the time from which the word is true. Times are Unix seconds."""
 
     text: str
     word: str
-    value: float
+    values: tuple[float, float, float]
+    begin: int
+    since: int
 
     def is_worth_telling(self, before: Sentence) -> bool:
-        """Return whether the course is another one, or its last value moved by `LEAST_CHANGE`, since it was told."""
-        moved = abs(self.value - before.value)
-        return self.word != before.word or moved > LEAST_CHANGE * max(abs(self.value), abs(before.value))
+        """Return whether, since it was told, the course became another one or began at another time, or a value moved
+        by `LEAST_CHANGE`. A beginning that left the half hour meanwhile stays true.
+        """
+        pairs = zip(before.values, self.values, strict=True)
+        has_moved = any(abs(is_ - was) > LEAST_CHANGE * max(abs(was), abs(is_)) for was, is_ in pairs)
+        begins_elsewhere = before.since != self.since and before.since >= self.begin
+        return self.word != before.word or has_moved or begins_elsewhere
 
 
 Key = TypeVar("Key")
@@ -353,10 +360,10 @@ CALM: Mapping[str, float] = {"behind": 5.0, "throttled": 1.0}
 
 def cluster_graphs(known: HalfHour) -> dict[Measure, Sentence]:
     """Return the last half hour of the cluster as sentences, in the order of `_OF_CLUSTER`."""
-    series: dict[Measure, list[tuple[str, float]]] = {}
+    series: dict[Measure, list[tuple[int, float]]] = {}
     for sample in known.samples:
         for measure, value in sample.values.items():
-            series.setdefault(measure, []).append((_at(sample.slot * half_hour.EVERY), value))
+            series.setdefault(measure, []).append((sample.slot * half_hour.EVERY, value))
     order = list(_OF_CLUSTER)
     told: dict[Measure, Sentence] = {}
     for measure in sorted(series, key=lambda each: (order.index(each.what), each.about)):
@@ -378,14 +385,17 @@ def own_graphs(known: HalfHour, kind: Kind, name: str) -> dict[str, Sentence]:
     told: dict[str, Sentence] = {}
     for what, by_slot in half_hour.own_values(known.own, kind, name).items():
         words, unit = _OF_ONE[what]
-        series = [(_at(slot * half_hour.OWN_EVERY), value) for slot, value in sorted(by_slot.items())]
+        series = [(slot * half_hour.OWN_EVERY, value) for slot, value in sorted(by_slot.items())]
         told[what] = _sentence(words.format(f"{kind} {clean(name, 200)}"), series, unit)
     return told
 
 
-def _sentence(what: str, series: Sequence[tuple[str, float]], unit: str, *, is_least: bool = False) -> Sentence:
+def _sentence(what: str, series: Sequence[tuple[int, float]], unit: str, *, is_least: bool = False) -> Sentence:
     values = [value for _, value in series]
-    return Sentence(course_text(what, series, unit, is_least=is_least), course(values).word, values[-1])
+    told = course(values)
+    text = course_text(what, [(_at(at), value) for at, value in series], unit, is_least=is_least)
+    extremes = values[told.lowest], values[told.highest]
+    return Sentence(text, told.word, (values[-1], *extremes), series[0][0], series[told.since][0])
 
 
 def _at(seconds: int) -> str:

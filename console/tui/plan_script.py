@@ -19,10 +19,14 @@ SCRIPT, RUNBOOK = "the plan as a script", "the plan as commands of Kafka's tools
 """Titles of the two texts."""
 
 
-def script_lines(plan: Plan) -> list[Line]:
-    """Return the plan as commands of the language, to copy into a script."""
+def script_lines(plan: Plan, most: int | None = None) -> list[Line]:
+    """Return the plan as commands of the language, to copy into a script.
+
+    Args:
+        most: the number of commands, from the first; None: all.
+    """
     # Not cut: a command without its end would be another command.
-    return [[(clean(line, len(line) + 1), "")] for line in script(plan).split("\n")]
+    return [[(clean(line, len(line) + 1), "")] for line in script(plan, most).split("\n")]
 
 
 def runbook_lines(plan: Plan, snapshot: Snapshot, settings: ConnectionSettings) -> list[Line]:
@@ -31,9 +35,9 @@ def runbook_lines(plan: Plan, snapshot: Snapshot, settings: ConnectionSettings) 
     return [[(clean(line, len(line) + 1), "muted" if line.startswith("#") else "")] for line in text.split("\n")]
 
 
-def script(plan: Plan) -> str:
-    """Return the plan as commands, one per line, in the order of staging."""
-    return "\n".join(command_of(staged.edit) + _lasting(staged) for staged in plan.staged)
+def script(plan: Plan, most: int | None = None) -> str:
+    """Return the plan, or at most its first commands, as commands, one per line, in the order of staging."""
+    return "\n".join(command_of(staged.edit) + _lasting(staged) for staged in plan.staged[:most])
 
 
 def _lasting(staged: Staged) -> str:

@@ -115,7 +115,8 @@ class RecordedHalfHour(HalfHourWatch):
         return super().shown()._replace(is_exact=True)
 
     def take(self, moment: Moment) -> None:
-        """Show the half hour that ends with a moment."""
+        """Show the half hour that ends with a moment, and forget what was told of another."""
+        self._told.clear()
         self.known, seen = moment.half_hour, moment.observations
         if seen is not None:
             self.known = self.known.as_of(seen.last.snapshot, seen.last.at)

@@ -18,6 +18,7 @@ from console.model.half_hour import HalfHour
 from console.model.watched import Watched
 from console.session.session import Session
 from console.tui.app import Console
+from console.tui.panes.watch import WatchTable
 from tests.support import worlds
 from tests.support.running_connectors import SPEC, connect_settings, with_connectors
 from tests.tui.console_app import Driven, driven
@@ -154,6 +155,20 @@ async def test_a_row_has_its_line_of_the_half_hour(troubled: ThreadedCluster) ->
             return line[-1] in "▁▂▃▄▅▆▇█" and line[-1] == line[-2] == line[-3]
 
         await it.until(has_line)
+
+
+@pytest.mark.parametrize(("width", "is_wide"), [(160, False), (280, True)])
+async def test_a_full_list_keeps_its_lines_of_the_half_hour(
+    troubled: ThreadedCluster, width: int, is_wide: bool
+) -> None:
+    """Details stand next to it only where its columns have the width for them as well."""
+    async with opened(worlds.settings(troubled), (width, 11), watch="shop") as it:
+        await it.until(lambda: "leads" in it.row("broker 1 "))
+        await it.settle()
+        table = it.app.view.query_one(WatchTable)
+        assert table.line_count() + table.HEADER_LINES >= table.size.height
+        assert it.app.view.has_class("wide") is is_wide
+        assert not table.hides_columns(table.size.width)
 
 
 HOSTILE = ["\x1b[31mred", "[bold]no[/bold]", "a\tb", "‮right", "a, topic b", "*"]

@@ -102,26 +102,51 @@ def test_the_half_hour_of_one_group() -> None:
     assert not in_words.own_graphs(HalfHour((), own), "group", "another")
 
 
+WINDOW = 12
+"""Values that are kept."""
+
+
 @given(series)
+@example([4.0, 90.0, 0.0, 0.0, 90.0])
+@example([4.0, 1000.0, 500.0, 90_000.0, 20.0, 500.0])
 def test_a_value_that_wavers_is_told_once_and_one_that_moves_again(values: list[float]) -> None:
     """As told at each sample: the text of a sentence is never far from what is, and is another only for a reason."""
     told: dict[str, in_words.Sentence] = {}
     for at in range(len(values)):
-        pairs = [(f"14:{each:02}", value) for each, value in enumerate(values[: at + 1])]
+        pairs = [*enumerate(values[: at + 1])][-WINDOW:]
         now = {"lag": in_words._sentence("lag", pairs, "number")}
         before, told = told, in_words.still_told(told, now)
         shown, is_ = told["lag"], now["lag"]
         assert shown.word == is_.word
-        assert abs(shown.value - is_.value) <= in_words.LEAST_CHANGE * max(shown.value, is_.value)
+        for was, each in zip(shown.values, is_.values, strict=True):
+            assert abs(was - each) <= in_words.LEAST_CHANGE * max(was, each)
+        # What was true since then is so still, if that is not among the values any more.
+        assert shown.since == is_.since or shown.since < pairs[0][0]
         assert before == {} or shown == before["lag"] or shown == is_
 
 
 def test_a_value_within_a_quarter_of_the_one_told_is_not_told_again() -> None:
-    pairs = [("14:00", 100.0), ("14:01", 104.0), ("14:02", 101.0)]
+    pairs = [(0, 100.0), (60, 104.0), (120, 101.0)]
     first, second, third = (in_words._sentence("lag", pairs[: at + 1], "number") for at in range(3))
     assert second.text != third.text
     assert in_words.still_told(in_words.still_told({1: first}, {1: second}), {1: third}) == {1: first}
     assert in_words.still_told({1: first, 2: first}, {2: third}) == {2: first}
+
+
+def test_what_rose_again_is_told_with_its_new_beginning() -> None:
+    first, again = (
+        in_words._sentence("lag", [*enumerate(values)], "seconds")
+        for values in ([4.0, 90.0], [4.0, 90.0, 0, 4.0, 90.0])
+    )
+    assert first.word == again.word == "rose"
+    assert in_words.still_told({1: first}, {1: again}) == {1: again}
+    earlier = in_words._sentence("lag", [(-900, 4.0), (-890, 90.0)], "seconds")  # a replay went back
+    assert in_words.still_told({1: again}, {1: earlier}) == {1: earlier}
+    swung, swings = (
+        in_words._sentence("lag", [*enumerate(values)], "seconds")
+        for values in ([4.0, 1000.0, 500.0], [4.0, 1000.0, 500.0, 90_000.0, 500.0])
+    )
+    assert in_words.still_told({1: swung}, {1: swings}) == {1: swings}
 
 
 # -- rows --------------------------------------------------------------------------------------------------------------

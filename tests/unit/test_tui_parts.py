@@ -13,7 +13,7 @@ from console.language.grammar import parse
 from console.language.interpret import command_of as command
 from console.language.interpret import to_edits
 from console.language.statements import Where
-from console.model.config import broker_resource
+from console.model.config import broker_resource, topic_resource
 from console.model.secret import Secret
 from console.plan import edits
 from console.plan.plan import EMPTY, Plan, stage
@@ -22,10 +22,10 @@ from console.present.text import plain
 from console.session.command_history import KEPT, CommandHistory
 from console.tui import bar as palette
 from console.tui import frame as chrome
-from console.tui import keymap
+from console.tui import keymap, plan_script
 from console.tui.keymap import EVERYWHERE, KEYS, KeyState, reason
 from console.tui.places import BackStack, Place, pane
-from console.tui.plan_script import script
+from console.tui.plan_script import script, script_lines
 from console.tui.text_lines import wrap
 from tests.support.random_plans import random_edits
 from tests.unit.test_plan_laws import WORLD, busy_cluster
@@ -167,6 +167,22 @@ def test_the_script_of_a_plan_stages_the_same_edits(seed: int) -> None:
             continue
         again = [one for statement in parse(command(edit), Where.BAR) for one in to_edits(statement, known, plan=plan)]
         assert again == [edit]
+
+
+def test_no_more_commands_are_made_than_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan pane shows the first ones, and draws them again with each change of 100,000 edits."""
+    names = [topic_resource(f"orders-{n}") for n in range(50)]
+    plan = Plan(tuple(Staged(edits.SetConfig(name, "retention.ms", "1000"), None) for name in names))
+    whole, made = script_lines(plan), list[edits.Edit]()
+
+    def noted(edit: edits.Edit) -> str:
+        made.append(edit)
+        return command(edit)
+
+    monkeypatch.setattr(plan_script, "command_of", noted)
+    assert script_lines(plan, 7) == whole[:7]
+    assert len(made) == 7
+    assert len(whole) == 50
 
 
 def test_a_script_holds_no_secrets() -> None:

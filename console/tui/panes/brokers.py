@@ -20,7 +20,7 @@ from console.tui.tools import Tools
 
 if TYPE_CHECKING:
     from console.model.half_hour import Kind
-    from console.tui.panes.details import DrawnLines
+    from console.tui.watch import Drawn
 
 
 class BrokersView(DetailsView[present_brokers.BrokerRow]):
@@ -63,11 +63,11 @@ class BrokersView(DetailsView[present_brokers.BrokerRow]):
         row = self.row()
         return ("broker", str(row.broker.id)) if row is not None and row.broker is not None else None
 
-    def own_graphs(self, width: int, room: int) -> DrawnLines:
-        """Return the graphs of the broker; on the cluster default, those of the cluster."""
+    def own_chart(self, width: int, room: int) -> Drawn:
+        """Return the chart of the broker; on the cluster default, that of the cluster."""
         if self.subject() is not None:
-            return super().own_graphs(width, room)
-        return self.drawn(self.cluster.half_hour.cluster(width, room))
+            return super().own_chart(width, room)
+        return self.cluster.half_hour.cluster(width, room)
 
     async def read(self) -> None:
         """Read brokers and quorum, topics for the counts, and the brokers' own configs.

@@ -25,6 +25,7 @@ from console.tui.panes.table import TableView
 from console.tui.places import Place, pane_named, view_place
 from console.tui.text_lines import TextLines, clipped, rule, wrap_all
 from console.tui.tools import Tools
+from console.tui.watch import Drawn
 from widgets.cells import clean as clean_cell
 from widgets.row_source import as_spans
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from console.model.half_hour import Kind, Measure, OwnSample
     from console.present.graphs import Graph
     from console.tui.panes.view import View
-    from console.tui.watch import Drawn
     from widgets.line_view import LineView
 
     DrawnLines = Sequence[tuple[Line, Graph | None]]
@@ -71,8 +71,8 @@ EVIDENCE: Takes = (50, 18)
 
 
 def arranged(view: View, lines: LineView, below: TextLines, takes: Takes) -> tuple[int, int]:
-    """Put the details next to the list, unless it would lose columns for which there is space; else below it, in the
-    lines that the list leaves free.
+    """Put the details next to the list, unless it would lose columns for which there is space and leaves lines free or
+    keeps its columns; else below it, in these lines.
 
     Args:
         lines: the list.
@@ -87,7 +87,8 @@ def arranged(view: View, lines: LineView, below: TextLines, takes: Takes) -> tup
     spare = height - tour - lines.lines_wanted(width) - 1
     least, most = (width * percent // 100 for percent in DETAILS_SHARE)
     is_wide = view.app.size.width >= SIDE_BY_SIDE
-    is_beside = is_wide and (spare < LEAST_BELOW or not lines.hides_columns(width - least - GAP))
+    is_full = spare < LEAST_BELOW and not lines.KEEPS_COLUMNS
+    is_beside = is_wide and (is_full or not lines.hides_columns(width - least - GAP))
     view.set_class(is_beside, "wide")
     if is_beside and not lines.line_count():
         return -GAP, height
@@ -176,12 +177,16 @@ class GraphedView(TableView[Row]):
             self.column_seconds.append(found.seconds)
         return found.lines
 
-    def own_graphs(self, width: int, room: int) -> DrawnLines:
-        """Return the lines of the subject's graphs, at most `room`; empty before the second sample."""
+    def own_chart(self, width: int, room: int) -> Drawn:
+        """Return the chart of the subject, in at most `room` lines; empty before the second sample."""
         about = self.subject()
         if about is None or not self.own_samples():
-            return ()
-        return self.drawn(self.cluster.half_hour.own(*about, width, room, self.readers()))
+            return Drawn()
+        return self.cluster.half_hour.own(*about, width, room, self.readers())
+
+    def own_graphs(self, width: int, room: int) -> DrawnLines:
+        """Return the lines of `own_chart`, which are then on the screen."""
+        return self.drawn(self.own_chart(width, room))
 
 
 def titled(about: tuple[Kind, str], width: int) -> Line:
@@ -341,7 +346,7 @@ class DetailsView(GraphedView[Row]):
         is_titled = about is not None and heading not in (about[1], " ".join(about))
         text = wrap_all(found[:height], text_width, 2)
         # Before the details are cut for them, graphs are drawn in one line each.
-        shares = self.TAKES in (NONE, FEW) and not self.is_left_drawn and bool(self.own_graphs(width, height))
+        shares = self.TAKES in (NONE, FEW) and not self.is_left_drawn and bool(self.own_chart(width, height).lines)
         least = min(height // 2, FEW_GRAPHS) if shares else 0
         kept = len(clipped(text, max(1, height - 1 - least))) if text else 0
         spare = height - (kept + 2 if kept else 1) - is_titled

@@ -145,7 +145,8 @@ class PlanView(View):
     def _show_commands(self) -> None:
         """Show the plan as commands, where the edits leave space."""
         width, height = arranged(self, self.list, self.below, NONE)
-        lines = script_lines(self.plan) if self.plan.staged and height > 1 else []
+        # As many as fit, and one line more with the title: `clipped` says that there are more.
+        lines = script_lines(self.plan, height) if self.plan.staged and height > 1 else []
         self.below.display = bool(lines)
         title = rule(f"{SCRIPT}: s", width - 2)
         self.below.set(*([(" ", ""), *line] for line in clipped([title, *wrap_all(lines, width - 2, 2)], height)))

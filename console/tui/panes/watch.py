@@ -19,7 +19,7 @@ from console.present.names import plural
 from console.present.text import Line, clean
 from console.session.connector_reads import sink_groups
 from console.tui import keymap
-from console.tui.panes.details import DetailsView
+from console.tui.panes.details import GAP, DetailsView
 from console.tui.panes.rates import ShownRates, read_rates
 from console.tui.places import Place, pane_named, view_place
 from console.tui.tools import Tools
@@ -34,6 +34,8 @@ MOST_PLACES = 500
 
 class WatchTable(RowTable):
     """The rows with their lines of the half hour, which need the width that details would take."""
+
+    KEEPS_COLUMNS = True
 
     def hides_columns(self, width: int) -> bool:
         """Return whether the lines would be shorter, or columns would not fit."""
@@ -66,7 +68,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
     @property
     def _is_wide(self) -> bool:
         """Whether the rows have the width for long lines."""
-        return self.app.size.width >= present_watched.WIDE and not self.has_class("wide")
+        return self.size.width - (self.room[0] + GAP if self.has_class("wide") else 0) >= present_watched.WIDE
 
     def subject(self) -> tuple[Kind, str] | None:
         """Return the topic, the group or the broker under the cursor."""
