@@ -16,7 +16,7 @@ from console.model.codes import GROUP
 from console.model.config import ConfigResource
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit, Passed, Slot
-from console.plan.staged import Draft, Dropped, Pruned, Refusal, Refused, Staged, subject, topic_id_of
+from console.plan.staged import Draft, Dropped, Pruned, Refusal, Refused, Staged, Verdict, subject, topic_id_of
 
 
 class _Removed(NamedTuple):
@@ -180,8 +180,6 @@ class Staging:
             The added, replaced, dropped and refused edits. Its `plan` stays the plan after this call, even if more is
             staged later.
         """
-        from console.plan.kinds.registry import kind_of
-
         draft, log = self.draft, self._log
         before = Moment(self._base.staged, self._base.outcomes, log, len(log))
         added: dict[Slot, Staged] = {}
@@ -193,10 +191,7 @@ class Staging:
         held = self._held_together(some)
         for edit in some:
             try:
-                if held is not None and edit.slot in held.slots:
-                    raise held.why
-                verdict = kind_of(edit).judge(edit, draft)
-                self._refuse_to_part(verdict.edit)
+                verdict = self._judged(edit, held)
             except Refused as why:
                 refused.append(Refusal(edit, why.reason, why.remedy))
                 continue
@@ -232,6 +227,16 @@ class Staging:
         # Lengths are bound now, so that the report's plan stays that of this call although the log grows.
         made = cache(partial(self._after, len(self._steps), len(log)))
         return StageReport(made, tuple(added.values()), tuple(replaced), tuple(dropped), tuple(refused))
+
+    def _judged(self, edit: Edit, held: _Held | None) -> Verdict:
+        """Return the verdict on an edit. Raises Refused also if it is held, or would part letters from a skip."""
+        from console.plan.kinds.registry import kind_of
+
+        if held is not None and edit.slot in held.slots:
+            raise held.why
+        verdict = kind_of(edit).judge(edit, self.draft)
+        self._refuse_to_part(verdict.edit)
+        return verdict
 
     def _refuse_to_part(self, edit: Edit) -> None:
         """Raise Refused for an edit in the place of a staged letter, or of an edit that letters are staged for."""
