@@ -147,7 +147,7 @@ def row_text(columns: Sequence[Told], words: Mapping[str, str], usual: Mapping[s
             its own value is unknown or empty.
     """
     alone = _ALONE | {column.name for column in columns if column.is_letter}
-    told = {**words, **{name: NONE for name in usual if name not in words}}
+    told = {**words, **{name: NONE for name in usual if words.get(name) is None}}
     said = {name: text for name, text in told.items() if text != usual.get(name, UNKNOWN)}
     severity = said.pop(_FIRST, "")
     row = ", ".join(

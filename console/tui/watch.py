@@ -301,8 +301,8 @@ class HalfHourWatch:
         return known.samples[-1].slot * EVERY if known.samples else known.own[-1].slot * OWN_EVERY
 
     def leave_moment(self) -> None:
-        """Take the cursor in time away, as another place is shown; the next key there finds its time. Forget what was
-        told: the next place tells what is."""
+        """Take the cursor in time away, as another place is shown; the next key there finds its time. Forget
+        the sentences there: the next place has those of its time."""
         self._told.clear()
         self.moment, self.left_at = None, self.moment or self.left_at
 
