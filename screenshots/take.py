@@ -60,7 +60,7 @@ SIZES = {"-120x40": (120, 40), "": (80, 24)}
 """Suffix of the file -> columns, rows."""
 WEB_FONT = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 DAY = r"((\d{4}-)?\d\d-\d\d(?: |&#160;))?"
-TIME_OF_DAY = re.compile(DAY + r"\d\d:\d\d:\d\d([+-]\d\d:\d\d)?")
+TIME_OF_DAY = re.compile(DAY + r"\d\d:\d\d:\d\d(\.\d{3})?([+-]\d\d:\d\d)?")
 MINUTE_OF_DAY = re.compile(DAY + r"\b\d\d:\d\d\b")
 AGE = re.compile(r"(?:&#160;| )*(?:≥(?:&#160;| ))?\b\d+(?:\.\d)?(?:&#160;| )(?:s|min|h)\b")
 DATE = re.compile(r"\d{4}-\d\d-\d\d")

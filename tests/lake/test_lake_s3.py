@@ -314,7 +314,10 @@ def test_spark_writes_what_every_reader_reads(
     site.go_on(lake)
     lake.files.replace(lake.path(f"{JOURNAL}/{site.journal.name}"), site.journal.read_bytes())
     sources = {"version": 1, "clusters": [{"id": CLUSTER, "metadata-log": str(site.log)}]}
-    sources["clusters"][0]["request-logs"] = [{"broker": 1, "files": f"{site.request_log}*"}]  # type: ignore[index]
+    sources["clusters"][0] |= {  # type: ignore[index]
+        "request-logs": [{"broker": 1, "files": f"{site.request_log}*"}],
+        "authorizer-logs": [{"broker": 1, "files": f"{site.authorizer_log}*"}],
+    }
     lake.files.replace(lake.path("sources.yaml"), json_text(sources).encode())
     update = ["lake", "update", "--lake", where, "--master", "local[2]", "--output", "json"]
     process, processes = typed(update, by_profile({**os.environ, FOLDER: jars}, tmp_path / "aws"))

@@ -24,7 +24,17 @@ if TYPE_CHECKING:
 ROOM = Path(*console.lake.__path__)
 TO_THE_DRIVER = {"collect", "toArrow", "toPandas", "toLocalIterator", "createDataFrame"}
 NO_SECOND_ENGINE = {"multiprocessing", "concurrent", "duckdb", "threading", "asyncio", "subprocess"}
-KEYS_OF_GIVEN = {"cluster_id", "entity_type", "entity_key", "entity_id", "name", "since", "first", "bound"}
+KEYS_OF_GIVEN = {
+    "cluster_id",
+    "entity_type",
+    "entity_key",
+    "entity_id",
+    "name",
+    "since",
+    "since_1970",
+    "first",
+    "bound",
+}
 """Columns of the frames that the driver gives: keys, and times that bound them."""
 SECOND_SESSION = pytest.mark.xdist_group("spark-two")
 _GIVEN = re.compile(r"\(\d+\) LocalTableScan[^\n]*\nOutput \[\d+\]: \[([^\]]*)\]")
@@ -95,7 +105,7 @@ def plans(events: list[Json], lake: Lake) -> dict[int, str]:
 def test_the_rows_of_every_table_are_written_by_tasks(updated: Lake, events: list[Json]) -> None:
     """Tasks of the lake's streams have written as many rows as Delta's log has of them."""
     streams = {json.loads(path.read_text())["id"] for path in Path(updated.where).glob("checkpoints/*/metadata")}
-    assert len(streams) == 5
+    assert len(streams) == 6
     stages = {
         stage
         for event in events
