@@ -424,7 +424,7 @@ def tell_changes(verdict: Verdict, known: dict[str, str] | None, output: str) ->
     from console.present.triage import cause_id, part_names
 
     now = {cause_id(named.claim): clean(named.claim.title, 200) for named in verdict.causes if not named.claim.members}
-    # Of several states in a row the title tells which is the worst, and how many there are.
+    # The title of several states in a row names the worst, and how many there are.
     rows = (clean(named.claim.title, 200) for named in verdict.causes if named.claim.members)
     now |= {title: title for title in rows}
     now |= {each.symptom: f"{each.symptom}: {each.count:,}, unexplained" for each in verdict.unexplained}
