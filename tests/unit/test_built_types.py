@@ -56,7 +56,8 @@ def test_threads_that_first_use_a_type_together_all_read_it(kind: str) -> None:
     code, data = KINDS[kind]
     program = TWO_THREADS.format(kind=code, data=data)
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
-    assert (ended.returncode, ended.stdout.split()) == (0, ["7", "7"]), ended.stderr
+    # Two threads write at once: the ends of their lines may come together.
+    assert (ended.returncode, "".join(ended.stdout.split())) == (0, "77"), ended.stderr
 
 
 ALONE = {"wire/decoding.py"}
