@@ -65,7 +65,7 @@ async def test_what_somebody_changed_is_shown_three_ways_and_gone_over_only_on_a
         await it.press("7", "A", "y", shows="Another client changed 1 place")
         await it.shows("was    604800000 (7 d, topic)", "theirs 259200000 (3 d, topic)", "mine   86400000 (1 d, topic)")
         assert [check for _, check in client.sent] == [True]
-        await it.press("escape", shows="nothing was sent")
+        await it.press("escape", shows="changes stay")
         assert len(it.app.session.plan) == 1
         assert client.cluster.configs[ORDERS]["retention.ms"] == "259200000"
         await it.press("A", "y", shows="Another client changed 1 place")

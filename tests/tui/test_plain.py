@@ -144,7 +144,7 @@ def test_rows_are_sorted_by_the_names_that_are_told() -> None:
     assert by_title == sorted(opened)
     assert "sort by one of: name, partitions, " in told[2]
     # The lag in records and the one in seconds are two columns.
-    assert "behind" in told[3]
+    assert "sort by one of" not in told[4]
     lags = [int(each.replace(",", "")) for each in re.findall(r"lag ([\d,]+)", told[5])]
     assert len(lags) >= 4
     assert lags == sorted(lags, reverse=True)
