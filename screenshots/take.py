@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import cycle, product
 from pathlib import Path
@@ -38,7 +38,7 @@ from console.embedded.replicas import start_move
 from console.embedded.spec import ClusterSpec, clusters_of
 from console.model import half_hour, lag_trend, rates, time_lag
 from console.model.config import topic_resource
-from console.model.half_hour import HalfHour
+from console.model.half_hour import EVERY, HalfHour
 from console.present import groups as shown_groups
 from console.session import triage_polls
 from console.session.session import Session
@@ -70,9 +70,10 @@ END_OFFSET = re.compile(r"\b4,1\d\d,\d{3}\b")
 RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
 PICTURE_ID = re.compile(r"terminal-\d+")
 """Made by Textual from the text, times of day and all."""
-TEN_MINUTES, WATCHED = 600, 425
+TEN_MINUTES, WATCHED, FED = 600, 425, 300
 """Seconds from one label of a time axis to the next, and those from such a time to the end of the half hour: it stands
-in the same columns in each picture, near the time of all else in it."""
+in the same columns in each picture, near the time of all else in it. FED: from the last minute of the lake to that
+end."""
 NO_TICKS = 3600.0
 """Seconds from one poll to the next: whatever is to be in a picture comes with the first."""
 
@@ -283,6 +284,14 @@ class _Watched(HalfHourWatch):
 
     @known.setter
     def known(self, _taken: HalfHour | None) -> None: ...
+
+    def learn_usage(self, usage: Mapping[str, Mapping[int, float]]) -> None:
+        """Take usage from a lake, moved to where it always ends in the half hour: the lake was fed a moment ago."""
+        ends = int(self.until.timestamp() - FED) // EVERY
+        last = max((slot for slots in usage.values() for slot in slots), default=ends)
+        super().learn_usage(
+            {name: {slot + ends - last: value for slot, value in slots.items()} for name, slots in usage.items()}
+        )
 
 
 def was_watched(app: Console) -> None:
@@ -544,18 +553,10 @@ async def _collected(walking: AsyncIterator[tuple[str, str]]) -> dict[str, str]:
     return {name: picture async for name, picture in walking}
 
 
-OF_THE_MOMENT = {"now-200x60", "overview-200x60"}
-"""Have a graph of how long brokers delayed the console itself, which a busy machine draws differently."""
-
-
 def stale(taken: dict[str, str]) -> list[str]:
     """The pictures that are not what the console shows now, and those that no walk takes any more."""
     kept = {path.stem: path.read_text(encoding="utf-8") for path in HERE.glob("*.svg")}
-    others = (
-        name
-        for name, now in taken.items()
-        if name not in kept or (name not in OF_THE_MOMENT and lasting(now) != lasting(kept[name]))
-    )
+    others = (name for name, now in taken.items() if name not in kept or lasting(now) != lasting(kept[name]))
     return sorted((kept.keys() - pictures()).union(others))
 
 
