@@ -148,6 +148,12 @@ def test_rows_are_sorted_by_the_names_that_are_told() -> None:
     lags = [int(each.replace(",", "")) for each in re.findall(r"lag ([\d,]+)", told[5])]
     assert len(lags) >= 4
     assert lags == sorted(lags, reverse=True)
+    # The one in seconds is known once the group was read twice.
+    with Terminal(
+        [*DEMO, "--plain", "--scenario", "quiet"], cwd=ROOT, environment=surroundings(COLUMNS="400")
+    ) as terminal:
+        terminal.send("groups\n")
+        terminal.wait_for("behind")
 
 
 def test_the_settings_ask_for_lines(own_home: Path) -> None:
