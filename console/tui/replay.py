@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -97,11 +97,8 @@ class RecordedWatch(Watch):
         self._first.set()
         self._show()
 
-    async def mute(self, causes: Collection[str], until: datetime | None) -> None:
-        """Mute causes until the record is closed; until None: count them again."""
-        rest = {name: when for name, when in self.muted.items() if name not in causes}
-        self.muted = rest if until is None else {**rest, **dict.fromkeys(causes, until)}
-        self._show()
+    async def _keep_muted(self) -> None:
+        """Keep nothing: what is muted counts again once the record is closed."""
 
 
 class RecordedHalfHour(HalfHourWatch):

@@ -141,6 +141,9 @@ class Watch:
         rest = {name: when for name, when in self.muted.items() if name not in causes}
         self.muted = rest if until is None else {**rest, **dict.fromkeys(causes, until)}
         self._show()
+        await self._keep_muted()
+
+    async def _keep_muted(self) -> None:
         await asyncio.to_thread(self._kept().write, self._cluster, self.muted)
 
     @property

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from textual.app import ComposeResult
 
-from console.contexts.context import HIDDEN
 from console.language.unparse import unparse
 from console.language.verbs.analyze import Analyze
 from console.model.config import ConfigResource, topic_resource
@@ -16,6 +15,7 @@ from console.present.text import Line, clean
 from console.present.topic_analysis import analysis_lines, stopped_line
 from console.session.record_reading import is_masked
 from console.tui import keymap
+from console.tui.panes.hidden import HiddenContents
 from console.tui.panes.view import View
 from console.tui.places import Place, analysis_of
 from console.tui.screens import TextView
@@ -32,7 +32,8 @@ class AnalysisView(View):
         self._text = TextView(self._lines)
         super().__init__(tools.cluster, self._text)
         self._navigator, self._editing, self._message = tools.navigator, tools.editing, tools.message
-        self._revealed = False
+        self._hidden = HiddenContents(self, tools.message)
+        self.receivers = (*self.receivers, self._hidden)
 
     def compose(self) -> ComposeResult:
         """Yield breadcrumbs and lines."""
@@ -54,11 +55,11 @@ class AnalysisView(View):
     def masked(self) -> bool:
         """Whether keys and names of headers are hidden."""
         run = self.run
-        return run is not None and not self._revealed and is_masked(self.session.context, run.statement)
+        return run is not None and not self._hidden.are_shown and is_masked(self.session.context, run.statement)
 
     def begin(self) -> None:
         """Hide contents again."""
-        self._revealed = False
+        self._hidden.are_shown = False
 
     def inputs(self) -> tuple[object, ...]:
         """Return the analysis and whether it runs."""
@@ -127,14 +128,6 @@ class AnalysisView(View):
         """Change the statement in the command bar."""
         run = self.run
         self._editing.begin(f"{unparse(run.statement if run is not None else Analyze(self.topic))} ")
-
-    def do_reveal(self) -> None:
-        """Show hidden contents, or hide them again."""
-        if self.session.context.records != HIDDEN:
-            self._message.say("nothing is hidden in this context", "muted")
-            return
-        self._revealed = not self._revealed
-        self.redraw()
 
 
 async def show_analysis(tools: Tools, place: Place, topic: str) -> None:

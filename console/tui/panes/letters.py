@@ -20,6 +20,7 @@ from console.present.records import masking_note
 from console.present.text import Line, clean
 from console.tui import keymap
 from console.tui.panes.details import DetailsView
+from console.tui.panes.hidden import HiddenContents
 from console.tui.places import records_in
 from console.tui.reading import start
 from console.tui.tools import Tools
@@ -116,7 +117,8 @@ class LettersView(DetailsView[dead_letters.PileRow]):
         super().__init__(tools)
         self._tools = tools
         self._reading = LettersReading(Redrive(""))
-        self._revealed = False
+        self._hidden = HiddenContents(self, tools.message)
+        self.receivers = (*self.receivers, self._hidden)
         self._mark: tuple[object, ...] = ()
 
     @property
@@ -128,12 +130,12 @@ class LettersView(DetailsView[dead_letters.PileRow]):
     @property
     def masked(self) -> bool:
         """Whether exceptions are hidden: they are contents of records."""
-        return self.session.context.records == HIDDEN and not self._revealed
+        return self.session.context.records == HIDDEN and not self._hidden.are_shown
 
     def begin(self) -> None:
         """Discard the letters of the former topic, and hide contents again."""
         super().begin()
-        self._revealed = False
+        self._hidden.are_shown = False
         self._reading.stop()
         self._reading = LettersReading(Redrive(self.topic))
 
@@ -269,11 +271,3 @@ class LettersView(DetailsView[dead_letters.PileRow]):
         self._reading.stop()
         self._reading = LettersReading(Redrive(self.topic))
         self.cluster.reading.now()
-
-    def do_reveal(self) -> None:
-        """Show hidden exceptions, or hide them again."""
-        if self.session.context.records != HIDDEN:
-            self._message.say("nothing is hidden in this context", "muted")
-            return
-        self._revealed = not self._revealed
-        self.redraw()

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
 
-from console.contexts.context import HIDDEN
 from console.language.arguments import literal_pattern
 from console.language.quoting import quote
 from console.language.verbs.records import Bound, Records
@@ -19,6 +18,7 @@ from console.present.text import Cell, Line, clean
 from console.session.record_reading import is_masked
 from console.tui import keymap
 from console.tui.panes.details import DetailsView
+from console.tui.panes.hidden import HiddenContents
 from console.tui.panes.topics import show_readers
 from console.tui.places import Place, letters_of, pane_named, records_in
 from console.tui.reading import start
@@ -145,9 +145,9 @@ class RecordsView(DetailsView[records.RecordRow]):
         super().__init__(tools)
         self._tools = tools
         self._asked = AskedRecords(tools)
-        self.receivers = (self, self._asked, RecordKeys(self, self._asked, tools))
+        self._hidden = HiddenContents(self, tools.message)
+        self.receivers = (self, self._asked, RecordKeys(self, self._asked, tools), self._hidden)
         self.form = ""
-        self._revealed = False
         self._rows: tuple[tuple[object, ...], list[records.RecordRow]] = ((), [])
         self._kinds: records.Kinds = {}
         self._columns = records.RECORDS
@@ -155,7 +155,7 @@ class RecordsView(DetailsView[records.RecordRow]):
     @property
     def masked(self) -> bool:
         """Whether contents are hidden."""
-        return not self._revealed and is_masked(self.session.context, self._asked.wanted)
+        return not self._hidden.are_shown and is_masked(self.session.context, self._asked.wanted)
 
     def begin(self) -> None:
         """Discard the former records, and hide contents again."""
@@ -163,7 +163,7 @@ class RecordsView(DetailsView[records.RecordRow]):
         about = self.place.about
         wanted = about if isinstance(about, Records) else Records(("",))
         self._asked.begin(wanted)
-        self.form, self._revealed, self._kinds = wanted.form, False, {}
+        self.form, self._hidden.are_shown, self._kinds = wanted.form, False, {}
         self.newest.begin(newest_first=wanted.follow)
 
     def known(self) -> bool:
@@ -326,14 +326,6 @@ class RecordsView(DetailsView[records.RecordRow]):
         self.form = records.FORMS[(records.FORMS.index(self.form) + 1) % len(records.FORMS)]
         self.redraw()
         self._message.say(f"as {self.form}" if self.form else "each by what it looks like", "muted")
-
-    def do_reveal(self) -> None:
-        """Show hidden contents, or hide them again."""
-        if self.session.context.records != HIDDEN:
-            self._message.say("nothing is hidden in this context", "muted")
-            return
-        self._revealed = not self._revealed
-        self.redraw()
 
 
 def _title(row: records.RecordRow) -> str:
