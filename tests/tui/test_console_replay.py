@@ -19,6 +19,7 @@ from console.flight.flight_writer import FlightWriter
 from console.model.failure import Failure
 from console.present.graphs import BLOCKS
 from console.session.replay import Replay
+from console.tui.panes.details import GraphedView
 from console.tui.reading import Contact, unread_text
 from console.tui.replay import ReplayConsole
 from tests.support.recorded_polls import SHORT_SESSIONS, watched
@@ -171,16 +172,17 @@ async def test_the_time_line_fits(record: Path) -> None:
 async def test_the_half_hour_beside_the_causes_is_that_before_the_time_that_is_shown(record: Path) -> None:
     async with replaying(record, (200, 60)) as it:
 
-        def ends() -> int:
-            """Seconds of the day at which the drawing ends."""
-            clock = next(word for word in it.line("Last 2").split() if word.count(":") == 2)
-            hours, minutes, seconds = map(int, clock.split(":"))
-            return 3600 * hours + 60 * minutes + seconds
+        def ends() -> set[int]:
+            """Seconds of the day at which the drawings end: of all causes, and of the one under the cursor."""
+            titles = [line.split() for line in it.lines if " Last 2" in line]
+            clocks = [next(word for word in words[words.index("Last") :] if word.count(":") == 2) for words in titles]
+            return {3600 * h + 60 * m + s for h, m, s in (map(int, clock.split(":")) for clock in clocks)}
 
-        def shown() -> int:
-            now = it.app.session.clock.now().astimezone()
-            column = 20 if it.app.view.has_class("wide") else 10  # without a row there are no details beside it
-            return (3600 * now.hour + 60 * now.minute + now.second) // column * column
+        def shown() -> set[int]:
+            now, view = it.app.session.clock.now().astimezone(), it.app.view
+            assert isinstance(view, GraphedView)
+            second = 3600 * now.hour + 60 * now.minute + now.second
+            return {second // column * column for column in view.column_seconds}
 
         def out_of_sync() -> int:
             return sum(topic.under_replicated for topic in it.app.session.snapshot.topics.values())
