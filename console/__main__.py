@@ -62,7 +62,9 @@ def set_home() -> None:
 
 
 def leave_out() -> None:
-    """Keep kio from importing hypothesis where it is installed: that would take 10 MiB, and longer than all else."""
+    """Keep kio from importing hypothesis where it is installed: the import would take 10 MiB, and more time than all
+    others.
+    """
     sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
 
 

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end in a loop of its own, and return its result.
+    """Run a coroutine to its end in its own loop, and return its result.
 
     asyncio restores a signal's handler at the end. Before Python 3.12, `signal` looks the handler up in an enum, fails,
     and puts the handler's repr into an error that is dropped; the handler holds the main task with its whole result.
@@ -43,7 +43,7 @@ async def apart(work: Callable[[], T], name: str) -> T:
     threads of asyncio's pool.
 
     Args:
-        name: of the thread.
+        name: the name of the thread.
 
     Raises:
         Exception: the function's.

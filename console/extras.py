@@ -1,4 +1,4 @@
-"""How to add an extra to the running kac. Also runs on executors: Python 3.10, standard library."""
+"""The way to add an extra to the running kac. Also runs on executors: Python 3.10, standard library."""
 
 from __future__ import annotations
 

@@ -55,12 +55,13 @@ class ProgramFailed(Exception):
 
 
 class Program(NamedTuple):
-    """A program that may be started. words: its absolute path and its arguments. folder: its working directory; None
-    for kac's own."""
+    """A program that may be started."""
 
     words: tuple[str, ...]
+    """The absolute path of the program, and its arguments."""
     environ: Mapping[str, str]
     folder: Path | None
+    """The working directory; None for kac's own."""
 
 
 # -- programs that may be started ------------------------------------------------------------------------------------
@@ -229,8 +230,8 @@ def output_of(command: str, limit: float, folder: Path, *, terminal: bool = Fals
     There is no shell; words are split as a shell does. The file itself was checked when it was read.
 
     Args:
-        limit: timeout in seconds.
-        folder: that of the file.
+        limit: the timeout in seconds.
+        folder: the folder of the file with the command.
         terminal: whether it may read from kac's standard input, as one that prompts for a password does.
 
     Raises:
@@ -265,7 +266,7 @@ def fed(words: Sequence[str], data: bytes, limit: float, folder: Path) -> None:
     Args:
         words: the program and its arguments.
         limit: timeout in seconds; then it is killed with all that it started, unless that left its session.
-        folder: that of the file.
+        folder: the folder of the file with the command.
 
     Raises:
         ProgramFailed: it can't be run, another user may change it, it fails, or does not end in time.

@@ -55,7 +55,7 @@ def read_text(path: Path, most: int) -> str:
     """Return a file's text; the file may be a pipe.
 
     Args:
-        most: maximum bytes.
+        most: the largest number of bytes.
 
     Raises:
         ValueError: it is larger, or not in UTF-8.
@@ -74,7 +74,7 @@ def read_regular(path: Path, most: int) -> bytes:
     """Return the bytes of a regular file.
 
     Args:
-        most: maximum bytes.
+        most: the largest number of bytes.
 
     Raises:
         ValueError: it is larger.
@@ -91,8 +91,8 @@ def open_plain(path: str | Path, flags: int = os.O_RDONLY, *, buffering: int = -
     """Open a regular file.
 
     Args:
-        flags: those of os.open; a file that they create gets its mode from the umask.
-        buffering: that of `open`.
+        flags: the flags of os.open; a file that they create gets its mode from the umask.
+        buffering: the buffering of `open`.
 
     Raises:
         OSError: it can't be opened, or is a pipe or device, which might not end. Nothing was written.
@@ -244,7 +244,7 @@ def open_private(path: Path, flags: int, *, in_own_folder: bool = True) -> int:
     """Open a file that only its owner may read, create it if it does not exist, and return its descriptor.
 
     Args:
-        flags: those of os.open.
+        flags: the flags of os.open.
         in_own_folder: whether the file's folder is kac's own: it is created and also becomes private. A folder that an
             operator named is not changed.
 

@@ -76,7 +76,7 @@ def standard_streams() -> tuple[TextIO, ...]:
 
 # The only output of this process: standard output, standard error, the log and the clipboard.
 #
-# No text of a cluster, a file or another host can control the terminal or begin a line of its own.
+# No text of a cluster, a file or another host can control the terminal or begin its own line.
 # `tests/unit/test_output_is_written_in_one_place.py` refuses other ways.
 
 LONGEST_COMPLAINT = 4_000

@@ -230,7 +230,7 @@ def suitable(wanted: str | None, *, color_system: str | None, no_color: bool, is
     Args:
         wanted: ``dark``, ``light`` or ``ansi``; None: the one for the terminal's background. With 16 colours ``light``
             says that the background is light.
-        color_system: as Rich names it, None for a terminal without colours.
+        color_system: Rich's name of the colours, None for a terminal without colours.
         is_light: whether the background is light, None if unknown.
     """
     ansi = (ANSI_LIGHT if is_light else ANSI).name

@@ -54,9 +54,9 @@ def lay_out(
     Args:
         natural: each column's measured width.
         usual: the width of most cells of each column. No column gets more until all have that.
-        width: in cells.
-        pan: number of movable columns (all but gutters and the first one) to skip, so that columns that do not fit can
-            be reached.
+        width: the width in cells.
+        pan: the number of movable columns (all but gutters and the first one) to skip, so that columns that do not fit
+            can be reached.
     """
     always = _frozen(columns)
     moving = [index for index in range(len(columns)) if index not in always]
@@ -260,7 +260,7 @@ class ColumnView(LineView):
         return pieces
 
     def left_out(self, index: int) -> list[tuple[Column, Cell]]:
-        """Return what the screen does not have of a line: the cells of columns that do not fit, and cut ones."""
+        """Return the cells of a line that the screen does not show: those of columns that do not fit, and cut ones."""
         if not 0 <= index < self.line_count() or self.size.width < FOLDED_FROM:
             return []
         widths = {place.column: place.width for place in self._layout_for(self.size.width - 1).placed}
@@ -374,7 +374,7 @@ def fold(spans: Sequence[Span], width: int, most: int) -> list[list[Span]]:
 
 
 def cell_spans(cell: Cell, width: int, column: Column) -> list[Span]:
-    """Return a cell's spans in exactly `width` cells; the padding is a span of its own."""
+    """Return a cell's spans in exactly `width` cells; the padding is its own span."""
     spans: list[Span] = []
     left = width
     shorten = widgets_cells.fit_number if column.align == "right" else widgets_cells.truncate

@@ -9,9 +9,9 @@ from functools import partial
 from types import ModuleType
 
 PALETTE = "textual.command"
-"""It imports the inputs, lists, trees and selects of `textual.widgets`."""
+"""The module of the palette, which imports the inputs, lists, trees and selects of `textual.widgets`."""
 FOLDERS = "platformdirs"
-"""It imports modules for temporary files and archives, with their libraries."""
+"""The module of the folders, which imports modules for temporary files and archives, with their libraries."""
 
 
 def import_app() -> None:

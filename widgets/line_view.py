@@ -204,7 +204,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Return a line's content in pieces, one below the other. Called only if there is space below the lines.
 
         Args:
-            width: of a piece, in cells.
+            width: the width of a piece, in cells.
             most: maximum number of pieces.
         """
         return (self.spans(index, width),)
@@ -324,7 +324,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         unfolded lines fit.
 
         Args:
-            width: of the view, in cells; None for its present one.
+            width: the width of the view, in cells; None for its present one.
         """
         count, width = self.line_count(), (self.size.width if width is None else width) - 1
         lines = max(count, 1)
@@ -333,7 +333,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return self.HEADER_LINES + lines
 
     KEEPS_COLUMNS: ClassVar[bool] = False
-    """Whether all columns matter more than lines for details: what stands beside must hide none."""
+    """Whether all columns matter more than lines for details: details next to the lines must hide none."""
 
     def hides_columns(self, width: int) -> bool:  # noqa: ARG002
         """Return whether columns do not fit into a width, in cells."""

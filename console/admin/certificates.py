@@ -52,7 +52,9 @@ async def shown_certificates(link: Link, listeners: Iterable[Listener]) -> tuple
 
 
 def _context(settings: ConnectionSettings, *, own: bool) -> ssl.SSLContext:
-    """Return a context for a handshake. own: with the client's certificate, if it has one and uses TLS."""
+    """Return a context for a handshake. own: whether it has the client's certificate, if there is one and the context
+    uses TLS.
+    """
     from console.admin.tls import client_context
 
     tls = settings.tls or TlsSettings()

@@ -49,9 +49,15 @@ async def send(
     """Send a change, or with `validate_only` its check. Return one outcome for each target, in order.
 
     A check that the protocol does not support is UNCHECKED. A change whose answer is lost is never sent again: kac
-    describes the cluster, and the outcome is APPLIED if it has the change, else UNKNOWN.
-    on_progress: callback with (partitions with a leader, all partitions) during the wait after a creation or growth.
-    Raises AdminError only if nothing was sent. Must not be cancelled: the outcome would be lost.
+    describes the cluster, and the outcome is APPLIED if it has the change, else UNKNOWN. Must not be cancelled: the
+    outcome would be lost.
+
+    Args:
+        on_progress: a callback with the numbers of partitions with a leader and of all partitions, during the wait
+            after a creation or growth.
+
+    Raises:
+        AdminError: nothing was sent.
     """
     sender = SENDERS[type(request)](link, request, validate_only)
     sender.on_progress = on_progress

@@ -36,9 +36,12 @@ class AdminClient:
         link: Link | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """Make a client that is not started. tap: receiver of the flight record's data, called on the client's thread.
-        link, loop: replacements for those to brokers, as for the replay of a record. `recorder`: recorder of the
-        answers, closed with the client.
+        """Make a client that is not started.
+
+        Args:
+            tap: the receiver of the flight record's data, called on the client's thread.
+            link, loop: replacements for those to brokers, as for the replay of a record.
+            recorder: the recorder of the answers, closed with the client.
         """
         self.settings = settings
         self.recorder: Recorder | None = None
@@ -128,7 +131,7 @@ class AdminClient:
         await asyncio.wait({asyncio.ensure_future(self._link.close())}, timeout=CLOSE_SECONDS)
         await _cancelled(asyncio.all_tasks() - {asyncio.current_task()})
         await asyncio.get_running_loop().shutdown_asyncgens()
-        await asyncio.sleep(0)  # transports end in callbacks of their own
+        await asyncio.sleep(0)  # transports end in their own callbacks
 
 
 async def _cancelled(tasks: set[asyncio.Task[Any]]) -> None:

@@ -229,7 +229,8 @@ def with_observers_endpoints(
     """Return the quorum with the endpoints of its observers: the leader returns only those of the voters. Observers use
     the listener name of the voters.
 
-    controllers: id -> host and port of each registered controller.
+    Args:
+        controllers: id -> host and port of each registered controller.
     """
     known = {each.id for each in found.endpoints}
     listener = next((each.listener for each in found.endpoints if each.id == found.leader_id), "")
@@ -296,9 +297,11 @@ def _directory_id(uuid: UUID | None) -> str:
 async def describe_log_dirs(
     link: Link, brokers: Iterable[int] | None = None, topics: Mapping[str, Sequence[int]] | None = None
 ) -> model_cluster.LogDirListing:
-    """Return the log directories of these brokers, or of all. An unreachable broker has a failure.
+    """Return the log directories of these brokers, or of all. An unreachable broker has a failure. Raises AdminError if
+    the cluster is unreachable.
 
-    topics: topic -> the partitions to describe; None for all. Raises AdminError if the cluster is unreachable.
+    Args:
+        topics: topic -> the partitions to describe; None for all.
     """
     ids = sorted((await link.refresh()).brokers) if brokers is None else list(dict.fromkeys(brokers))
     turn = asyncio.Lock()

@@ -38,7 +38,9 @@ _GLANCE = 0.1
 class CommandDecoder:
     """A program, started at its first use and again after it failed. Its functions block; any thread may call them.
 
-    words: the program and its arguments. folder: the folder of the file that names it.
+    Attributes:
+        words: the program and its arguments.
+        folder: the folder of the file that names it.
     """
 
     def __init__(self, words: Sequence[str], folder: Path) -> None:

@@ -82,10 +82,15 @@ async def describe_configs(
 
     The broker that a resource names describes it; if it is unreachable, the resource has a failure. One broker
     describes all other resources, always the same one while it is alive, since inherited values differ by broker:
-    `described_by` is its id. keys: names to describe; unknown ones are left out. on_chunk: callback for each part,
-    before the next one arrives. If the describing broker is lost midway, another one describes all again, so a resource
+    `described_by` is its id. If the describing broker is lost midway, another one describes all again, so a resource
     may appear twice; the later part counts.
-    Raises AdminError if the other resources could not be described at all.
+
+    Args:
+        keys: the names to describe; unknown ones are left out.
+        on_chunk: a callback for each part, before the next one arrives.
+
+    Raises:
+        AdminError: the other resources could not be described at all.
     """
     memory = _memories.setdefault(link, _LinkMemory())
     asked = list(dict.fromkeys(resources))
@@ -130,9 +135,10 @@ def named_broker(resource: ConfigResource) -> int | None:
 
 
 class _RequestShape(NamedTuple):
-    """The options of a listing. keys: None for all."""
+    """The options of a listing."""
 
     keys: tuple[str, ...] | None
+    """The keys to list; None for all."""
     synonyms: bool
     documentation: bool
 
@@ -411,7 +417,9 @@ def replacement(
 ) -> dict[str, str] | Outcome:
     """Return all new overrides of the resource, with secrets as plain text, or the outcome of a refusal.
 
-    known: the current configs. prior: the overrides when the plan was made; None if unknown.
+    Args:
+        known: the current configs.
+        prior: the overrides when the plan was made; None if unknown.
     """
     own = {entry.name: entry.value for entry in known.overrides(resource)}
     before = own if prior is None else dict(prior)

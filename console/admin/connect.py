@@ -185,7 +185,7 @@ class _Cluster:
             BrokerError: a worker refuses.
             BadAnswer: the answer has another form.
         """
-        if not self.workers:  # those of a record
+        if not self.workers:  # the Connect cluster of a record
             raise _unrecorded(f"{method} {path}")
         data = None if body is None else json_text(body).encode()
         seconds = CHECK_SECONDS if data is not None else None
@@ -209,7 +209,7 @@ class _Cluster:
         )
 
     async def each(self, method: str, path: str, body: object = None) -> list[tuple[RestClient, Answer | RestFailed]]:
-        """Send a request to every worker, one after the other, and return what each answered, by address."""
+        """Send a request to every worker, one after the other, and return the answer of each, by address."""
         data = None if body is None else json_text(body).encode()
         found: list[tuple[RestClient, Answer | RestFailed]] = []
         for worker in sorted(self.workers, key=lambda each: str(each.settings)):
@@ -309,7 +309,9 @@ def _clusters_of(link: Link) -> Mapping[str, _Cluster]:
 
 
 def _recorded(link: Link) -> connect.ConnectListing | None:
-    """Return what a record has of the Connect clusters; None for a live cluster. Raises BrokerError without it."""
+    """Return the recorded listing of the Connect clusters; None for a live cluster. Raises BrokerError if the record
+    has none.
+    """
     body = link.routes.connections.service_recorded(CONNECT)
     try:
         return None if body is None else connect_answer.listing_of(connect_answer.read(body))
@@ -348,8 +350,8 @@ def _cluster_of(link: Link, name: str) -> tuple[_Cluster, str]:
 
 
 async def describe_connect(link: Link) -> connect.ConnectListing:
-    """Return all Connect clusters of the context with their connectors and configs, and why a cluster did not answer.
-    Clusters do not wait for each other. Raises NotRecorded on a record without an answer by then.
+    """Return all Connect clusters of the context with their connectors and configs; for a cluster that did not answer,
+    the reason. Clusters do not wait for each other. Raises NotRecorded on a record without an answer by then.
     """
     if (recorded := _recorded(link)) is not None:
         return recorded
@@ -428,8 +430,8 @@ async def _described(
 
 
 async def _read_slowly(cluster: _Cluster, expanded: Mapping[str, _Expanded]) -> None:
-    """Read what rarely changes, if it is due: plugins, definitions of used classes, topics of connectors. Each may be
-    missing: older workers have none of them.
+    """Read the data that rarely change, if they are due: plugins, definitions of used classes, topics of connectors.
+    Each may be missing: older workers have none of them.
     """
     now = time.monotonic()
     if now - cluster.plugins_at >= SLOW_SECONDS:
@@ -546,7 +548,7 @@ def config_set(config: Mapping[str, str], defined: Mapping[str, Definition]) -> 
 
 
 async def describe_configs(link: Link, resources: Iterable[model_config.ConfigResource]) -> model_config.ConfigListing:
-    """Return the config of each connector and the loggers of each Connect cluster, or why there are none."""
+    """Return the config of each connector and the loggers of each Connect cluster, or the reason why there are none."""
     if (recorded := _recorded(link)) is not None:
         wanted = {each: each in recorded.configs for each in resources}
         gone = _unrecorded("this connector").failure
@@ -571,7 +573,7 @@ async def describe_configs(link: Link, resources: Iterable[model_config.ConfigRe
 
 
 async def _levels(cluster: _Cluster, resource: model_config.ConfigResource) -> model_config.ConfigSet:
-    """Return the loggers of a Connect cluster; where its workers differ, the level at each. Raises AdminError."""
+    """Return the loggers of a Connect cluster; if its workers differ, the level at each. Raises AdminError."""
     if not cluster.workers:
         raise _unrecorded("loggers")
     levels: dict[str, Mapping[str, _Logger]] = {}
@@ -642,7 +644,7 @@ async def describe_offsets(link: Link, name: str) -> tuple[ConnectOffset, ...]:
 async def list_offsets(
     link: Link, names: Iterable[str]
 ) -> tuple[Mapping[str, tuple[connect.ConnectorOffset, ...]], Mapping[str, Failure]]:
-    """Return the offsets of connectors by kac's names, and why a connector has none."""
+    """Return the offsets of connectors by kac's names, and the reason why a connector has none."""
     found: dict[str, tuple[connect.ConnectorOffset, ...]] = {}
     failures: dict[str, Failure] = {}
 
@@ -657,8 +659,9 @@ async def list_offsets(
 
 
 async def describe_loggers(link: Link) -> tuple[Sequence[tuple[str, connect.Logger]], Mapping[str, Failure]]:
-    """Return the loggers of the answering worker of each Connect cluster, with the cluster; and cluster -> why it has
-    none."""
+    """Return the loggers of the answering worker of each Connect cluster, with the cluster; and cluster -> the reason
+    why it has none.
+    """
     failures: dict[str, Failure] = {}
 
     async def describe(cluster: _Cluster) -> list[tuple[str, connect.Logger]]:
@@ -835,7 +838,9 @@ def _defaults(defined: Mapping[str, Definition]) -> dict[str, str]:
 
 
 def _changed(before: Mapping[str, str], ops: Iterable[ConfigOp]) -> dict[str, str | None]:
-    """Return the new value of each changed key; None to remove it. before: with defaults, from which a list starts."""
+    """Return the new value of each changed key; None to remove it. before: the values with defaults, from which a list
+    starts.
+    """
     changes: dict[str, str | None] = {}
     for op in ops:
         value = op.value.reveal() if isinstance(op.value, Secret) else op.value

@@ -79,7 +79,7 @@ class Connections:
         self.concurrency = asyncio.Semaphore(CONCURRENCY)
 
     def service_recorded(self, _key: int) -> bytes | None:
-        """Return what a record has of a service next to the brokers; None for connections to brokers.
+        """Return the recorded answer of a service next to the brokers; None for connections to brokers.
 
         Args:
             key: the service's pseudo API key.

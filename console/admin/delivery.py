@@ -101,7 +101,7 @@ class Sender(Generic[R, T]):
         return {target: Outcome(target, Status.UNCHECKED) for target in targets}
 
     async def prepare(self, _targets: Sequence[T]) -> dict[T, Outcome]:
-        """Read what sending needs. Return the outcomes of targets that are not sent because of it."""
+        """Read the data that sending needs. Return the outcomes of targets that are not sent because of it."""
         return {}
 
     async def deliver(self, targets: Sequence[T]) -> dict[T, Outcome]:
@@ -193,7 +193,7 @@ async def sent(sender: Sender[R, T]) -> tuple[Outcome, ...]:
 
 
 class ServiceSender(Sender[R, T]):
-    """The base of changes of a service next to the brokers: each target is a request of its own."""
+    """The base of changes of a service next to the brokers: each target is its own request."""
 
     takes_seconds = 0.0
     """Seconds that the service may take after its answer."""
@@ -250,10 +250,13 @@ def without_secrets(text: str, secrets: Iterable[Secret]) -> str:
 async def reconcile(
     targets: Sequence[T], describe_again: DescribeAgain[T], why: Failure, within: float
 ) -> dict[T, Outcome]:
-    """Return the outcomes of a change whose response was lost. why: how it was lost. within: seconds for describing it
-    again.
+    """Return the outcomes of a change whose response was lost.
 
     APPLIED as soon as the cluster is as requested, else UNKNOWN: the network may still deliver the change later.
+
+    Args:
+        why: the reason of the loss.
+        within: the seconds for describing it again.
     """
     log.warning("describing a change of %d targets again: %s", len(targets), why)
     loop = asyncio.get_running_loop()
@@ -328,7 +331,7 @@ def configs_verdict(resource: ConfigResource, ops: Iterable[ConfigOp], known: Co
 
 
 def op_verdict(resource: ConfigResource, op: ConfigOp, entry: ConfigEntry | None) -> Status:
-    """Return the verdict for one key. entry: its current description; None if the key is not listed."""
+    """Return the verdict for one key. entry: the key's current description; None if the key is not listed."""
     own = own_value(entry, resource)
     if op.op == DELETE:
         if resource.type.entity.has_levels:  # brokers describe each logger as if it had its own level

@@ -199,9 +199,13 @@ class Unsupported(BrokerError):
         *,
         controllers: bool = False,
     ) -> None:
-        """Make the error. needs: the first release of Kafka with the API, ``""`` if unknown. apis: all APIs of the
-        server: servers other than Kafka's leave out any, and no upgrade would help. newer: the broker's versions of the
-        API, if all of them are newer than those that kac knows. controllers: whether the request went to a controller.
+        """Make the error.
+
+        Args:
+            needs: the first release of Kafka with the API; ``""`` if unknown.
+            apis: all APIs of the server: servers other than Kafka's leave out any, and no upgrade would help.
+            newer: the broker's versions of the API, if all of them are newer than those that kac knows.
+            controllers: whether the request went to a controller.
         """
         self.api = api
         self.needs = needs
@@ -330,9 +334,11 @@ T = TypeVar("T")
 
 
 def of_all_brokers(answers: Mapping[int, T | AdminError]) -> tuple[list[T], dict[str, Failure]]:
-    """Return the parts of a list that brokers returned, and the failures of the others, as ``broker N``.
+    """Return the parts of a list that brokers returned, and the failures of the others, as ``broker N``. Raises the
+    first error if all brokers failed, since an empty list would be wrong.
 
-    answers: broker -> its answer. Raises the first error if all brokers failed, since an empty list would be wrong.
+    Args:
+        answers: broker -> its answer.
     """
     errors = {broker: answer for broker, answer in answers.items() if isinstance(answer, AdminError)}
     if errors and len(errors) == len(answers):

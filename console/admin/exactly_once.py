@@ -43,7 +43,7 @@ WRITES_SECONDS = 30.0
 CALL_SECONDS = 10.0
 """Seconds for the other requests of a transaction."""
 _SECOND = 2
-"""The level of transaction.version from which on each transaction has an epoch of its own (KIP-890)."""
+"""The level of transaction.version from which on each transaction has its own epoch (KIP-890)."""
 _FIRST_PRODUCE, _FIRST_OFFSETS, _FIRST_END, _ADD = 11, 4, 4, 3
 """Highest versions of a client with transactions of the level before, and of AddPartitionsToTxn for clients."""
 _FENCES = frozenset({ErrorCode.producer_fenced, ErrorCode.invalid_producer_epoch})
@@ -87,7 +87,7 @@ class Exactly(Struct):
 
     Attributes:
         id: the transactional id.
-        producer: its id and epoch, and the next sequence numbers.
+        producer: the id and epoch of the producer, and the next sequence numbers.
         is_second: whether the cluster gives each transaction its own epoch (transaction.version 2).
         began: the time, on the loop's clock, of the first request of the open transaction; None without one.
         commits: whether the commit of the open transaction was sent: all of it is written then.
@@ -235,9 +235,9 @@ async def commit(
     """Write records and the positions of a group in one transaction, and commit it.
 
     Args:
-        records: those of each partition, in their order.
+        records: the records of each partition, in their order.
         positions: the group's positions to commit.
-        most: bytes of one batch.
+        most: the largest number of bytes in one batch.
 
     Returns:
         The offset of the first record of each batch, -1 if no broker said it, and the number of its records.

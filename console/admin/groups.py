@@ -49,19 +49,18 @@ assignments."""
 
 
 class CoordinatorsOf(NamedTuple):
-    """A kind of coordinators.
-
-    type: FindCoordinatorRequest.CoordinatorType. topic: the internal topic whose leaders are the coordinators, created
-    at the first FindCoordinator. absent: the coordinator's error for an unknown name. listed: function that returns
-    whether any broker lists a name, if the topic can't be described. denied: function that returns the names that the
-    principal may not describe, if brokers report this without being their coordinator.
-    """
+    """A kind of coordinators."""
 
     type: int
+    """FindCoordinatorRequest.CoordinatorType."""
     topic: str
+    """The internal topic whose leaders are the coordinators, created at the first FindCoordinator."""
     absent: ErrorCode
+    """The coordinator's error for an unknown name."""
     listed: Callable[[Link], Awaitable[bool]]
+    """Returns whether any broker lists a name, if the topic can't be described."""
     denied: Callable[[Link, Sequence[str]], Awaitable[Mapping[str, Failure]]] | None = None
+    """Returns the names that the principal may not describe, if brokers report this without being their coordinator."""
 
 
 async def _any_group(link: Link) -> bool:
@@ -104,8 +103,11 @@ async def list_groups(link: Link, states: Sequence[str] = ()) -> cluster.GroupLi
     """Return all groups of all brokers (KIP-518, KIP-848). The failure of an unreachable broker has the key ``broker
     N``. If a partition of the offsets topic has no leader, its groups are not listed and the topic has a failure.
 
-    states: only groups in one of these states, by Kafka's names; brokers before 2.6 list all.
-    Raises AdminError if the cluster is unreachable, or the first broker's error if no broker can list.
+    Args:
+        states: the states of the returned groups, by Kafka's names; brokers before 2.6 list all.
+
+    Raises:
+        AdminError: the cluster is unreachable; or the first broker's error if no broker can list.
     """
     ids = sorted((await link.refresh()).brokers)
     asked = asyncio.gather(*(_groups_at(link, broker_id, tuple(states)) for broker_id in ids))
@@ -176,8 +178,9 @@ async def describe_groups(
 ) -> cluster.GroupListing:
     """Return each group with its members and their assignments, or its failure. Raises AdminError.
 
-    types: group -> its type from a listing, if known. For a group of unknown type each protocol is tried until the
-    coordinator knows the group: consumer (KIP-848), classic, share (KIP-932), streams (KIP-1071).
+    Args:
+        types: group -> its type from a listing, if known. For a group of unknown type each protocol is tried until the
+            coordinator knows the group: consumer (KIP-848), classic, share (KIP-932), streams (KIP-1071).
     """
     coordinators, failures = await find_coordinators(link, names)
     return await describe_at_coordinators(link, coordinators, failures, types)
@@ -474,7 +477,8 @@ _NO_TOPIC = errors.error_name(ErrorCode.unknown_topic_or_partition)
 async def poll_groups(link: Link, names: Sequence[str], types: Mapping[str, str] = NO_TYPES) -> cluster.GroupPolls:
     """Return the members and the lag of each group, or its failure. Raises AdminError.
 
-    types: as in `describe_groups`.
+    Args:
+        types: the types of the groups, as in `describe_groups`.
     """
     coordinators, missing = await find_coordinators(link, names)
     described = await describe_at_coordinators(link, coordinators, missing, types)
@@ -518,16 +522,19 @@ def _told(answer: Sequence[_Position] | Failure | None) -> Sequence[_Position]:
 
 
 class _Position(NamedTuple):
-    """A group's position in a partition; topic: its name or id. offset: None if none is committed. lag: -1 if the
-    coordinator does not report it. code, message: the error, if the position can't be read.
-    """
+    """A group's position in a partition."""
 
     topic: str | UUID
+    """The name or the id of the topic."""
     partition: int
     offset: cluster.CommittedOffset | None
+    """The committed offset; None if none is committed."""
     lag: int = -1
+    """The lag; -1 if the coordinator does not report it."""
     code: int = 0
+    """The code of the error, if the position can't be read."""
     message: str | None = None
+    """The message of the error."""
 
 
 _Positions = Mapping[str, Sequence[_Position] | Failure]
@@ -612,8 +619,9 @@ def lags(
 ) -> tuple[cluster.PartitionLag, ...]:
     """Return a row for each partition. The lag is -1 if the committed offset or the end is unknown, else at least 0.
 
-    told: the lags of a share group, which are not the distance to the end: records after its start offset may be
-    acknowledged already.
+    Args:
+        told: the lags of a share group, which are not the distance to the end: records after its start offset may be
+            acknowledged already.
     """
     rows = []
     for place in places:
@@ -1178,8 +1186,9 @@ async def find_coordinators(
     """Return name -> its coordinator's broker id, for groups or transactional ids, and name -> failure for the others.
     Raises AdminError.
 
-    is_change: whether brokers may create the coordinators' topic. A read sends no FindCoordinator before the topic
-    exists, since brokers create the topic when they receive one; without it there are no groups.
+    Args:
+        is_change: whether brokers may create the coordinators' topic. A read sends no FindCoordinator before the topic
+            exists, since brokers create the topic when they receive one; without it there are no groups.
     """
     wanted = tuple(dict.fromkeys(names))
     if wanted and not is_change and not await _has_coordinators(link, of):

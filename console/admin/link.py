@@ -44,9 +44,9 @@ class Route(NamedTuple):
 
     where: Destination
     broker_id: int = -1
-    """For BROKER only."""
+    """The broker; for BROKER only."""
     reads_records: bool = False
-    """Whether it uses a connection of its own for large answers, for which other requests do not wait."""
+    """Whether it uses its own connection for large answers, for which other requests do not wait."""
 
 
 ANY = Route(Destination.ANY)
@@ -98,23 +98,24 @@ LONGEST_CHANGE = 3600.0
 
 
 class Nodes(Struct, frozen=True):
-    """The nodes of a Metadata response.
-
-    brokers: id -> (host, port). controller_id: -1 if there is no controller. cluster_id: None if the response has none.
-    """
+    """The nodes of a Metadata response."""
 
     brokers: Mapping[int, tuple[str, int]]
+    """Id -> host and port."""
     controller_id: int = -1
+    """The id of the controller; -1 if there is none."""
     cluster_id: str | None = None
+    """The id of the cluster; None if the response has none."""
 
 
 class _Request(NamedTuple):
-    """A request with its options. deadline: time on the loop's clock. The other fields as in `Link.call`."""
+    """A request with its options. The other fields are as in `Link.call`."""
 
     api: str
     asked: Asked
     to: Route
     deadline: float
+    """The time on the loop's clock."""
     change: bool
     proposed: int | None
     prepare: Prepare | None
@@ -233,7 +234,7 @@ class Sender:
             self._tap.shook_hands(node, address, listener, shown, took)
 
     def keep_service(self, key: int, body: Callable[[], bytes], took: float) -> None:
-        """Note in the flight record what a service next to the brokers answered. key: its pseudo API key."""
+        """Note in the flight record the answer of a service next to the brokers. key: the service's pseudo API key."""
         if self._tap is not None:
             self._tap.service_answered(key, body(), took)
 
@@ -246,10 +247,13 @@ class Sender:
 class Routes:
     """The nodes of a cluster, and the connection for each request.
 
-    connections: the connections to the nodes. forwarding: other connections to the same nodes, for requests that wait
-    for the controller and delay all later requests on their connection. reading: others, for answers with records.
-    known: the nodes of the last response.
-    cluster_id: the id of the first cluster that answered; a change is sent to no other cluster.
+    Attributes:
+        connections: the connections to the nodes.
+        forwarding: other connections to the same nodes, for requests that wait for the controller and delay all later
+            requests on their connection.
+        reading: others, for answers with records.
+        known: the nodes of the last response.
+        cluster_id: the id of the first cluster that answered; a change is sent to no other cluster.
     """
 
     def __init__(
@@ -433,8 +437,12 @@ class Link:
         tap: Tap | None = None,
         connections: Connections | None = None,
     ) -> None:
-        """Make a link without connections. record: callback for all frames. tap: receiver of the flight record's data.
-        connections: replacement for the connections to the brokers of the settings, such as those of a record.
+        """Make a link without connections.
+
+        Args:
+            record: a callback for all frames.
+            tap: the receiver of the flight record's data.
+            connections: a replacement for the connections to the brokers of the settings, such as those of a record.
         """
         self.settings = settings
         own = connections or Connections(settings, record, tap)
@@ -463,13 +471,20 @@ class Link:
     ) -> Any:
         """Return the decoded response, in the highest version that both sides support. Error codes are plain integers.
 
-        api: kio's package name ("describe_configs"). asked: the request. proposed: version of a proposal to use
-        instead (see `proposes`). at_most: highest version to use, though both sides support a higher one.
-        timeout: seconds for the whole call, retries included; None: the settings' request timeout.
-        change: True for a request that may change something; without it such a request is refused, unless its bytes
-        mark it as validate-only. A change is never sent again once its bytes may have been sent: then raises
-        OutcomeUnknown. If all errors of a CONTROLLER call are NOT_CONTROLLER, it was not applied and is sent again to
-        the new controller.
+        A change is never sent again once its bytes may have been sent. If all errors of a CONTROLLER call are
+        NOT_CONTROLLER, it was not applied and is sent again to the new controller.
+
+        Args:
+            api: kio's package name ("describe_configs").
+            asked: the request.
+            timeout: the seconds for the whole call, retries included; None for the settings' request timeout.
+            change: True for a request that may change something; without it such a request is refused, unless its bytes
+                mark it as validate-only.
+            proposed: the version of a proposal to use instead (see `proposes`).
+            at_most: the highest version to use, though both sides support a higher one.
+
+        Raises:
+            OutcomeUnknown: the bytes of a change may have been sent, and no answer came.
         """
         loop = asyncio.get_running_loop()
         deadline = self._deadline(timeout)
@@ -533,17 +548,19 @@ class Link:
         prepare: Prepare | None = None,
     ) -> RawResponse:
         """Do as `call`, without decoding: return the version and the bytes after the response header, for kac's own
-        decoders.
+        decoders. NOT_CONTROLLER is not retried.
 
-        NOT_CONTROLLER is not retried. prepare: callback after the request is written, while the broker works on it.
+        Args:
+            prepare: a callback after the request is written, while the broker works on it.
         """
         return await self._send(_Request(api, asked, to, self._deadline(timeout), False, None, prepare))
 
     async def call_apart(self, address: Address, api: str, asked: Asked, within: float) -> Any:
         """Return the decoded response of a node that Metadata does not name, such as a controller, over a separate
-        connection.
+        connection. The request is sent once. Raises AdminError.
 
-        within: seconds for everything. Sent once. Raises AdminError.
+        Args:
+            within: the seconds for everything.
         """
         try:
             async with asyncio.timeout(within), self.routes.apart(address) as ask:
@@ -580,7 +597,7 @@ class Link:
         """Return the errors of known brokers that do not answer ApiVersions within so many seconds; empty if all do.
         After the first answer the others get far less time.
 
-        Each broker is asked on a new connection, all concurrently. On a very large cluster only the first CONCURRENCY
+        Each broker gets it on a new connection, all concurrently. On a very large cluster only the first CONCURRENCY
         brokers are asked, which suffices to see whether the cluster is up. Connections to silent brokers are retired.
         Raises AdminError if the brokers are unknown, or none answers.
         """
@@ -749,7 +766,7 @@ def metadata(topics: Iterable[Fields] | None = (), *, rights: bool = False) -> F
     """Return a Metadata request that creates no topic.
 
     Args:
-        topics: by name or id; None for all.
+        topics: the topics by name or id; None for all.
         rights: whether to request the principal's operations on the cluster as well.
     """
     return {
@@ -807,8 +824,10 @@ async def silent_nodes(
 ) -> dict[int, errors.AdminError]:
     """Return the errors of nodes that do not answer within so many seconds, or far sooner once another has answered.
 
-    ask: function that sends to one node; raises AdminError. failed: function that takes the error of a node without an
-    answer in time and returns the error to report. asked: the word for the kind of node.
+    Args:
+        ask: sends to one node; raises AdminError.
+        failed: takes the error of a node without an answer in time, and returns the error to report.
+        asked: the word for the kind of node.
     """
     loop = asyncio.get_running_loop()
     began, limit = loop.time(), within
@@ -940,10 +959,12 @@ async def until_settled(
     attempts: int = ATTEMPTS,
     waits: Iterator[float] | None = None,
 ) -> T:
-    """Read until the answer is not `unsettled` (a retriable error code). Return the last answer in any case.
+    """Read until the answer is not `unsettled` (a retriable error code). Return the last answer in any case. For reads,
+    and for changes that were refused; never for changes that may have been applied.
 
-    within: seconds; no retry starts later. waits: seconds before each retry; None: `delays`.
-    For reads, and for changes that were refused; never for changes that may have been applied.
+    Args:
+        within: seconds; no retry starts later.
+        waits: the seconds before each retry; None for `delays`.
     """
     deadline = asyncio.get_running_loop().time() + within
     waits = waits or delays()

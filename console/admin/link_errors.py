@@ -35,8 +35,11 @@ def no_check(request: AiokafkaRequest) -> Failure:
 
 
 def timed_out(api: str, connection: Connection, change: bool, *, asked: str, is_forwarded: bool = False) -> Failure:
-    """Return the failure of a request without an answer in time. asked: the word for its destination. is_forwarded:
-    whether the destination forwards it to the active controller, and waits for that.
+    """Return the failure of a request without an answer in time.
+
+    Args:
+        asked: the word for its destination.
+        is_forwarded: whether the destination forwards it to the active controller, and waits for that.
     """
     remedy = WAITS_FOR_CONTROLLER if is_forwarded else f"Look at that {asked}'s load, and try again."
     if change:
@@ -113,8 +116,11 @@ def not_at_its_address(broker_id: int, failure: Failure, *, controllers: bool = 
 
 
 def no_such_broker(broker_id: int, alive: Iterable[int], *, controllers: bool = False) -> UnknownBroker:
-    """Return the error for an unknown broker or controller. alive: the known ids; controllers: whether they are
-    controllers'.
+    """Return the error for an unknown broker or controller.
+
+    Args:
+        alive: the known ids.
+        controllers: whether they are controllers'.
     """
     if broker_id < 0:
         remedy = "Try again soon; if it lasts, look which controllers are down: most of the voters have to run."

@@ -46,21 +46,21 @@ _NOT_SERVED = {ErrorCode.unknown_topic_id, ErrorCode.unknown_topic_or_partition}
 
 
 class LogPart(NamedTuple):
-    """Committed whole batches of the log, in order. The first may begin before the requested offset.
-
-    next: the offset after them. high_watermark: the end of the committed log.
-    """
+    """Committed whole batches of the log, in order. The first may begin before the requested offset."""
 
     data: bytes
     next: int
+    """The offset after the batches."""
     high_watermark: int
+    """The end of the committed log."""
 
 
 class Snapshot(NamedTuple):
-    """A complete snapshot. end: its end offset, at which the log continues."""
+    """A complete snapshot."""
 
     data: bytes
     end: int
+    """The end offset, at which the log continues."""
 
 
 class _SnapshotId(NamedTuple):
@@ -71,8 +71,9 @@ class _SnapshotId(NamedTuple):
 class ControllerLog:
     """The metadata log of a cluster, read from its controllers; call `close` at the end.
 
-    controllers: addresses of controllers' listeners; some may be down. cluster_id: controllers of another cluster
-    refuse the request; None for any cluster.
+    Attributes:
+        controllers: the addresses of controllers' listeners; some may be down.
+        cluster_id: the id of the cluster, for which other controllers refuse the request; None for any cluster.
     """
 
     def __init__(self, link: Link, controllers: Sequence[Address], cluster_id: str | None = None) -> None:
@@ -87,8 +88,12 @@ class ControllerLog:
     async def read(self, start: int, *, wait: float = 0.0, within: float = 30.0) -> LogPart | Snapshot:
         """Return the log from an offset on, or a snapshot if the log does not reach back so far.
 
-        wait: seconds for which the leader may wait for new records; without any the part is empty. within: seconds for
-        each request. Raises AdminError: no controller answers, or the leader refuses.
+        Args:
+            wait: the seconds for which the leader may wait for new records; without any the part is empty.
+            within: the seconds for each request.
+
+        Raises:
+            AdminError: no controller answers, or the leader refuses.
         """
         found = await self._fetched(start, wait, within)
         missing = -1

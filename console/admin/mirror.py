@@ -37,10 +37,12 @@ PARTITION = 0
 
 
 class _At(NamedTuple):
-    """What is known of a topic. id: the topic's; None for brokers without. next: the offset of the next record."""
+    """The records of MirrorMaker that were read from a topic."""
 
     id: str | None
+    """The id of the topic; None if the brokers have no ids."""
     next: int
+    """The offset of the next record."""
     kept: Mapping[mirror.Key, mirror.Kept]
     is_part: bool
 
@@ -50,10 +52,10 @@ _NOTHING: Mapping[mirror.Key, mirror.Kept] = MappingProxyType({})
 
 
 async def describe_mirrors(link: Link, topics: Iterable[Topic]) -> mirror.MirrorListing:
-    """Return the newest records of MirrorMaker's topics, and why a topic could not be read.
+    """Return the newest records of MirrorMaker's topics, and the failures of topics that could not be read.
 
     Args:
-        topics: those by whose names MirrorMaker may write into them; the first `MOST_TOPICS` are read.
+        topics: the topics that MirrorMaker may write into, by their names; the first `MOST_TOPICS` are read.
 
     Raises:
         AdminError: no broker answers.

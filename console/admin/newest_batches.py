@@ -32,8 +32,8 @@ T = TypeVar("T")
 
 
 async def newest_batches(link: Link, topics: Iterable[Topic]) -> dict[str, NewestBatches]:
-    """Return topic -> what its producers wrote lately. Empty topics are missing, and those that this principal may not
-    read.
+    """Return topic -> the properties of its newest batches. Empty topics are missing, and those that this principal may
+    not read.
     """
     found = await _of_topics(link, topics, counted)
     return {topic: each for topic, parts in found.items() if (each := _together(parts)).records}
@@ -46,7 +46,7 @@ async def schema_samples(link: Link, topics: Iterable[Topic]) -> dict[str, model
 
 
 async def _of_topics(link: Link, topics: Iterable[Topic], count: Callable[[bytes, int], T]) -> dict[str, list[T]]:
-    """Return topic -> what `count` makes of the bytes of each partition, from an offset on."""
+    """Return topic -> the results of `count` on the bytes of each partition, from an offset on."""
     known = list(topics)
     try:
         async with asyncio.timeout(SECONDS):

@@ -178,10 +178,11 @@ CLIENT_ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
 
 def request_token(sasl: SaslSettings, url: str, limit: float = ENDPOINT_TIMEOUT) -> jwt.Token:
-    """Request a token from the endpoint, with a client's secret or an assertion. Blocks.
+    """Request a token from the endpoint, with a client's secret or an assertion. Blocks. Raises AdminError, without the
+    secret in it.
 
-    Raises AdminError, without the secret in it.
-    limit: seconds, for connecting and for each read, if the settings have no shorter time.
+    Args:
+        limit: the seconds for connecting and for each read, if the settings have no shorter time.
     """
     from http.client import HTTPException
     from urllib.error import HTTPError, URLError
@@ -258,8 +259,11 @@ NAMES = ("access_token", "id_token")
 def token_in(
     body: bytes, source: str, remedy: str = "Is it the token endpoint's URL?", names: tuple[str, ...] = NAMES
 ) -> jwt.Token:
-    """Return the token of a JSON response (RFC 6749, section 5.1). Raises AuthenticationFailed. source: sender of the
-    response. names: fields that may have the token.
+    """Return the token of a JSON response (RFC 6749, section 5.1). Raises AuthenticationFailed.
+
+    Args:
+        source: the sender of the response.
+        names: the fields that may have the token.
     """
     try:
         answer = json_of(body, odd_numbers=True)

@@ -181,10 +181,11 @@ def moved(
     move: cluster.Reassignment | None,
     original: tuple[int, ...] | None = None,
 ) -> changes.Status:
-    """Return whether the partition is on the wanted replicas or moves there.
+    """Return the outcome of a move: applied if the partition is on the wanted replicas or moves there.
 
-    wanted: None for a cancelled move: whether the partition no longer moves, and is on its original replicas if these
-    are given.
+    Args:
+        wanted: the replicas; None for a cancelled move, which is applied if the partition no longer moves, and is on
+            its original replicas if these are given.
     """
     if partition is None:
         return changes.Status.UNKNOWN
@@ -311,7 +312,7 @@ def _why_kept(topic: str, code: int) -> str | None:
 
 
 def deleted(before: int, start: int | None) -> changes.Status:
-    """Return whether a log starts at the wanted offset or later. start: None if unknown."""
+    """Return whether a log starts at the wanted offset or later. start: the log's start; None if unknown."""
     if start is None:
         return changes.Status.UNKNOWN
     return applied_if(start >= before)
@@ -409,8 +410,9 @@ async def list_offsets(
     """Return (topic, partition) -> the first offset at or after a timestamp (ms, `LATEST` or `EARLIEST`), -1 if no
     record is that new; and the failures of the others. Sends one request to each leader for each batch of partitions.
 
-    stable: whether the latest offset is the last stable one, as for consumers with read_committed, or the high
-    watermark.
+    Args:
+        stable: whether the latest offset is the last stable one, as for consumers with read_committed, or the high
+            watermark.
     """
     found, failures = parted(await offsets_of(link, wanted, stable=stable))
     return found, list(dict.fromkeys(failures.values()))
@@ -617,10 +619,11 @@ def _list_offsets(kio: ModuleType, wanted: Mapping[Place, int], asker: int, stab
 
 
 async def ends_at_leaders(link: admin_link.Link, leaders: Mapping[int, Sequence[Place]]) -> dict[Place, int]:
-    """Return (topic, partition) -> the end of its log.
+    """Return (topic, partition) -> the end of its log. Sends one request to each leader for each batch of partitions; a
+    partition whose leader is another broker is missing.
 
-    leaders: broker -> the partitions that it leads, as far as known. Sends one request to each leader for each batch of
-    partitions; a partition whose leader is another broker is missing.
+    Args:
+        leaders: broker -> the partitions that it leads, as far as known.
     """
     answers = await asyncio.gather(
         *(_offsets_of_leader(link, leader, dict.fromkeys(mine, LATEST), False) for leader, mine in leaders.items())
@@ -656,10 +659,11 @@ Said = TypeVar("Said")
 async def log_offsets(
     link: admin_link.Link, led: Mapping[int, Sequence[Place]], *, stable: bool
 ) -> dict[Place, LogOffsets]:
-    """Return (topic, partition) -> its offsets, for the partitions that each broker leads.
+    """Return (topic, partition) -> its offsets, for the partitions that each broker leads. Sends two or three requests
+    to each leader for each batch of partitions. Raises nothing but cancellation.
 
-    stable: whether to read the last stable offsets as well. Sends two or three requests to each leader for each batch
-    of partitions. Raises nothing but cancellation.
+    Args:
+        stable: whether to read the last stable offsets as well.
     """
 
     async def at_leader(leader: int, places: Sequence[Place]) -> dict[Place, LogOffsets]:

@@ -17,7 +17,7 @@ _SEQUENCES = 2**31
 
 
 class Numbers(NamedTuple):
-    """What makes a batch the same one for a broker."""
+    """The numbers by which a broker recognizes a batch that is sent again."""
 
     producer_id: int
     epoch: int
@@ -42,8 +42,8 @@ class Sending(Struct):
     """A batch on its way.
 
     Attributes:
-        records: its records.
-        numbers: None until it is sent for the first time.
+        records: the records of the batch.
+        numbers: the sequence numbers; None until the batch is sent for the first time.
         since: the end of the partition before that; None if it is not known yet.
         timestamp: the time of records without one, ms since 1970.
         in_doubt: whether a request with it has no answer, or one that leaves open whether it was written.
@@ -60,8 +60,8 @@ class Producing(Struct):
     """The producer of a client, and the batches that may or may not have been written.
 
     Attributes:
-        producer: None before the first batch, and once an outcome is unknown: later batches have another id, because
-            their sequence numbers depend on whether that batch was written.
+        producer: the id and epoch; None before the first batch, and once an outcome is unknown: later batches have
+            another id, because their sequence numbers depend on whether that batch was written.
         unknown: batches with an unknown outcome: sent again, each has the numbers that it had.
         ready_at: the time, on the loop's clock, up to which brokers take nothing because of a quota.
     """

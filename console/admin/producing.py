@@ -82,23 +82,25 @@ NO_CODE = -2
 
 
 class Transaction(NamedTuple):
-    """A transaction. id: its transactional id. produce_version: highest version of Produce; None for any."""
+    """A transaction."""
 
     id: str
+    """The transactional id."""
     produce_version: int | None
+    """The highest version of Produce; None for any."""
 
 
 class Answer(NamedTuple):
-    """A broker's answer about a batch, or why there is none.
-
-    code: `NO_CODE` for none. lost: whether the batch was sent then; is_final: whether it is of no use to send it again.
-    """
+    """A broker's answer about a batch, or the reason why there is none."""
 
     code: int
+    """The error code; `NO_CODE` without an answer."""
     offset: int = -1
     failure: Failure | None = None
     lost: bool = False
+    """Whether the batch was sent although no answer came."""
     is_final: bool = False
+    """Whether it is of no use to send the batch again."""
 
 
 class _Passing(errors.AdminError):
@@ -255,8 +257,8 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
         return outcomes
 
     async def _seen(self, target: NewRecords, sent: Sending) -> int | Failure | None:
-        """Return the offset of a batch in its partition, None if consumers can't read it there, or why that is not
-        known.
+        """Return the offset of a batch in its partition, None if consumers can't read it there, or the reason why that
+        is unknown.
         """
         unseen = Failure("NOT_SEEN", "whether it was written can't be seen in the partition", _UNKNOWN)
         if sent.since is None or sent.numbers is None:
@@ -308,9 +310,9 @@ async def at_leader(
     """Send batches to their leader, once. Return the answers.
 
     Args:
-        topics: those of the batches, by name.
-        seconds: left for it.
-        transaction: that of the batches; None if they are in none.
+        topics: the topics of the batches, by name.
+        seconds: the seconds that are left for it.
+        transaction: the transaction of the batches; None if they are in none.
     """
     waits = min(REPLICAS_SECONDS, max(seconds, 1.0))
     try:
@@ -343,7 +345,9 @@ async def at_leader(
 
 
 def _is_sure(outcomes: Mapping[NewRecords, Outcome], target: NewRecords) -> bool:
-    """Return whether an outcome counts although an answer was lost: a refusal says nothing of what was sent before."""
+    """Return whether an outcome counts although an answer was lost: a refusal proves nothing about the batch that was
+    sent before.
+    """
     found = outcomes.get(target)
     return found is not None and found.status is not Status.FAILED
 
@@ -386,8 +390,8 @@ def produce_request(
     """Return a Produce of batches, all to one leader.
 
     Args:
-        topics: those of the batches, by name: newer brokers know a topic by its id.
-        seconds: for which the leader may wait for its followers.
+        topics: the topics of the batches, by name: newer brokers know a topic by its id.
+        seconds: the time for which the leader may wait for its followers.
     """
     by_topic: dict[str, list[Fields]] = {}
     for target, sent in sendings.items():

@@ -22,7 +22,7 @@ class ProxyWay:
         self._proxy = proxy
 
     def start(self, *, ask: bool) -> None:
-        """Do nothing: each connection logs in by itself. ask: as for `SshWay.start`."""
+        """Do nothing: each connection logs in by itself. ask: unused; `SshWay.start` needs it."""
 
     async def open(self, host: str, port: int) -> socket.socket:
         """Return a connection from the proxy to this address. Raises AdminError."""
@@ -53,7 +53,7 @@ class ProxyWay:
         """Do nothing: each connection ends by itself."""
 
     def _refused(self, code: int | None, said: str, address: tuple[str, int]) -> AdminError:
-        """Return the error for an answer of the proxy. code: of SOCKS5 below 100, a status of HTTP above."""
+        """Return the error for an answer of the proxy. code: a code of SOCKS5 below 100, a status of HTTP above."""
         proxy, where = self._proxy, show_address(address)
         if code == _TO_LOG_IN or (code is None and "uthentication" in said):
             message = f"the proxy {proxy} asks for a login"

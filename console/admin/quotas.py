@@ -25,9 +25,10 @@ BATCHED = 2
 
 
 class _LastAnswer(NamedTuple):
-    """The last answer on a link for all quotas. known_by: the version, and the body's size and hash."""
+    """The last answer on a link for all quotas."""
 
     known_by: tuple[int, int, int]
+    """The version, and the body's size and hash."""
     quotas: dict[QuotaEntity, QuotaValues]
 
 

@@ -50,8 +50,8 @@ class Scan:
         Args:
             start: the start of the log.
             end: the end of the log.
-            at: where to begin.
-            until: where to stop (excluded); None for the end of the log.
+            at: the offset at which to begin.
+            until: the offset at which to stop (excluded); None for the end of the log.
         """
         self.place = place
         self.topic, self.number = place
@@ -232,7 +232,9 @@ class LatestScan(Scan):
 class BackwardScan(Scan):
     """The newest records before an offset: ranges from last to first, each read forwards.
 
-    before: end of the last range (excluded). first: start of the current range.
+    Attributes:
+        before: the end of the last range (excluded).
+        first: the start of the current range.
     """
 
     keeps = jumps = True
@@ -313,7 +315,7 @@ class SampleScan(Scan):
     jumps = True
 
     def __init__(self, place: model.Place, start: int, end: int, at: int, until: int, share: float) -> None:
-        """Make a scan. share: of the offsets between `at` and `until`, which are read."""
+        """Make a scan. share: the share of the offsets between `at` and `until` that is read."""
         super().__init__(place, start, end, at, until)
         self._whole = model.Scanned(self.topic, self.number, self.first, self.first, start, min(until, end))
         self._ranges = sample_ranges(self.first, self.until, share)
@@ -347,7 +349,7 @@ class SampleScan(Scan):
         return min(most, max(FIRST_BYTES, wanted))
 
     def answered(self, size: int, offsets: int) -> None:
-        """Note how large records are here."""
+        """Note the size of the partition's records."""
         self._sizes = self._sizes[0] + size, self._sizes[1] + max(0, offsets)
 
     def scanned(self) -> model.Scanned:
@@ -369,7 +371,7 @@ def sample_ranges(first: int, until: int, share: float) -> list[tuple[int, int]]
     Args:
         first: the first offset.
         until: the offset behind the last one.
-        share: above 0, at most 1.
+        share: the share of the records, above 0 and at most 1.
     """
     size = max(0, until - first)
     wanted = min(size, math.ceil(size * share))
@@ -383,7 +385,9 @@ def sample_ranges(first: int, until: int, share: float) -> list[tuple[int, int]]
 
 
 class Sieve:
-    """What all looks of one search share: the filter, what bytes it needs, and the counts. Used in threads."""
+    """The state that all looks of one search share: the filter, the bytes that it needs, and the counts. Used in
+    threads.
+    """
 
     def __init__(
         self,
@@ -395,7 +399,7 @@ class Sieve:
         """Make a sieve.
 
         Args:
-            topics: those of the search.
+            topics: the topics of the search.
             await_schemas: function that waits for the missing schemas of a record; None without a registry.
         """
         self.wanted = wanted
@@ -409,7 +413,7 @@ class Sieve:
         self.undecided = 0
         """Number of records that could not be decoded for the filter."""
         self.literals = wanted.literals() if self._is_plain else ()
-        """Texts without which no record of a batch passes; none where masks or schemas make other bytes of contents."""
+        """Texts without which no record of a batch passes; none if masks or schemas change the bytes of contents."""
 
     def passing(self, found: Iterable[model.Record], scan: Scan) -> Iterator[model.Record]:
         """Yield the records before the end of a scan that pass, and move its position."""
@@ -549,7 +553,7 @@ class _Looking:
             yield self.rest()
 
     def rest(self) -> Sequence[model.Record]:
-        """Return what is found and not yielded yet."""
+        """Return the records that were found and not yielded yet."""
         found, self._found, self._size, self._since = self._found, [], 0, time.monotonic()
         return self._scan.keep(found)
 

@@ -94,7 +94,7 @@ class Halt:
     def __init__(self) -> None:
         self.asked = False
         self.wake: Callable[[], object] = lambda: None
-        """Called when it is asked, from the thread that asks: the search does not look at the switch all the time."""
+        """Called on the thread that ends the search: the search itself looks at the switch only now and then."""
 
     def ask(self) -> None:
         """End the search soon."""
@@ -179,7 +179,7 @@ async def _topics(link: Link, search: model.Search) -> tuple[dict[str, Topic], l
 
 
 class _Plan(NamedTuple):
-    """The scans of a search, in the order of their phases, and what differs from the request."""
+    """The scans of a search, in the order of their phases, and the differences from the request."""
 
     scans: Sequence[Scan]
     notes: Sequence[str]
@@ -271,7 +271,7 @@ def _scan(
     Args:
         span: start and end of the log.
         at: start offset; for the newest records, their end (excluded).
-        until: where to stop.
+        until: the offset at which to stop.
         merging: whether the first records of all partitions are merged.
         keys: the most keys of which the newest record is kept.
     """
@@ -302,7 +302,9 @@ def _odd_start(place: model.Place, at: int, start: int, end: int) -> list[str]:
 
 
 def _in_remote_storage(scans: Sequence[Scan], local: Mapping[model.Place, int]) -> list[str]:
-    """Return a line for each topic of which the search begins in remote storage. local: where the disk begins."""
+    """Return a line for each topic of which the search begins in remote storage. local: the first offset on the
+    leader's disk.
+    """
     remote: dict[str, list[int]] = {}
     for scan in scans:
         # The newest records are searched backwards, so that such a search may end before it comes there.
@@ -409,7 +411,7 @@ async def _at_time(
 async def _until(
     link: Link, search: model.Search, places: Sequence[model.Place]
 ) -> tuple[dict[model.Place, int], list[Failure]]:
-    """Return partition -> where to stop."""
+    """Return partition -> the offset at which to stop."""
     match search.until:
         case model.ToOffset(offset=offset):
             return dict.fromkeys(places, offset), []
@@ -545,7 +547,7 @@ class _Searching:
         self._is_last = False
         """Whether the records that were kept are delivered."""
         self._cut: dict[model.Place, int] = {}
-        """Where records begin that were found behind the limit."""
+        """The first offset of each partition whose records were found behind the limit."""
         self.notes: list[str] = []
         self.problems: list[Failure] = []
 
@@ -916,7 +918,7 @@ class _Searching:
 
 
 def _answer(reader: _Reader, part: Any, now: float) -> _Answer:
-    """Return a part with records, and note where the next Fetch begins."""
+    """Return a part with records, and note the offset of the next Fetch."""
     before, reader.ahead = reader.ahead or 0, record_scans.next_offset(part.records)
     if reader.ahead is not None:
         reader.scan.answered(len(part.records), reader.ahead - before)

@@ -42,7 +42,7 @@ async def record_times(
 
     Args:
         asked: the offsets, each once.
-        topics: known topics, by name; others are described first.
+        topics: the known topics, by name; others are described first.
         within: seconds for everything; offsets without an answer by then are missing.
 
     Raises:
@@ -109,7 +109,7 @@ def fetch_request(
 
     Args:
         wanted: topics with partitions.
-        most: bytes of the answer.
+        most: the largest number of bytes in the answer.
         committed: whether to leave out open and aborted transactions.
         wait: seconds for which the broker waits for records if there are none.
     """

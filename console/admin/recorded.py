@@ -159,7 +159,7 @@ class RecordedConnections(Connections):
     open_apart = to
 
     def service_recorded(self, key: int) -> bytes:
-        """Return what a service answered last. Raises NotRecorded, and the recorded AdminError."""
+        """Return the last answer of a service. Raises NotRecorded, and the recorded AdminError."""
         found = self._tape.service(key)
         if found is None:
             raise NotRecorded(SERVICES[key])

@@ -32,10 +32,14 @@ Eligible = tuple[tuple[int, ...], tuple[int, ...]]
 async def replica_logs(
     link: Link, replicas: Mapping[partitions.Place, Sequence[int]]
 ) -> dict[partitions.Place, ReplicaLogs]:
-    """Return the logs of each partition's replicas, from their brokers' answers; unanswered ones are missing.
+    """Return the logs of each partition's replicas, from their brokers' answers; unanswered ones are missing. Sizes
+    need DESCRIBE on the cluster, ends DESCRIBE on the topic.
 
-    replicas: the brokers of each partition; partitions after the first `MOST` are left out. Sizes need DESCRIBE on the
-    cluster, ends DESCRIBE on the topic. Raises AdminError if the connection to the cluster is lost.
+    Args:
+        replicas: the brokers of each partition; partitions after the first `MOST` are left out.
+
+    Raises:
+        AdminError: the connection to the cluster is lost.
     """
     wanted = dict(list(replicas.items())[:MOST])
     alive = (await link.refresh()).brokers.keys()
@@ -172,7 +176,9 @@ SENDERS: Senders = {AlterReplicaDirs: _ToDirectories}
 
 
 def _placed(target: ReplicaTarget, path: str, dirs: Sequence[LogDir] | None) -> Status:
-    """Return whether a replica is in a directory, or is being copied into it. dirs: None if unknown."""
+    """Return whether a replica is in a directory, or is being copied into it. dirs: the broker's directories; None if
+    unknown.
+    """
     if dirs is None:
         return Status.UNKNOWN
     places = {

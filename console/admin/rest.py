@@ -67,7 +67,7 @@ class Answer(NamedTuple):
 
     @property
     def is_ok(self) -> bool:
-        """Whether the service did what was asked."""
+        """Whether the service carried out the request."""
         return 200 <= self.status < 300
 
     def refusal(self, who: str, hints: Mapping[int, str], otherwise: str) -> Failure:
@@ -75,8 +75,8 @@ class Answer(NamedTuple):
 
         Args:
             who: the service, as the subject of a sentence.
-            hints: status -> what to do.
-            otherwise: what to do for another status.
+            hints: status -> the next step.
+            otherwise: the next step for another status.
         """
         text = without_secrets(f"{who} answers {self.status}{self.said}", delivery.DOTS)
         return Failure(f"HTTP_{self.status}", text, hints.get(self.status, otherwise))
@@ -89,15 +89,14 @@ class _Problem(Struct, frozen=True):
 
 
 class Service(NamedTuple):
-    """A service for messages.
-
-    who: its name as the subject of a sentence, as ``the registry``. kind: the kind of server that its address should
-    lead to. media: the media types that it accepts.
-    """
+    """A service for messages."""
 
     who: str
+    """The service as the subject of a sentence, such as ``the registry``."""
     kind: str
+    """The kind of server that its address should lead to."""
     media: str = "application/json"
+    """The media types that it accepts."""
 
 
 class RestClient:
@@ -126,7 +125,7 @@ class RestClient:
             path: absolute, with its query, quoted.
             body: JSON; None for a request without one.
             largest: most bytes of the response.
-            seconds: for the response, from the connection on; None for `SECONDS`.
+            seconds: the time for the response, from the connection on; None for `SECONDS`.
             wants_body: False to read no more than the status and the headers.
 
         Raises:

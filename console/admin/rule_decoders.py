@@ -21,9 +21,10 @@ LARGEST_SCHEMA = 2 << 20
 
 
 class _Ready(NamedTuple):
-    """A rule that is ready for use. decode: record and bytes -> JSON."""
+    """A rule that is ready for use."""
 
     decode: Callable[[Record, bytes, Allowance], bytes]
+    """Record and bytes -> JSON."""
     aliases: Aliases = NO_ALIASES
 
 

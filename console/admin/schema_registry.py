@@ -107,12 +107,13 @@ class _Artifacts(Struct, frozen=True):
 
 
 class Missing(Struct, frozen=True):
-    """The reason why a schema is missing. until: time of the next attempt, on the monotonic clock. may_come: whether
-    the registry did not say that it lacks it."""
+    """The reason why a schema is missing."""
 
     why: str
     until: float
+    """The time of the next attempt, on the monotonic clock."""
     may_come: bool = False
+    """Whether the registry may have it: it did not say that it lacks the schema."""
 
 
 class _NoAnswer(schemas.NotDecoded):
@@ -372,12 +373,12 @@ def _as_it_is(payload: bytes, _indexes: bytes | None, allowance: schemas.Allowan
 
 
 class _References(Struct):
-    """The references of a schema, each read once. read: function that reads the schema at a path. seen: name -> its
-    text, each after its own references.
-    """
+    """The references of a schema, each read once."""
 
     read: Callable[[str], Awaitable[_Answer]]
+    """Reads the schema at a path."""
     seen: dict[str, schemas.SchemaText] = field(default_factory=dict)
+    """Name -> text, each after its own references."""
     size: int = 0
     open: set[str] = field(default_factory=set)
 

@@ -134,7 +134,7 @@ class _Registry:
     def __init__(self, settings: HttpSettings) -> None:
         self.settings = settings
         self.is_apicurio = CCOMPAT in f"{settings.path}/"
-        """Apicurio answers NONE for a subject without a level of its own, and takes NONE as the removal of it."""
+        """Apicurio answers NONE for a subject without its own level, and takes NONE as the removal of it."""
         self._rest = RestClient(settings, SERVICE)
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._versions: dict[tuple[str, int], tuple[subjects.SchemaVersion, float]] = {}
@@ -267,7 +267,7 @@ _HINTS = {
 
 
 def failure_of(answer: Answer) -> Failure:
-    """Return the failure of an answer that refuses."""
+    """Return the registry's refusal as a failure, with a hint for its status."""
     return answer.refusal("the registry", _HINTS, "The registry's log says more.")
 
 
@@ -403,7 +403,7 @@ class _Defaults(Struct, frozen=True):
     mode: str | None
 
     def set_of(self, subject: str, level: str | None, mode: str | None) -> config.ConfigSet:
-        """Return the configs of a subject. level, mode: its own; None to inherit."""
+        """Return the configs of a subject. level, mode: the subject's own; None to inherit."""
         values = ((subjects.COMPATIBILITY, level, self.level), (subjects.MODE, mode, self.mode))
         entries = (_entry(subject, key, own, inherited) for key, own, inherited in values)
         return config.ConfigSet(tuple(each for each in entries if each is not None))

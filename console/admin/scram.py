@@ -169,8 +169,11 @@ def by_rounds(users: Sequence[ScramUser]) -> list[list[ScramUser]]:
 
 
 def scram_verdict(wanted: int | None, before: int | None, now: int | None) -> Status:
-    """Return the outcome of a change. wanted: iterations of an upsert, None for a deletion. before, now: iterations of
-    the credential, None if it is missing.
+    """Return the outcome of a change.
+
+    Args:
+        wanted: the iterations of an upsert; None for a deletion.
+        before, now: the iterations of the credential; None if it is missing.
     """
     if now != wanted:
         return Status.NOT_APPLIED

@@ -38,20 +38,19 @@ class Store(Struct, frozen=True):
 
 
 class TlsSettings(Struct, frozen=True):
-    """TLS.
-
-    trust: None for the system's authorities. verify_host: False only if the file says so
-    (``ssl.endpoint.identification.algorithm=``). verify_chain: False only if another tool's file says so
-    (``insecure``); then any certificate is accepted. key_store: certificate chain and private key for mTLS. key_file:
-    the private key if it is in a separate file.
-    """
+    """TLS."""
 
     trust: Store | None = None
+    """The trusted authorities; None for the system's."""
     key_store: Store | None = None
+    """The certificate chain and private key for mTLS."""
     key_file: Store | None = None
+    """The private key if it is in a separate file."""
     key_password: Secret | None = None
     verify_host: bool = True
+    """False only if the file says so (``ssl.endpoint.identification.algorithm=``)."""
     verify_chain: bool = True
+    """False only if another tool's file says so (``insecure``); then any certificate is accepted."""
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -63,9 +62,6 @@ class TlsSettings(Struct, frozen=True):
 class SaslSettings(Struct, frozen=True):
     """SASL.
 
-    mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI or AWS_MSK_IAM. options: other settings of the
-    mechanism, not secret.
-
     SCRAM: ``tokenauth`` is true for a delegation token (KIP-48), with its id and its HMAC as username and password.
     OAUTHBEARER: options have ``token.endpoint.url`` (https, or a ``file:`` that contains the token), and optionally
     ``scope``, ``audience``, ``header.urlencode``, ``connect.timeout.ms``, ``read.timeout.ms``, and ``extension_NAME``
@@ -73,26 +69,30 @@ class SaslSettings(Struct, frozen=True):
     endpoint. With ``assertion`` (``client`` or ``grant``) an assertion replaces the secret or the grant: the other
     options ``assertion.…`` are Kafka's, with absolute paths, and the password decrypts the private key. Or
     ``token.command``: a command line that prints a token, run in ``token.command.folder``. Without these the password
-    is the token itself; without a password, the token is an unsecured one for username.
-    AWS_MSK_IAM, and OAUTHBEARER with AWS tokens: ``aws``, optionally ``aws.profile``; ``aws.role.arn`` for a role to
-    assume with those credentials, with ``aws.role.session``, ``aws.role.external.id`` and ``aws.role.region``.
-    GSSAPI: ``kerberos.service.name``; ``kerberos.keytab`` or ``kerberos.ticket.cache``, paths, for tickets outside of
-    the default cache; username is the principal, None for the default one.
+    is the token itself; without a password, the token is an unsecured one for username. AWS_MSK_IAM, and OAUTHBEARER
+    with AWS tokens: ``aws``, optionally ``aws.profile``; ``aws.role.arn`` for a role to assume with those credentials,
+    with ``aws.role.session``, ``aws.role.external.id`` and ``aws.role.region``. GSSAPI: ``kerberos.service.name``;
+    ``kerberos.keytab`` or ``kerberos.ticket.cache``, paths, for tickets outside of the default cache; username is the
+    principal, None for the default one.
     """
 
     mechanism: str
+    """PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI or AWS_MSK_IAM."""
     username: str | None = None
     password: Secret | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    """Other settings of the mechanism, not secret."""
     endpoint_tls: TlsSettings | None = None
 
 
 class SshHost(Struct, frozen=True):
-    """An SSH host for all connections. port, user: None for the values in ssh's own configuration."""
+    """An SSH host for all connections."""
 
     host: str
     port: int | None = None
+    """None for the one in ssh's own configuration."""
     user: str | None = None
+    """None for the one in ssh's own configuration."""
 
     def __str__(self) -> str:
         where = self.host if self.port is None else show_address((self.host, self.port))
@@ -106,28 +106,29 @@ class SshHost(Struct, frozen=True):
 
 
 class Proxy(Struct, frozen=True):
-    """A proxy for all connections; it looks up the names. scheme: ``socks5``, or ``http`` for CONNECT. username,
-    password: None for a proxy without a login.
-    """
+    """A proxy for all connections; it looks up the names."""
 
     scheme: str
+    """``socks5``, or ``http`` for CONNECT."""
     host: str
     port: int
     username: str | None = None
+    """None for a proxy without a login."""
     password: Secret | None = None
+    """None for a proxy without a login."""
 
     def __str__(self) -> str:
         return f"{self.scheme}://{show_address((self.host, self.port))}"
 
 
 class KubeNamespace(Struct, frozen=True):
-    """A namespace of Kubernetes; kubectl forwards a port to each of its brokers. context: a context of kubectl's
-    configuration, None for its current one. service: the service, or Strimzi's Kafka cluster, to ask first.
-    """
+    """A namespace of Kubernetes; kubectl forwards a port to each of its brokers."""
 
     namespace: str
     context: str | None = None
+    """A context of kubectl's configuration; None for its current one."""
     service: str | None = None
+    """The service, or Strimzi's Kafka cluster, to ask first."""
 
     def __str__(self) -> str:
         return "kube:" + "/".join(filter(None, (self.context, self.namespace, self.service)))
@@ -143,18 +144,20 @@ def show_via(via: Via) -> str:
 
 
 class AddressRule(Struct, frozen=True):
-    """An address to connect to in place of an advertised one. host: a glob of advertised names, in lower case. port:
-    None for every port. to_host, to_port: the place; None for the advertised port.
-    """
+    """An address to connect to in place of an advertised one."""
 
     host: str
+    """A glob of advertised names, in lower case."""
     port: int | None
+    """The advertised port; None for every port."""
     to_host: str
+    """The host to connect to."""
     to_port: int | None
+    """The port to connect to; None for the advertised one."""
 
 
 class Route(Struct, frozen=True):
-    """How connections get to addresses: other addresses in their place, then a way to these."""
+    """The way of connections to addresses: other addresses in their place, then a way to these."""
 
     via: Via | None = None
     addresses: tuple[AddressRule, ...] = ()
@@ -173,43 +176,42 @@ DIRECT = Route()
 
 
 class HttpSettings(Struct, frozen=True):
-    """A service with HTTP: a schema registry with Confluent's API, or a worker of Connect. host, port, path: parts of
-    its URL; tls: None for http. username, password: the login for Basic authentication; token: the token for Bearer
-    authentication; oauth: OAUTHBEARER, for a token that is fetched. headers: further ones, name -> value.
-    """
+    """A service with HTTP: a schema registry with Confluent's API, or a worker of Connect."""
 
     host: str
+    """The host of its URL."""
     port: int
+    """The port of its URL."""
     path: str = ""
+    """The path of its URL."""
     tls: TlsSettings | None = None
+    """The settings of TLS; None for http."""
     username: str | None = None
+    """The user name for Basic authentication."""
     password: Secret | None = None
+    """The password for Basic authentication."""
     token: Secret | None = None
+    """The token for Bearer authentication."""
     oauth: SaslSettings | None = None
+    """OAUTHBEARER settings, for a token that is fetched."""
     headers: tuple[tuple[str, Secret], ...] = ()
+    """Further headers, name -> value."""
 
     def __str__(self) -> str:
         return f"{'http' if self.tls is None else 'https'}://{show_address((self.host, self.port))}{self.path}"
 
 
 class ConnectSettings(Struct, frozen=True):
-    """A Connect cluster. name: kac's name for it. workers: the addresses of some of its workers."""
+    """A Connect cluster."""
 
     name: str
+    """kac's name for it."""
     workers: tuple[HttpSettings, ...]
+    """The addresses of some of its workers."""
 
 
 class ConnectionSettings(Struct, frozen=True):
-    """All settings of a client. Times in seconds.
-
-    request_timeout: for a call with its retries. read_only: whether the link refuses to send changes.
-    lost_answer_timeout: to find out whether a change without an answer was applied. visible_timeout: for brokers to
-    describe an applied change. via: the way to all addresses, also to those that brokers advertise; None: this host
-    connects. addresses: the addresses to connect to in place of advertised ones; TLS and logins keep the advertised
-    names. controllers: whether `bootstrap` has controllers' listeners, which answer requests about
-    themselves (KIP-919). connect: the Connect clusters next to the brokers. schemas: the schema
-    registry of their records.
-    """
+    """All settings of a client. Times are in seconds."""
 
     bootstrap: tuple[tuple[str, int], ...]
     security_protocol: str = "PLAINTEXT"
@@ -217,19 +219,28 @@ class ConnectionSettings(Struct, frozen=True):
     tls: TlsSettings | None = None
     client_id: str = CLIENT_ID
     request_timeout: float = REQUEST_TIMEOUT
+    """The time for a call with its retries."""
     connect_timeout: float = CONNECT_TIMEOUT
     read_only: bool = False
+    """Whether the link refuses to send changes."""
     lost_answer_timeout: float = LOST_ANSWER_TIMEOUT
+    """The time to find out whether a change without an answer was applied."""
     visible_timeout: float = VISIBLE_TIMEOUT
+    """The time for brokers to describe an applied change."""
     via: Via | None = None
+    """The way to all addresses, also to those that brokers advertise; None if this host connects directly."""
     addresses: tuple[AddressRule, ...] = ()
+    """The addresses to connect to in place of advertised ones; TLS and logins keep the advertised names."""
     controllers: bool = False
+    """Whether `bootstrap` has controllers' listeners, which answer requests about themselves (KIP-919)."""
     connect: tuple[ConnectSettings, ...] = ()
+    """The Connect clusters next to the brokers."""
     schemas: HttpSettings | None = None
+    """The schema registry of the cluster's records."""
 
     @property
     def route(self) -> Route:
-        """How its connections get to addresses."""
+        """The way of its connections to addresses."""
         return Route(self.via, self.addresses)
 
     @property

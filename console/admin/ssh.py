@@ -179,7 +179,7 @@ class SshWay:
         self._log_start = log.stat().st_size
         with log.open("ab") as output, _uninterrupted(ask):
             try:
-                # A session of its own has no terminal for prompts, also for the ssh processes to jump hosts.
+                # Its own session has no terminal for prompts, also for the ssh processes to jump hosts.
                 self._process = started(
                     of_user(command(self._host, folder, ask=ask), environ, home_folder()),
                     stdin=subprocess.DEVNULL,

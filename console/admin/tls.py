@@ -347,11 +347,12 @@ _KEY_STORE = _StoreRole("key store", "ssl.keystore")
 
 @dataclass(frozen=True, slots=True)
 class ClientIdentity:
-    """A certificate chain, the client's own first, and its key, both PEM. password: the key's, if it is encrypted."""
+    """A certificate chain, the client's own first, and its key, both PEM."""
 
     chain: str
     key: str = field(repr=False)
     password: Secret | None = None
+    """The password of the key, if it is encrypted."""
 
 
 def trusted_certificates(store: Store) -> str:
@@ -401,10 +402,12 @@ def own_certificate_end(tls: TlsSettings) -> datetime | None:
 
 
 class _StoreContent(NamedTuple):
-    """The content of a store. certificates: all of them. chain: the key's certificates, its own first."""
+    """The content of a store."""
 
     certificates: tuple[PemBlock, ...]
+    """All certificates."""
     chain: tuple[PemBlock, ...] = ()
+    """The key's certificates, its own first."""
     key: PemBlock | None = None
 
 

@@ -157,7 +157,7 @@ class _OfToken(Sender[K, tokens.TokenTarget]):
         """Return the outcome of the change, from the token's present state."""
         if now is None or self._known is None:
             return changes.Status.UNKNOWN
-        if self._expires is not None:  # the answer was not lost
+        if self._expires is not None:  # the answer came, with the new expiry
             return applied_if(now.expires == self._expires)
         return applied_if(now.expires != self._known[0].expires)
 

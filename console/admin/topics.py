@@ -45,9 +45,12 @@ async def describe_topics(
     to: admin_link.Route = admin_link.ANY,
     within: float | None = None,
 ) -> TopicListing:
-    """Return all topics, or the named ones, each with its partitions or its failure. Never creates a topic.
+    """Return all topics, or the named ones, each with its partitions or its failure. Never creates a topic. Raises
+    AdminError.
 
-    to: destination; each broker answers from its own metadata. within: seconds. Raises AdminError.
+    Args:
+        to: the destination; each broker answers from its own metadata.
+        within: the timeout in seconds.
     """
     if names is None:
         return await _listed(link, None, to, within)
@@ -136,10 +139,11 @@ def topic_listing(response: Any) -> TopicListing:
 
 
 class LeaderWait(Struct, frozen=True):
-    """The result of a wait for leaders. missing: topic -> the number of its partitions without a leader."""
+    """The result of a wait for leaders."""
 
     ready: frozenset[str]
     missing: Mapping[str, int]
+    """Topic -> the number of its partitions without a leader."""
 
 
 async def wait_for_leaders(
@@ -148,11 +152,13 @@ async def wait_for_leaders(
     timeout: float,  # noqa: ASYNC109
     on_progress: delivery.Progress | None = None,
 ) -> LeaderWait:
-    """Wait until each of these topics has all its partitions, each with a leader.
+    """Wait until each of these topics has all its partitions, each with a leader. A failed read is retried until the
+    timeout.
 
-    names: topic -> its number of partitions; None if the broker chose it. timeout: seconds for all.
-    on_progress: callback with (partitions with a leader, all partitions) at each change.
-    A failed read is retried until the timeout.
+    Args:
+        names: topic -> its number of partitions; None if the broker chose it.
+        timeout: the seconds for all.
+        on_progress: a callback with the numbers of partitions with a leader and of all partitions, at each change.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout

@@ -347,9 +347,14 @@ async def describe_producers(
     link: Link, places: Iterable[transactions.Place], replica: int | None = None
 ) -> transactions.ProducerListing:
     """Return the producers of each partition in its leader's state, or its failure (KIP-664). Needs Read on the topic.
+    One request has at most `PARTITIONS_AT_ONCE` partitions; a broker gets one request after the other.
 
-    replica: broker to use instead of the leaders. One request has at most `PARTITIONS_AT_ONCE` partitions; a broker
-    gets one request after the other. Raises Unsupported before Kafka 3.0, and AdminError if the cluster is unreachable.
+    Args:
+        replica: the broker to ask instead of the leaders.
+
+    Raises:
+        Unsupported: the brokers are older than Kafka 3.0.
+        AdminError: the cluster is unreachable.
     """
     wanted = tuple(dict.fromkeys(places))
     if not wanted:
@@ -418,11 +423,13 @@ async def list_transactions(
     """Return all transactions of all brokers, not described. The failure of an unreachable broker has the key ``broker
     N``.
 
-    longer_than_ms: minimum age in milliseconds, Kafka 3.8 and newer. pattern: regular expression (RE2) for ids, Kafka
-    4.1 and newer.
     **Brokers silently omit transactions that the principal may not DESCRIBE.** Raises Unsupported before Kafka 3.0 or
     for an unsupported filter, AdminError if the cluster is unreachable, or the first broker's error if no broker can
     list.
+
+    Args:
+        longer_than_ms: the minimum age in milliseconds, Kafka 3.8 and newer.
+        pattern: a regular expression (RE2) for ids, Kafka 4.1 and newer.
     """
     least, needs = (2, "4.1") if pattern else (1, "3.8") if longer_than_ms >= 0 else (0, _NEEDS)
     await link.require("list_transactions", least, needs)

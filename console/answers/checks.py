@@ -28,14 +28,14 @@ _MARKS = {Health.OK: "✓", Health.NOTE: "!", Health.BAD: "✗"}
 
 @dataclass(frozen=True)
 class Check:
-    """One check. found: the present state. remedy: the next step, of one or more lines; ``""`` if there is no
-    problem.
-    """
+    """One check."""
 
     name: str
     health: Health
     found: str
+    """The present state."""
     remedy: str = ""
+    """The next step, of one or more lines; ``""`` if there is no problem."""
 
 
 def checks_result(checks: Sequence[Check]) -> Detail:

@@ -210,7 +210,7 @@ def _keys(statement: Show, subject: ConfigResource, snapshot: Snapshot, entries:
 
 
 def whose(statement: Whose, snapshot: Snapshot) -> Detail:
-    """Return who reads and writes a topic, and what can't be known.
+    """Return the readers and writers of a topic, and the uses that can't be known.
 
     Raises:
         CommandError: there is no such topic, or it could not be read.

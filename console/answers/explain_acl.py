@@ -20,17 +20,17 @@ SHOWN = 5
 
 
 class AclExplained(NamedTuple):
-    """The effects of an ACL.
-
-    overridden: the denies that override it, or for a deny the allows that it overrides; in_part: those that override,
-    or are overridden, only in part. same: others with the same effect. gone: the effects of its removal.
-    """
+    """The effects of an ACL."""
 
     acl: Acl
     overridden: tuple[Acl, ...]
+    """The denies that override it; for a deny, the allows that it overrides."""
     in_part: tuple[Acl, ...]
+    """The ACLs that override it, or that it overrides, only in part."""
     same: tuple[Acl, ...]
+    """Other ACLs with the same effect."""
     gone: tuple[str, ...]
+    """The effects of its removal."""
 
 
 def explain_acl(acl: Acl, snapshot: Snapshot) -> AclExplained:

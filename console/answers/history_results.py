@@ -158,10 +158,11 @@ def _filter(text: str) -> Callable[[Row], bool]:
 
 
 class JournalRow(NamedTuple):
-    """One edit of a change, with the values before and after it. place: index of the edit in the change."""
+    """One edit of a change, with the values before and after it."""
 
     change: Change
     place: int
+    """The index of the edit in the change."""
     entry: Entry
     old: EffectiveValue
     new: EffectiveValue

@@ -31,7 +31,7 @@ def history_table(
 
 
 def drift_table(rows: Sequence[Drifted], *, clusters: bool, zone: tzinfo | None = None) -> Table:
-    """Return the differences, the most severe first. zone: as in `history_table`."""
+    """Return the differences, the most severe first. zone: the time zone of the times, as in `history_table`."""
     columns = drifted_columns(zone)
     return table_of("drift", columns if clusters else columns.without(ONE_CLUSTER), rows, empty="nothing differs")
 
@@ -43,8 +43,11 @@ def usage_table(rows: Sequence[Usage], *, clusters: bool) -> Table:
 
 
 def denied_table(rows: Sequence[Denied], *, clusters: bool, has_logs: bool = True, zone: tzinfo | None = None) -> Table:
-    """Return what was denied, the latest first. has_logs: whether the lake has any decisions. zone: as in
-    `history_table`.
+    """Return the denied accesses, the latest first.
+
+    Args:
+        has_logs: whether the lake has any decisions.
+        zone: the time zone of the times, as in `history_table`.
     """
     columns = denied_columns(zone)
     empty = "nothing was denied" if has_logs else "the lake has no authorizer logs: docs/lake.md"
@@ -57,13 +60,14 @@ NAMES = ("since", "until", "key", "by")
 
 
 class LakeFilter(NamedTuple):
-    """A query for a lake; None for no restriction. text: further text that rows have to contain, as in every filter."""
+    """A query for a lake; None for no restriction."""
 
     since: datetime | None = None
     until: datetime | None = None
     key: str | None = None
     principal: str | None = None
     text: str = ""
+    """Further text that rows have to contain, as in every filter."""
 
 
 def lake_filter(text: str, now: datetime) -> LakeFilter:

@@ -39,7 +39,7 @@ def remedy(found: Found) -> tuple[str, ...]:
 
 
 def mended_by(found: Found) -> str:
-    """Return what mends a finding in a line: the first statement and the number of others, or an advice."""
+    """Return the remedy of a finding as one line: the first statement and the number of others, or advice."""
     first, *more = remedy(found) or (found.advice,)
     return f"{first}; and {len(more)} more" if more else first
 
@@ -48,7 +48,7 @@ def mended_by(found: Found) -> str:
 
 
 Where = Callable[[Found], str]
-"""The file and line of what a finding is about; ``""`` without one."""
+"""The file and line of a finding's subject; ``""`` without one."""
 
 
 def report_detail(report: Report, missing: Sequence[str], where: Where, *, whole: bool) -> Detail:
@@ -165,7 +165,7 @@ def junit_text(report: Report, missing: Sequence[str], where: Where, cluster: st
     Args:
         missing: lines on members that were not read.
         where: a finding's place in files.
-        cluster: its id.
+        cluster: the id of the cluster.
     """
     from xml.etree.ElementTree import Element, SubElement, indent, tostring
 

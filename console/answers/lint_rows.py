@@ -26,14 +26,17 @@ MOST_BLIND = 3
 
 
 class LintRow(NamedTuple):
-    """A finding. number: among those of its rule on one subject and key, as a broker may have several directories."""
+    """A finding."""
 
     finding: Finding
     number: int = 0
+    """The number of the finding among those of its rule on one subject and key, as a broker may have several
+    directories.
+    """
 
     @property
     def key(self) -> tuple[str, Target, str, int]:
-        """The same after each look."""
+        """The identity of the finding, the same after each look."""
         found = self.finding.found
         return self.finding.rule.name, found.subject, found.key, self.number
 
@@ -44,7 +47,7 @@ class LintRow(NamedTuple):
 
     @property
     def next(self) -> tuple[Next, ...]:
-        """What mends it, as a step that a key stages."""
+        """The remedy, as a step that a key stages."""
         found = self.finding.found
         command = remedy(found)[0] if found.command else ""
         text = found.advice if found.advice and not (found.edits or command) else "mend it"
@@ -114,7 +117,7 @@ def lint_details(row: LintRow, report: Report, staging: present_triage.Staging |
 
     Args:
         report: names the rules that could not look.
-        staging: what its key would stage; None without a step.
+        staging: the step that its key would stage; None without a step.
     """
     rule, found, by = row.finding
     lines: list[Line] = [[(f"{rule.name}: {rule.title}", "")], [(clean(found.what, 400), "")]]
@@ -130,7 +133,7 @@ def lint_details(row: LintRow, report: Report, staging: present_triage.Staging |
 
 
 def source_text(rule: Rule) -> str:
-    """Return where Kafka says so, with the release from which a rule can find something."""
+    """Return the source of a rule in Kafka's documentation or code, with the release from which it finds something."""
     # An anchor of the documentation; else a KIP, or a name in Kafka's source.
     is_anchor = not rule.source.startswith("KIP-") and not rule.source[0].isupper()
     return f"{_KAFKA if is_anchor else ''}{rule.source}{f'; from Kafka {rule.since} on' if rule.since else ''}"

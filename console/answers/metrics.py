@@ -34,36 +34,36 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Metric(NamedTuple):
-    """A metric: its name without ``kac_``, its type, a sentence, and its samples. kept: the labels of which samples are
-    kept; None for those with the highest values."""
+    """A metric: its name without ``kac_``, its type, a sentence, and its samples."""
 
     name: str
     type: str
     help: str
     samples: Iterable[tuple[Labels, float]]
     kept: Collection[Labels] | None = None
+    """The labels of the samples that are kept; None for those with the highest values."""
 
 
 class Health(NamedTuple):
-    """The health of a kac that watches.
-
-    polls, failed: the number of polls, and of those that no node answered. verdict_seconds: of the last diagnosis.
-    receivers: name -> outcome -> number of events.
-    """
+    """The health of a kac that watches."""
 
     polls: int = 0
+    """The number of polls."""
     failed: int = 0
+    """The number of polls that no node answered."""
     verdict_seconds: float = 0.0
+    """The duration of the last diagnosis."""
     receivers: Mapping[str, Mapping[str, int]] = {}
+    """Name -> outcome -> number of events."""
 
 
 def metrics_text(verdict: Verdict | None, snapshot: Snapshot | None = None, health: Health | None = None) -> str:
     """Return the metrics as text.
 
     Args:
-        verdict: None if no node answers: then the cluster has no other metric.
-        snapshot: of the verdict's poll.
-        health: of a kac that goes on; None for one verdict.
+        verdict: the verdict; None if no node answers: then the cluster has no other metric.
+        snapshot: the snapshot of the verdict's poll.
+        health: the health of a kac that watches; None for one verdict.
     """
     metrics = [*_of_verdict(verdict)]
     if verdict is not None and snapshot is not None:
@@ -145,7 +145,7 @@ def _of_cluster(snapshot: Snapshot) -> Iterator[Metric]:
 
 
 def _fullness(log_dir: LogDir) -> tuple[bool, float]:
-    """Return what decides which disks are kept: those with an error, then the fullest ones."""
+    """Return the rank of a disk, by which disks are kept: those with an error first, then the fullest ones."""
     total, usable = log_dir.total_bytes, log_dir.usable_bytes
     return log_dir.failure is not None, 1 - usable / total if total > 0 and usable >= 0 else -1.0
 

@@ -60,7 +60,9 @@ def _held_row(held: tuple[str, int, str]) -> Row:
 
 
 def held_lines(proposal: Proposal) -> Iterator[str]:
-    """Yield the partitions that can't move, each reason once: ``219 partitions can't move: …``, with some names."""
+    """Yield a line for each reason why partitions can't move: ``219 partitions can't move: …``, with some of their
+    names.
+    """
     by_reason = grouped((why, f"{topic}/{number}") for topic, number, why in proposal.held)
     for why, places in by_reason.items():
         if len(places) == 1:

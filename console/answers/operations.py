@@ -44,8 +44,8 @@ def running_moves_table(
 def dir_copies_table(
     snapshot: Snapshot, operations: Sequence[Operation] = (), problems: tuple[ReadFailure, ...] = ()
 ) -> Table:
-    """Return the replicas that brokers copy from one log directory into another. operations: as for
-    `running_moves_table`.
+    """Return the replicas that brokers copy from one log directory into another. operations: the open ones in this
+    host's journal.
     """
     title = "copied between directories of a broker"
     empty = "no replica is copied between directories of a broker"

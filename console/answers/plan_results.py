@@ -95,12 +95,14 @@ def _slot(slot: Slot) -> str:
 
 
 class PlanRow(NamedTuple):
-    """A line of the diff under its entity. outcome: of its check; deletion: its deletions; None if not read."""
+    """A line of the diff under its entity."""
 
     target: Target
     line: DiffLine
     outcome: Outcome | None
+    """The outcome of the line's last check or apply."""
     deletion: Deletion | None
+    """The data that it deletes; None if not read."""
 
 
 def _entity(row: PlanRow) -> str:
@@ -204,10 +206,11 @@ PLAN: Columns[PlanRow] = Columns(
 
 
 class OutcomeRow(NamedTuple):
-    """The outcome for one request's target. change: the number of the change in the journal; None without a change."""
+    """The outcome for one request's target."""
 
     outcome: Outcome
     change: int | None
+    """The number of the change in the journal; None without a change."""
 
 
 def _why_failed(row: OutcomeRow) -> Failure | None:

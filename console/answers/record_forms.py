@@ -35,9 +35,9 @@ def stream_form(name: str, form: str, *, masked: bool, field: str = VALUE, separ
 
     Args:
         name: one of `STREAMS`, or another text for lines to read.
-        form: of the contents, one of `present.FORMS`.
+        form: the form of the contents, one of `present.FORMS`.
         masked: whether keys, values and headers are hidden.
-        field, separator: of `raw`: the field, and the text behind it.
+        field, separator: for `raw`: the field, and the text behind it.
     """
     match name:
         case "jsonl":

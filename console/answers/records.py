@@ -16,7 +16,9 @@ from console.present import records
 def records_result(statement: Records, read: RecordsRead, *, masked: bool, fields: Sequence[MaskPath] = ()) -> Table:
     """Return the records that were read for a statement.
 
-    masked: whether their contents are hidden. fields: the fields that the context masks.
+    Args:
+        masked: whether their contents are hidden.
+        fields: the fields that the context masks.
     """
     rows, columns = records.record_rows(read, statement.form, masked=masked), records.columns_for(read)
     notes = [

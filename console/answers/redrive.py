@@ -1,4 +1,4 @@
-"""What is in a dead-letter topic, and what a redrive would send, as results. Pure."""
+"""The contents of a dead-letter topic, and the letters that a redrive would send, as results. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def letters_table(goal: Redrive, found: Survey, most: int | None, notes: Sequenc
     """Return the letters by original topic, exception and age, with the forecast as its notes.
 
     Args:
-        notes: further lines.
+        notes: further lines below the table.
         masked: whether the texts of exceptions are hidden.
     """
     rows = dead_letters.pile_rows(found, masked=masked)

@@ -30,30 +30,30 @@ class Row(NamedTuple):
 
 
 class Table(Struct, frozen=True):
-    """Rows under columns.
-
-    name: the key in JSON; empty: the text without rows; notes: lines below the rows; problems: failed reads.
-    """
+    """Rows under columns."""
 
     name: str
+    """The key in JSON."""
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     title: str = ""
     empty: str = "none"
+    """The text without rows."""
     notes: tuple[str, ...] = ()
+    """Lines below the rows."""
     problems: tuple[ReadFailure, ...] = ()
+    """Failed reads."""
 
 
 class Detail(Struct, frozen=True):
-    """One entity or one key: a title, lines of text, then nested tables and details.
-
-    data: its own JSON fields. parts: by their names in JSON; a tuple of details becomes a list.
-    """
+    """One entity or one key: a title, lines of text, then nested tables and details."""
 
     title: str
     data: Mapping[str, Data]
+    """Its own JSON fields."""
     lines: tuple[str, ...] = ()
     parts: Mapping[str, Table | tuple[Detail, ...]] | None = None
+    """The nested tables and details, by their names in JSON; a tuple of details becomes a list."""
     problems: tuple[ReadFailure, ...] = ()
 
 
@@ -188,14 +188,13 @@ def _table(table: Table, width: int | None) -> Iterator[str]:
 
 
 class Printer(Struct):
-    """Prints results.
-
-    output: ``text`` or ``json``. seen_on: the stream of the terminal that shows the output, if it is not `out`.
-    """
+    """Prints results."""
 
     output: str = "text"
+    """``text`` or ``json``."""
     out: TextIO = field(default_factory=stdout)
     seen_on: TextIO | None = None
+    """The stream of the terminal that shows the output, if it is not `out`."""
 
     def __call__(self, result: Result) -> None:
         """Print a result."""

@@ -68,6 +68,7 @@ def _configs(snapshot: Snapshot, overrides: bool) -> Iterator[str]:
 
 
 def _order(resource: ConfigResource) -> tuple[int, bool, int, str]:
+    # Numbers come in the order of their values, without int(): a group's name may be digits of any length.
     return (
         resource.type,
         not resource.name.isdecimal(),

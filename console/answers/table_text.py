@@ -23,10 +23,11 @@ UNDER = 4
 
 
 class Column(NamedTuple):
-    """A column. right: whether to align right, for numbers."""
+    """A column."""
 
     title: str
     right: bool = False
+    """Whether to align right, for numbers."""
 
 
 def table_lines(headings: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
@@ -36,7 +37,7 @@ def table_lines(headings: Sequence[Column], rows: Sequence[Sequence[str]], width
 
     Args:
         rows: texts without control characters.
-        width: of the terminal, in cells; None for no limit.
+        width: the width of the terminal, in cells; None for no limit.
     """
     shown = [n for n, each in enumerate(headings) if each.title or any(row[n] for row in rows)]
     columns = [headings[n] for n in shown]

@@ -20,7 +20,7 @@ def analysis_result(statement: Analyze, found: Analysed, *, masked: bool, fields
     """Return the analysis of a statement.
 
     Args:
-        found: its keys are in the form that may be shown.
+        found: the analysis, with its keys in the form that may be shown.
         masked: whether keys and names of headers are hidden.
         fields: the fields that the context masks.
     """

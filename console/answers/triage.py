@@ -42,6 +42,7 @@ def text_lines(verdict: Verdict, watched: float) -> Iterator[str]:
     """Yield the verdict for a terminal. watched: seconds from the first to the last poll."""
     if verdict.unread:
         yield f"unknown: {part_names(verdict.unread)} could not be read"
+    # Without the blind parts no symptom could show: their absence proves nothing.
     if verdict.is_calm and not verdict.blind:
         nothing = f"no {'trouble' if verdict.causes else 'symptom'} in {plural(round(watched), 'second')}"
         yield f"{'in what was read' if verdict.unread else 'healthy'}: {nothing}"
@@ -118,7 +119,7 @@ def verdict_data(verdict: Verdict, lost: str = "", now: datetime | None = None) 
     """Return the JSON object of a verdict. Its fields are a contract: their meanings never change.
 
     Args:
-        lost: why no broker answers since the verdict; ``""`` while one does.
+        lost: the reason why no broker answers since the verdict; ``""`` while one does.
         now: time of the object, UTC; None: of the verdict.
     """
     at = moment(verdict.at)

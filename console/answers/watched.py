@@ -19,7 +19,7 @@ from console.triage.trouble import troubles
 
 
 def watch(statement: Watch, snapshot: Snapshot) -> Table:
-    """Return the rows of what is watched.
+    """Return the rows of the watched subjects.
 
     Raises:
         CommandError: the statement names a set, which only the command line and the screen know, or nothing.

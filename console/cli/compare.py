@@ -93,10 +93,11 @@ def _resource(text: str) -> ConfigResource | None:
 
 
 class _Side(NamedTuple):
-    """The state of one side. unread: the parts of a cluster that could not be read completely."""
+    """The state of one side."""
 
     wanted: Wanted
     unread: frozenset[str] = frozenset()
+    """The parts of a cluster that could not be read completely."""
 
 
 def _side(text: str, options: argparse.Namespace) -> _Side | int:

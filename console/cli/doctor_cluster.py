@@ -122,20 +122,23 @@ def _joined(checks: list[Check], step: _Step) -> _Step:
 
 
 class _Try(NamedTuple):
-    """A TCP connection to one address. seconds: None if it failed; problem: the reason."""
+    """A TCP connection to one address."""
 
     ip: str
     seconds: float | None
+    """The seconds that it took; None if it failed."""
     problem: str = ""
+    """The reason of the failure."""
 
 
 class _Attempts(NamedTuple):
-    """The addresses of a host name. problem: why the lookup failed. by_way: the context's way resolved and tried
-    them."""
+    """The addresses of a host name."""
 
     tried: tuple[_Try, ...]
     problem: str = ""
+    """The reason why the lookup failed."""
     by_way: bool = False
+    """Whether the context's way (proxy, SSH host or Kubernetes) resolved and tried them."""
 
 
 async def _reach(address: admin_settings.Address, route: admin_settings.Route) -> _Attempts:
@@ -350,7 +353,7 @@ async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
     """Check whether each broker is reachable at its advertised listener, and measure the round trips."""
     gate = asyncio.Semaphore(AT_ONCE)
     brokers = [each for each in cluster.brokers if not each.fenced][:MOST_BROKERS]
-    missed: dict[admin_settings.Address, bool] = {}  # whether its name is unknown here
+    missed: dict[admin_settings.Address, bool] = {}  # whether this host can't resolve it
 
     async def one(broker_id: int, address: admin_settings.Address) -> tuple[Check | None, float | None]:
         name = f"broker {broker_id} advertises {admin_settings.show_address(address)}"

@@ -21,9 +21,9 @@ def _worker(name: str, worker: Worker, seconds: float, ours: str | None, version
     """Return the check of a worker.
 
     Args:
-        name: of its Connect cluster.
+        name: the name of the worker's Connect cluster.
         ours: id of the brokers' cluster; None if it is unknown.
-        versions: of all workers of its Connect cluster.
+        versions: the versions of all workers of its Connect cluster.
     """
     what, where = f"Connect {name}", worker.address
     if worker.failure is not None:

@@ -85,7 +85,7 @@ def _unseen(snapshot: Snapshot, settings: ConnectionSettings, told: tuple[str, .
     nothing is missing, or it was already reported.
 
     Args:
-        settings: of the context.
+        settings: the settings of the context.
         told: the parts reported before; None before the first report.
     """
     from console.present.columns import clock
@@ -109,15 +109,14 @@ def _tell(events: Sequence[Event], output: str) -> None:
 
 
 class _State(NamedTuple):
-    """The state that is reported on standard error.
-
-    lost: why no broker responds; problem: why the authors of changes are unknown; both ``""`` if all is well. missing:
-    the parts that are not watched; None before the first report.
-    """
+    """The state that is reported on standard error."""
 
     lost: str = ""
+    """The reason why no broker responds; ``""`` if one does."""
     problem: str = ""
+    """The reason why the authors of changes are unknown; ``""`` if they are known."""
     missing: tuple[str, ...] | None = None
+    """The parts that are not watched; None before the first report."""
 
 
 def _report(reported: _State, now: _State, passed: float, watched: str, asked: str) -> _State:

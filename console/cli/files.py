@@ -71,7 +71,7 @@ def read(names: list[str], context: str | None = None, *, described: bool = Fals
 
     Args:
         context: the context that the operator names. If files are for several clusters, those for this one are used.
-        described: as in `read_files`.
+        described: the clusters that files describe, as in `read_files`.
     """
     from console.files.read import for_cluster
     from console.files.reading import read_files
@@ -106,7 +106,9 @@ def meant(options: argparse.Namespace, read: Read) -> argparse.Namespace:
 
 
 def no_plan(options: argparse.Namespace, read: Read) -> str:
-    """Return why a reassignment and the options exclude each other; ``""`` if they do not, or the files have none."""
+    """Return the reason why a reassignment and the options exclude each other; ``""`` if they do not, or if the files
+    have no reassignment.
+    """
     if read.reassign is None:
         return "" if options.throttle is None else "--throttle goes with a file of kafka-reassign-partitions"
     _, source, line = read.reassign

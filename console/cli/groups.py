@@ -181,10 +181,10 @@ def _of_each(
     """Return the change of groups.
 
     Args:
-        names: of the groups; empty for all of the kind. Those of share and streams groups are first looked up, and
-            groups of another kind are refused.
+        names: the names of the groups; empty for all of the kind. Those of share and streams groups are first looked
+            up, and groups of another kind are refused.
         texts: the name of a group -> its statements.
-        to, lines: as in `Change`.
+        to, lines: the offsets and the lines, as in `Change`.
     """
     if names and kind is CONSUMERS and to == "apply":
         return tuple(text for name in names for text in texts(name))

@@ -62,10 +62,11 @@ def window(options: argparse.Namespace, now: datetime) -> tuple[datetime | None,
 
 
 class Opened(NamedTuple):
-    """An open lake. cluster: the selected cluster; None for all."""
+    """An open lake."""
 
     tables: Tables
     cluster: str | None
+    """The selected cluster; None for all."""
     now: datetime
 
     def fresh(self, table: LakeTable) -> list[str]:
@@ -423,7 +424,7 @@ def denied_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_denied(options: argparse.Namespace) -> int:
-    """Print who was denied what, since when, with the change before it.
+    """Print the denied accesses, each with its start and the change before it.
 
     Returns:
         The exit code: 0 printed, 1 the lake could not be read, 2 not understood.

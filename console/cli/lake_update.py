@@ -89,7 +89,7 @@ def _session(plan: Plan, where: OnSpark, progress: Shown, *, is_whole: bool = Fa
     """Return the function that starts Spark for a plan.
 
     Args:
-        is_whole: see `lake_session`.
+        is_whole: whether the session does all the work of an update, as in `lake_session`.
     """
     from console.collecting.gateway import is_local
     from console.collecting.java import groups_of

@@ -48,7 +48,7 @@ def lint_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_lint(options: argparse.Namespace) -> int:
-    """Print what the rules find in the cluster, or in the cluster that files make of it.
+    """Print the findings of the rules on the cluster, or on the cluster after the wanted state of files.
 
     Returns:
         The exit code: 0 printed, 1 no broker answers, or a part of the files can't be staged, 2 no context, no such

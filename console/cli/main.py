@@ -22,22 +22,22 @@ INTERRUPTED = 130
 
 
 class Command(NamedTuple):
-    """A command of `kac`.
-
-    module: imported when the command is given. Its function ``NAME_options`` adds the command's options to the given
-    parser; ``run_NAME`` runs the command with the parsed options, and returns the exit code.
-    is_noun: whether the module has a `console.cli.noun.Noun` by the command's name in its place.
-    own_parser: whether the module's function `main` parses the arguments itself, `(arguments, options given before the
-    command) -> exit code`.
-    connects: whether the command takes the options that name a cluster.
-    """
+    """A command of `kac`."""
 
     name: str
     module: str
+    """The module, imported when the command is given. Its function ``NAME_options`` adds the command's options to the
+    given parser; ``run_NAME`` runs the command with the parsed options, and returns the exit code.
+    """
     help: str
     connects: bool = True
+    """Whether the command takes the options that name a cluster."""
     own_parser: bool = False
+    """Whether the module's function `main` parses the arguments itself, `(arguments, options given before the command)
+    -> exit code`.
+    """
     is_noun: bool = False
+    """Whether the module has a `console.cli.noun.Noun` by the command's name in its place."""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the command's own options, and the function that runs it. Imports its module."""
@@ -204,14 +204,12 @@ _GIVEN = "values given"
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that writes its errors, which repeat the arguments, without control characters, like all output.
-
-    meant: returns the line that the user probably meant by invalid words; ``""`` if unknown.
-    words: the arguments.
-    """
+    """A parser that writes its errors, which repeat the arguments, without control characters, like all output."""
 
     meant: Callable[[], str] | None = None
+    """Returns the line that the user probably meant by invalid words; ``""`` if unknown."""
     words: Sequence[str] = ()
+    """The arguments."""
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)

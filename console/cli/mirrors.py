@@ -98,7 +98,9 @@ async def _flow(client: Client, context: Context, name: str | None) -> Flow:
 
 
 async def _lag_rows(here: Client, there: Client, flow: Flow) -> tuple[list[LagRow], list[Failure]]:
-    """Return the partitions of a flow's copies next to those of the source, and what could not be read."""
+    """Return the partitions of a flow's copies next to those of the source, and the failures of those that could not be
+    read.
+    """
     from console.admin.mirror import describe_mirrors
     from console.admin.partitions import log_ranges
     from console.admin.topics import describe_topics

@@ -109,7 +109,7 @@ def run_moves(options: argparse.Namespace) -> int:
 
 
 def misused(options: argparse.Namespace) -> str:
-    """Return why the options exclude each other; ``""`` if they do not."""
+    """Return the reason why the options exclude each other; ``""`` if they do not."""
     if options.operation is not None and options.throttle is None and not options.give_up:
         return "--operation changes an operation: add --throttle RATE or --give-up"
     if options.give_up and options.operation is None:
@@ -140,7 +140,7 @@ def run_goal(options: argparse.Namespace, front_end: str, goal: Goal, begin: str
     """Plan a goal and print the moves; begin an operation if the options request it.
 
     Args:
-        options: of these, throttle, script, output, begins and yes are used.
+        options: the options, of which throttle, script, output, begins and yes are used.
         front_end: the command, for the journal.
         begin: the operator's command to begin it.
         moves: the exit code if replicas would move.
@@ -172,16 +172,15 @@ def run_goal(options: argparse.Namespace, front_end: str, goal: Goal, begin: str
 
 
 class _Planned(NamedTuple):
-    """A goal with the moves that lead to it, and their cost.
-
-    throttle: bytes per second; None for no throttle. problems: failed reads of the cluster.
-    """
+    """A goal with the moves that lead to it, and their cost."""
 
     goal: Goal
     proposal: Proposal
     forecast: Forecast
     throttle: int | None
+    """Bytes per second; None for no throttle."""
     problems: tuple[ReadFailure, ...]
+    """The failed reads of the cluster."""
 
 
 def _planned(goal: Goal, known: Snapshot, throttle: int | None) -> _Planned:

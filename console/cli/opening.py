@@ -200,7 +200,7 @@ def add_duration(
     """Add ``--for``, a duration in seconds.
 
     Args:
-        what: its help.
+        what: the help of the option.
         default: seconds without the option.
         read: the text -> seconds; raises ValueError.
     """
@@ -255,7 +255,7 @@ def listing(contexts: Contexts, width: int | None = None) -> str:
     """Return the contexts as lines; `*` marks the default.
 
     Args:
-        width: of the terminal, in cells; None for no limit.
+        width: the width of the terminal, in cells; None for no limit.
     """
     from console.answers.table_text import Column, table_lines
     from console.contexts.own_file import own_path

@@ -75,7 +75,7 @@ def run_record(options: argparse.Namespace, *, quiet: bool = False) -> int:
 
 
 def _refusal(file: Path, *, append: bool) -> str:
-    """Return why this file can't be recorded into; ``""`` if it can, as far as is known without writing."""
+    """Return the reason why this file can't be recorded into; ``""`` if it can, as far as is known without writing."""
     from console.flight.answer import RecordError
     from console.flight.flight_reader import FlightReader
 

@@ -1,4 +1,4 @@
-"""What an exported file of records holds: a manifest next to it, complete also on a full disk."""
+"""The manifest next to an exported file of records, complete also on a full disk."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SPARE = 4 << 10
 
 
 class Manifest(Struct, frozen=True):
-    """What an exported file holds."""
+    """The description of an exported file."""
 
     statement: str
     cluster_id: str
@@ -44,7 +44,7 @@ class Manifest(Struct, frozen=True):
     ended: str = ""
     finished: bool = False
     why: str = ""
-    """Why it is not finished."""
+    """The reason why it is not finished."""
     records: int = 0
     bytes: int = 0
     looked_at: int = 0
@@ -109,7 +109,7 @@ class ManifestFile:
 
 
 class About(NamedTuple):
-    """What a manifest says besides the search."""
+    """The parts of a manifest besides the search."""
 
     context: str
     cluster_id: str
@@ -124,14 +124,14 @@ class Export:
     """The output of a search, and the manifest of a file.
 
     Attributes:
-        progress: that of the last portion.
+        progress: the progress of the last portion.
     """
 
     def __init__(self, about: About, statement: Records, search: Search, output: Output, form: str) -> None:
         """Create the manifest, if the output is a file.
 
         Args:
-            form: of the output.
+            form: the form of the output.
 
         Raises:
             WriteError: the manifest exists, or can't be created.
@@ -181,7 +181,7 @@ class Export:
                 self._file.finish(self._filled(why))
 
     def stands(self) -> str:
-        """Return what was written, with the last offsets, for an operator who goes on from there."""
+        """Return the number of written records, with the last offsets, for an operator who continues from there."""
         last = [f"{clean(topic, 120)}-{partition} {offset}" for (topic, partition), offset in self.output.last.items()]
         more = f" and {plural(len(last) - SAID, 'more partition')}" if len(last) > SAID else ""
         written = f"{plural(self.output.count, 'record')} stand in {self.output.name}"

@@ -1,4 +1,4 @@
-"""Where `kac records` writes: standard output, or a new private file."""
+"""The outputs of `kac records`: standard output, or a new private file."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Output:
         """Open it.
 
         Args:
-            path: of a file that does not exist; None for standard output.
+            path: the path of a file that does not exist; None for standard output.
 
         Raises:
             WriteError: the file exists, or can't be created.
@@ -86,7 +86,7 @@ class Output:
         write_all(self._file, data)
 
     async def head(self, data: bytes) -> None:
-        """Write what stands before the records. Raises WriteError, BrokenPipeError."""
+        """Write the text before the records. Raises WriteError, BrokenPipeError."""
         await self._put([data], [])
 
     async def write(self, items: Sequence[Record | Undecodable], parts: Sequence[bytes]) -> None:
@@ -164,7 +164,7 @@ def _create(path: Path) -> FileIO:
 
 
 def _whole(parts: Sequence[bytes], written: int) -> tuple[int, int]:
-    """Return how many parts are whole in the first bytes written, and their bytes."""
+    """Return the number of parts that are whole in the first bytes written, and their bytes."""
     count = size = 0
     for part in parts:
         if size + len(part) > written:
@@ -174,6 +174,6 @@ def _whole(parts: Sequence[bytes], written: int) -> tuple[int, int]:
 
 
 def reason_of(error: OSError) -> str:
-    """Return why a file can't be written, for an operator."""
+    """Return the reason why a file can't be written, for an operator."""
     text = (error.strerror or str(error)).lower()
     return f"{text}; free space, or use another disk" if error.errno in (errno.ENOSPC, errno.EDQUOT) else text

@@ -141,7 +141,7 @@ def run_records(options: argparse.Namespace) -> int:
 
 
 def _contradiction(options: argparse.Namespace) -> str:
-    """Return why options do not fit each other; ``""`` if they do."""
+    """Return the reason why options do not fit each other; ``""`` if they do."""
     if options.only and options.key is None:
         return "--only goes with --key"
     if options.output != "raw" and (options.field != VALUE or options.separator != r"\n"):
@@ -212,10 +212,10 @@ class _Work:
         read_cluster: Callable[[], Awaitable[None]],
         cluster_id: Callable[[], str],
     ) -> int:
-        """Search, and write what is found.
+        """Search, and write the found records.
 
         Args:
-            read_cluster, cluster_id: read the cluster, and return its id then, for a manifest.
+            read_cluster, cluster_id: functions that read the cluster, and return its id then, for a manifest.
 
         Returns:
             The exit code.
@@ -291,7 +291,8 @@ class _Work:
     async def _portions(
         self, reader: RecordReader, wanted: Search, stopping: asyncio.Event
     ) -> AsyncGenerator[Portion, None]:
-        """Yield the portions of a search in the form that may be shown; a set event ends it with what was found.
+        """Yield the portions of a search in the form that may be shown; a set event ends it with the records found so
+        far.
 
         Raises:
             AdminError, Refused: as `RecordReader.search`.
@@ -315,7 +316,7 @@ class _Work:
             ending.cancel()
 
     def _ended(self, export: Export, stopping: asyncio.Event, cap: PerSecond) -> int:
-        """Complete the manifest, and print how the search ended."""
+        """Complete the manifest, and print the end of the search."""
         interrupted = stopping.is_set() and not self._statement.follow
         why = "ended by Ctrl-C" if stopping.is_set() else stopped_text(export.progress)
         export.finish(why or (f"{plural(self._problems, 'problem')} on the way" if self._problems else ""))
@@ -363,7 +364,7 @@ class _Work:
         return FAILED if result.problems else DONE
 
     def _say(self, portion: Portion, line: StatusLine) -> None:
-        """Print what a portion says besides its records."""
+        """Print the notes and problems of a portion."""
         told = [*portion.notes, *map(str, portion.undecodable), *(each.told for each in portion.problems)]
         self._problems += len(portion.problems)
         if told:

@@ -131,16 +131,16 @@ UNKNOWN_OWNER = "unknown"
 
 
 class Leftovers(NamedTuple):
-    """Throttles that no reassignment uses, and the cluster, whose failures contain failed reads.
-
-    owners: throttle -> the operation that set it, from this host's journal. An open operation removes its throttles
-    itself; an ended one is here only if it left them. changes: throttle -> the change that set it by hand.
-    """
+    """Throttles that no reassignment uses, and the cluster, whose failures contain failed reads."""
 
     throttles: tuple[StaleThrottle, ...]
     cluster: Snapshot
     owners: Mapping[StaleThrottle, Operation]
+    """Throttle -> the operation that set it, from this host's journal. An open operation removes its throttles itself;
+    an ended one is here only if it left them.
+    """
     changes: Mapping[StaleThrottle, int]
+    """Throttle -> the change that set it by hand."""
 
 
 async def read_leftovers(session: Session) -> Leftovers:

@@ -24,7 +24,7 @@ _LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
 
 
 def no_screen(environ: Mapping[str, str]) -> str:
-    """Return why the screen can't be shown here, with an alternative; ``""`` if it can."""
+    """Return the reason why the screen can't be shown here, with an alternative; ``""`` if it can."""
     why = not_a_terminal() or dumb(environ) or no_unicode(environ) or plain_window(environ)
     other = "`kac --plain` works here, and so does `kac shell` with the same commands; `kac run` in scripts"
     return f"{why}. {other}" if why else ""
@@ -48,7 +48,7 @@ def not_a_terminal() -> str:
 
 
 def dumb(environ: Mapping[str, str]) -> str:
-    """Return why a terminal of this kind can't be drawn on; ``""`` if it can."""
+    """Return the reason why a terminal of this kind can't be drawn on; ``""`` if it can."""
     term = environ.get("TERM", "")
     if term not in _DUMB:
         return ""
@@ -126,7 +126,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _unusable_set(context: Context, name: str) -> str:
-    """Return why the screen can't open on a set of the context; ``""`` if it can."""
+    """Return the reason why the screen can't open on a set of the context; ``""`` if it can."""
     from console.cli.watch import no_set
     from console.language.errors import CommandError
     from console.tui.watching import subjects_in
@@ -152,7 +152,7 @@ def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: 
     Args:
         options: `lake`, the path of the cluster's history, and `theme`; both override the environment and the settings;
             `plain`, for lines instead of a screen; `request_logs`, those of brokers on this host.
-        contexts: those that it can switch to.
+        contexts: the contexts that it can switch to.
         tour: the file whose existence means that the tour was seen; None for no tour.
     """
     from msgspec.structs import replace

@@ -162,9 +162,9 @@ def run_triage(options: argparse.Namespace) -> int:
 
 
 MEND = "mend the context's login, addresses or cluster_id, and start the watch again"
-"""What to do about a watch that is refused."""
+"""The next step after brokers refused to begin a watch."""
 GOES_ON = "give the user back what it logs in with; for another secret start the watch again: it keeps the first one"
-"""What to do about a login that is refused later: the watch goes on, since a single broker may refuse it."""
+"""The next step after brokers refused a later login: the watch goes on, since a single broker may refuse it."""
 
 
 class CannotListen(Exception):
@@ -172,7 +172,7 @@ class CannotListen(Exception):
 
 
 def _receivers(names: Sequence[str]) -> Sequence[tuple[str, Deliver]] | None:
-    """Return how to deliver to receivers of the configuration; None after printing the reason why one can't be used."""
+    """Return the deliveries to receivers of the configuration; None after printing the reason why one can't be used."""
     if not names:
         return ()
     from console.contexts import ContextError, load
@@ -279,7 +279,7 @@ def _replayed(options: argparse.Namespace) -> int:
 
 
 async def _ended(watching: Awaitable[Verdict], options: argparse.Namespace, voice: Voice | None) -> int:
-    """Return the exit code of `watch_verdicts`, after its end. Receivers are told of a watch that is refused.
+    """Return the exit code of `watch_verdicts`, after its end. Receivers get a message if brokers refuse the watch.
 
     Raises:
         AdminError, Refused: as `watch_verdicts`; with --watch, no refusal.
@@ -371,7 +371,7 @@ def _tell_begin(options: argparse.Namespace) -> None:
 
 
 def _told_again(told: dict[str, str] | None, output: str, asked: str) -> dict[str, str] | None:
-    """Print that brokers, or what else is asked, answer again; return the causes that count as told. As JSON the next
+    """Print that the brokers or controllers answer again; return the causes that count as printed. As JSON the next
     verdict says it, so it is printed whether it differs or not."""
     if output == "json":
         return None
@@ -380,7 +380,7 @@ def _told_again(told: dict[str, str] | None, output: str, asked: str) -> dict[st
 
 
 def _lost(error: AdminError, asked: str) -> tuple[str, str]:
-    """Return what stopped the verdicts, and what to do. asked: broker or controller."""
+    """Return the reason why the verdicts stopped, and the next step. asked: broker or controller."""
     from console.admin.errors import AuthenticationFailed
     from console.telling.news import LOOK
 
@@ -390,7 +390,7 @@ def _lost(error: AdminError, asked: str) -> tuple[str, str]:
 
 
 def _tell_lost(text: str, step: str, verdict: Verdict | None, output: str) -> None:
-    """Print why there is no verdict since the last one, as the same object as the verdict's. step: what to do."""
+    """Print the reason why there is no verdict since the last one, in the verdict's form. step: the next step."""
     now = datetime.now(UTC)
     if verdict is None:
         complain(f"{text}; kac tries again")
@@ -412,7 +412,7 @@ def _tell(verdict: Verdict, observations: Observations, output: str) -> None:
 
 
 _UNREAD = "unread"
-"""Stands for unread parts among the causes that are told."""
+"""Stands for unread parts among the causes that were printed."""
 
 
 def tell_changes(verdict: Verdict, known: dict[str, str] | None, output: str) -> dict[str, str]:

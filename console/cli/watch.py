@@ -1,4 +1,4 @@
-"""``kac watch``: the rows of what is watched, the worst first."""
+"""``kac watch``: the rows of the watched subjects, the worst first."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def watch_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_watch(options: argparse.Namespace) -> int:
-    """Print what is watched.
+    """Print the rows of the watched subjects.
 
     Returns:
         The exit code: 0 done, 1 no broker answered or a part could not be read, 2 not understood.

@@ -59,30 +59,34 @@ _NOT_THERE = ("UNSUPPORTED", "SECURITY_DISABLED")
 
 @dataclass(frozen=True, slots=True)
 class ClusterReport:
-    """The result of one cluster.
-
-    cluster_id: None if it did not answer and was never polled. resources: their count. changed, gone: counts since the
-    last poll. refused: the parts that could not be read, a line each. failure: the error, if nothing could be read.
-    seconds: duration of the poll.
-    """
+    """The result of one cluster."""
 
     context: str
     cluster_id: str | None
+    """The id of the cluster; None if it did not answer and was never polled."""
     resources: int = 0
+    """The number of resources."""
     changed: int = 0
+    """The number of resources that changed since the last poll."""
     gone: int = 0
+    """The number of resources that went since the last poll."""
     refused: tuple[str, ...] = ()
+    """The parts that could not be read, a line each."""
     failure: Failure | None = None
+    """The error, if nothing could be read."""
     seconds: float = 0.0
+    """The duration of the poll."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of a run. run_id: ``""`` if nothing was delivered. rows: count of delivered rows."""
+    """The result of a run."""
 
     run_id: str
+    """The id of the run; ``""`` if nothing was delivered."""
     clusters: tuple[ClusterReport, ...]
     rows: int = 0
+    """The number of delivered rows."""
 
     @property
     def complete(self) -> bool:
@@ -103,10 +107,11 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class PollResult:
-    """The result of polling one context. seen: an observation, or the error."""
+    """The result of polling one context."""
 
     context: Context
     seen: Observation | Failure
+    """The observation, or the error."""
     at: datetime
     seconds: float = 0.0
 
@@ -119,8 +124,11 @@ def collect(
     timeout: float = TIMEOUT,
     names: Collection[str] | None = None,
 ) -> Report:
-    """Poll these clusters and write the results. timeout: seconds for each cluster. names: all configured contexts, see
-    `refused_claims`. Raises LakeError: another run writes, the disk is full …
+    """Poll these clusters and write the results. Raises LakeError: another run writes, the disk is full …
+
+    Args:
+        timeout: the seconds for each cluster.
+        names: the names of all configured contexts, see `refused_claims`.
     """
     states = LastStates(lake)
     return write_down(poll_all(states, contexts, progress, timeout), states, names)
@@ -136,11 +144,13 @@ def keep_collecting(
     *,
     names: Callable[[], Collection[str] | None] = lambda: None,
 ) -> None:
-    """Poll at an interval, until `stop` is set.
+    """Poll at an interval, until `stop` is set. While the lake can't be written to, polls are kept and delivered with
+    the next one.
 
-    every: interval in seconds. contexts, names: called for each poll, so that changes of their file take effect; see
-    `collect`. told: called with each report. While the lake can't be written to, polls are kept and delivered with the
-    next one.
+    Args:
+        every: the interval in seconds.
+        contexts, names: called for each poll, so that changes of their file take effect; see `collect`.
+        told: called with each report.
     """
     waiting: list[PollResult] = []
     states = LastStates(lake)
@@ -218,11 +228,12 @@ async def poll_context(
 
 
 class Claim(NamedTuple):
-    """A context whose cluster answered with an id. declares: whether the context's configuration has that id."""
+    """A context whose cluster answered with an id."""
 
     context: str
     cluster_id: str
     declares: bool
+    """Whether the context's configuration has that id."""
     addresses: frozenset[tuple[str, int]]
 
 
@@ -234,8 +245,12 @@ def refused_claims(
 
     Several contexts may poll one cluster if each of them declares its id, or if they have the same addresses and are
     polled in one run. Among several new contexts, those that declare the id go first; if none declares it, all are
-    refused, since nothing shows which one is right. owners: the context of each cluster's last poll. names: the
-    configured contexts; None if unknown. A context that declares the id replaces an owner that is no longer configured.
+    refused, since nothing shows which one is right. A context that declares the id replaces an owner that is no longer
+    configured.
+
+    Args:
+        owners: the context of each cluster's last poll.
+        names: the configured contexts; None if unknown.
     """
     refused: dict[str, Failure] = {}
     for cluster_id in dict.fromkeys(each.cluster_id for each in claims):
@@ -411,7 +426,7 @@ async def _unsure(client: Client, names: list[str]) -> dict[str, Failure]:
 TYPES = ("topic", "broker", "group", "client-metrics", "quota", "acl", "scram", "feature")
 """The entity types that a poll reads."""
 OF_SERVICES = ("connector",)
-"""Those of services, which it reads if the context names them."""
+"""The types of services, which it reads if the context names them."""
 _PARTS: Mapping[str, str] = {
     Part.QUOTAS: "quota",
     Part.ACLS: "acl",
@@ -429,13 +444,13 @@ class Resource(NamedTuple):
 
 
 class Value(NamedTuple):
-    """One value of a resource. value: None if it is sensitive. source: Kafka's name of the place where a config is
-    set.
-    """
+    """One value of a resource."""
 
     attr: str
     value: str | None
+    """The value; None if it is sensitive."""
     source: str | None = None
+    """Kafka's name of the place where a config is set."""
     is_sensitive: bool = False
 
 
@@ -445,20 +460,20 @@ State = Mapping[Resource, tuple[Value, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The result of one poll.
-
-    at: time of the last answer. failed: entity type and key -> error; the key None stands for the whole type. If a
-    resource is in both `failed` and `state`, its configs could not be read; its attributes with a colon are known.
-    owned: resource -> the throttles that running moves use. They come and go with the moves, and are not in `state`.
-    unasked: types of services that the context does not name.
-    """
+    """The result of one poll."""
 
     cluster_id: str
     at: datetime
+    """The time of the last answer."""
     state: State
     failed: Mapping[tuple[str, str | None], str] = field(default_factory=dict)
+    """Entity type and key -> error; the key None stands for the whole type. If a resource is in both `failed` and
+    `state`, its configs could not be read; its attributes with a colon are known.
+    """
     owned: Mapping[Resource, frozenset[str]] = field(default_factory=dict)
+    """Resource -> the throttles that running moves use. They come and go with the moves, and are not in `state`."""
     unasked: frozenset[str] = frozenset(OF_SERVICES)
+    """The types of services that the context does not name."""
 
 
 class Row(NamedTuple):
@@ -560,7 +575,7 @@ _OF_A_BROKER = (config.own_source(config.broker_resource(0)), codes.STATIC_BROKE
 def _own_values(entity_type: str, resource: config.ConfigResource, configs: config.ConfigSet) -> Iterator[Value]:
     """Yield the values that a resource sets itself. For a broker these are the values set on it at run time, else those
     in its file, even if the default for all brokers overrides them; a synonym of another name (log.retention.hours
-    below log.retention.ms) is an entry of its own.
+    below log.retention.ms) is its own entry.
     """
     on_broker = resource.type == codes.BROKER and not resource.is_cluster_default
     for entry in configs if on_broker else configs.overrides(resource):
@@ -626,10 +641,11 @@ OWNERS = "collect/owners.json"
 
 
 class Owner(NamedTuple):
-    """The context of a cluster's last poll. declares: whether its configuration has the cluster's id."""
+    """The context of a cluster's last poll."""
 
     context: str
     declares: bool
+    """Whether its configuration has the cluster's id."""
 
 
 class LastStates:

@@ -41,13 +41,13 @@ _TIME = re.compile(rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)([.,])(\d{3,6})")
 
 
 class Demo(NamedTuple):
-    """A new demo. state: for the option ``--state`` of ``kac demo``, which restores the clusters. clusters: name ->
-    id.
-    """
+    """A new demo."""
 
     lake: Lake
     clusters: dict[str, str]
+    """Name -> id."""
     state: Path
+    """The file for the option ``--state`` of ``kac demo``, which restores the clusters."""
 
 
 def cluster_id_of(name: str) -> str:
@@ -58,8 +58,12 @@ def cluster_id_of(name: str) -> str:
 def make(where: str, end: datetime, passed: Progress = lambda *_: None) -> Demo:
     """Create a lake with a day that ends at `end`; replace a former demo.
 
-    passed: called with the name of each written file. Raises LakeError: another lake is there; OSError: the disk is
-    full, no permission.
+    Args:
+        passed: called with the name of each written file.
+
+    Raises:
+        LakeError: another lake is there.
+        OSError: the disk is full, or a permission is missing.
     """
     lake = new_lake(where)
     root = Path(lake.where)

@@ -43,7 +43,7 @@ LEAST_ROOM = 5 * 1024 * MIB
 
 
 def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
-    """Yield all checks. lake: its path; None to leave it out."""
+    """Yield all checks. lake: the path of the lake; None to leave its checks out."""
     python = f"{sys.version.split()[0]} ({sys.executable})"
     of_executors = f"executors of a cluster need 3.10 or newer, with {', '.join(OF_EXECUTORS)}"
     yield Check("Python", Health.OK, f"{python}; {of_executors}")
@@ -186,7 +186,7 @@ def _lake(where: str) -> Iterator[Check]:
 def _gone(lake: Lake) -> Iterator[Check]:
     """Yield a check of the parts of request logs that were deleted before kac read them, by file and cluster."""
     lost: Counter[tuple[str, str]] = Counter()
-    # Missing DuckDB and damaged files are reported by checks of their own.
+    # Other checks report a missing DuckDB and damaged files.
     with suppress(ModuleNotFoundError, LakeError), closing(Tables(lake.where, lake.files)) as tables:
         lost.update((each.file, each.cluster_id) for each in gone_lines(tables))
     if lost:

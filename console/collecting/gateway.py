@@ -42,7 +42,7 @@ _HERE: Mapping[str, str | None] = {
     "SPARK_LOCAL_IP": "127.0.0.1",
     "SPARK_HOME": None,  # may belong to another Spark than the installed one
 }
-"""Environment variables of Java and its Python workers, on this machine; other machines have settings of their own for
+"""Environment variables of Java and its Python workers, on this machine; other machines have their own settings for
 Python.
 """
 
@@ -66,7 +66,7 @@ def session(
     Args:
         settings: Spark's settings, which override those of `console.lake.spark`. Java gets them through its
             authenticated socket: they appear in no command line, environment or file.
-        java: the program.
+        java: the program of Java.
         jars: Java's jars in addition to Spark's own, with Delta's.
         options: Java's own, visible to all users.
         log: receives Java's standard output and error.
@@ -96,7 +96,7 @@ def session(
 
 
 def is_local(master: str | None) -> bool:
-    """Return whether tasks run in the driver's own Java. master: None if kac runs them itself."""
+    """Return whether tasks run in the driver's own Java. master: Spark's master; None if kac runs the tasks itself."""
     return master is None or master.startswith("local")
 
 

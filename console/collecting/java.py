@@ -38,17 +38,18 @@ _PROPERTY = re.compile(r"^ +java\.(home|version) = (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Java:
-    """A Java installation and the result of its inspection.
-
-    home: its `JAVA_HOME`. version: as reported; empty if unknown. place: where it was found. program: its binary.
-    problem: the reason why it can't run Spark; empty if it can.
-    """
+    """A Java installation and the result of its inspection."""
 
     home: Path
+    """The `JAVA_HOME` of the installation."""
     place: str
+    """The place where it was found."""
     version: str = ""
+    """The version as reported; empty if unknown."""
     program: Path = Path()
+    """The binary."""
     problem: str = ""
+    """The reason why it can't run Spark; empty if it can."""
 
     @property
     def works(self) -> bool:
@@ -164,13 +165,14 @@ class Group(StrEnum):
 
 @dataclass(frozen=True)
 class Jar:
-    """A jar. sha256: of its content, in hexadecimal digits."""
+    """A jar."""
 
     of: Group
     group: str
     name: str
     version: str
     sha256: str
+    """The SHA-256 of its content, in hexadecimal digits."""
 
     @property
     def file(self) -> str:
@@ -232,7 +234,9 @@ def spark_jars(
 ) -> tuple[Path, ...]:
     """Return the jars' paths, fetched and verified.
 
-    java: the program that runs Ivy, if Maven is not installed. say: called with a line when jars are fetched.
+    Args:
+        java: the program that runs Ivy, if Maven is not installed.
+        say: called with a line when jars are fetched.
 
     Raises:
         NoSpark: they can't be fetched; the text has their source and a remedy.
@@ -397,15 +401,14 @@ cache.
 
 @dataclass(frozen=True)
 class Archive:
-    """The archive of one Java with one set of jars, dumped or not.
-
-    program: Java's binary. options: its start options, with the class path.
-    """
+    """The archive of one Java with one set of jars, dumped or not."""
 
     folder: Path
     key: str
     program: Path
+    """Java's binary."""
     options: tuple[str, ...]
+    """The start options, with the class path."""
 
     @property
     def file(self) -> Path:
@@ -455,7 +458,8 @@ def usable(archive: Archive) -> bool:
 def start_options(archive: Archive, recording: Path | None) -> list[str]:
     """Return the Java options that use the archive; without one, those that record the loaded classes in a file.
 
-    recording: the file; None to record nothing.
+    Args:
+        recording: the file; None to record nothing.
     """
     if usable(archive):
         return [f"-XX:SharedArchiveFile={archive.file}"]

@@ -33,11 +33,12 @@ _BREAK = timedelta(minutes=3)
 
 
 class Scale(NamedTuple):
-    """A map of times to x and amounts to y. most: the highest amount."""
+    """A map of times to x and amounts to y."""
 
     since: datetime
     until: datetime
     most: float
+    """The highest amount."""
 
     @property
     def length(self) -> timedelta:

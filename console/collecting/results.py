@@ -34,34 +34,38 @@ LAST_RUNS = 10
 
 @dataclass(frozen=True)
 class TableStatus:
-    """A table. run: id of the run that wrote its version; None if its commits have no id. rows: of all files, including
-    replaced ones. earliest, latest: of its first time column, UTC; None if it is empty.
-    """
+    """A table."""
 
     name: str
     layer: str
     version: int
     run: str | None
+    """The id of the run that wrote its version; None if its commits have no id."""
     rows: int
+    """The rows of all files, including replaced ones."""
     bytes: int
     files: int
     earliest: datetime | None
+    """The earliest time in the first time column, UTC; None if the table is empty."""
     latest: datetime | None
+    """The latest time in the first time column, UTC; None if the table is empty."""
 
 
 @dataclass(frozen=True)
 class Status:
-    """The contents of a lake. created: ISO 8601 in UTC. runs: the last ones, newest first, also failed ones. gaps:
-    newest first. gone: lines that were deleted before kac read them.
-    """
+    """The contents of a lake."""
 
     where: str
     lake_id: str
     created: str
+    """The time of its creation, ISO 8601 in UTC."""
     tables: tuple[TableStatus, ...]
     runs: tuple[Report, ...]
+    """The last runs, newest first, also failed ones."""
     gaps: tuple[Gap, ...]
+    """The gaps, newest first."""
     gone: tuple[Gone, ...] = ()
+    """The lines that were deleted before kac read them."""
 
     def last(self, job: str) -> Report | None:
         """Return the last run of a job that ended and did not fail, or still runs."""

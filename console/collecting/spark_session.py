@@ -36,11 +36,14 @@ MOST_MEMORY = 16 * 1024 * MIB
 
 @dataclass(frozen=True)
 class Machine:
-    """The resources of a machine. memory: limit for a process in bytes; free: its unused bytes. cores: processors."""
+    """The resources of a machine."""
 
     memory: int
+    """The memory limit of a process in bytes."""
     free: int
+    """The unused bytes of that."""
     cores: int
+    """The number of processors."""
 
     @property
     def for_spark(self) -> int:

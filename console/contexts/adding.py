@@ -36,7 +36,7 @@ def add_context(name: str, entries: Mapping[str, str | bool], surroundings: Surr
     """Write a context into our own file, and create the file if it is missing.
 
     Args:
-        entries: its keys, ours and Java's.
+        entries: the keys of the context, kac's and Java's.
 
     Raises:
         ContextError: the name is in use, the new text can't be used, or others may read the file.

@@ -61,14 +61,15 @@ def placeholder(text: str) -> str | None:
 
 
 class Provider(Struct, frozen=True):
-    """A provider that a file declares. java_class: its class, as written. allowed: None for all paths. pattern: names
-    of variables that it may return.
-    """
+    """A provider that a file declares."""
 
     name: str
     java_class: str
+    """The class, as written."""
     allowed: tuple[Path, ...] | None = None
+    """The paths that it may read; None for all paths."""
     pattern: str | None = None
+    """The names of variables that it may return."""
 
     @property
     def kind(self) -> str | None:

@@ -98,11 +98,13 @@ class Contexts:
         chosen = [item for found in self._discovered for item in found.items if item.name == found.current]
         if len(chosen) != 1:
             return None
+        # Two tools may have contexts of the same name; then only TOOL/NAME is unique.
         taken = sum(item.name == chosen[0].name for found in self._discovered for item in found.items)
         return chosen[0].name if taken == 1 else f"{chosen[0].tool}/{chosen[0].name}"
 
     def find(self, name: str) -> contexts_context.Context | contexts_context.BrokenContext | None:
         """Return the context of this name; None if unknown. Other tools' contexts also have the name ``tool/name``."""
+        # Own contexts first: a new entry in another tool's file must not change what a name means.
         for item in self._own.found.items:
             if item.name == name:
                 return item
@@ -160,11 +162,12 @@ def resolve(
     """Return the context that these flags name; without flags the environment's, else the current one.
 
     Args:
-        name: of ``--context``.
-        bootstrap: of ``-b``, alone or in place of the addresses of the other two.
-        controllers: of ``--bootstrap-controller``, likewise; requests then go to controllers, not to brokers.
-        command_config: of ``--command-config``.
-        via: of ``--via``, which overrides a context's; a service of Kubernetes in it is the address to ask first.
+        name: the value of ``--context``.
+        bootstrap: the value of ``-b``, alone or in place of the addresses of the other two.
+        controllers: the value of ``--bootstrap-controller``, likewise; requests then go to controllers, not to brokers.
+        command_config: the value of ``--command-config``.
+        via: the value of ``--via``, which overrides a context's; a service of Kubernetes in it is the address to ask
+            first.
         unlock: whether to fetch secrets from commands, keyrings and prompts, which may prompt on the terminal and takes
             time.
 
@@ -174,6 +177,7 @@ def resolve(
     way = None if via is None else _way(via)
     if bootstrap is not None and controllers is not None:
         raise contexts_context.ContextError("Only one of --bootstrap-server or --bootstrap-controller can be specified")
+    # A way to Kubernetes names a service, which is enough to find the cluster.
     if way is not None and (name, bootstrap, controllers, command_config) == (None, None, None, None):
         from console.contexts.routes import bootstrap_of
 
@@ -208,6 +212,7 @@ def _resolved(
     if name is not None and command_config is not None:
         raise contexts_context.ContextError("--context and --command-config both say how to connect; give one of them")
     source = "--bootstrap-controller" if at_controllers else "-b"
+    # The variables count only without these flags: with one of them a command means the same cluster in any shell.
     if name is None and bootstrap is None and command_config is None:
         environ = contexts.surroundings.environ if environ is None else environ
         name, bootstrap, source = environ.get(CONTEXT) or None, environ.get(BOOTSTRAP) or None, BOOTSTRAP
@@ -312,7 +317,7 @@ class Given:
         return list(self._contexts)
 
     def all(self) -> tuple[contexts_context.Context | contexts_context.BrokenContext, ...]:
-        """Return all of them."""
+        """Return the contexts, in their order."""
         return tuple(self._contexts.values())
 
     def get(self, name: str) -> contexts_context.Context:

@@ -31,29 +31,33 @@ LONGEST_REFRESH = 3600.0
 
 
 class KeyRemap(Struct, frozen=True):
-    """Keys for one action, by Textual's names (``ctrl+r``). place: file and line that set them, for messages."""
+    """Keys for one action, by Textual's names (``ctrl+r``)."""
 
     keys: tuple[str, ...]
     place: str
+    """The file and line that set them, for messages."""
 
 
 class ConsoleSettings(Struct, frozen=True):
-    """start_pane: one of PANES. theme: one of THEMES; None to follow the terminal. refresh: seconds between reads; 0
-    for reads only on request. keys: action -> its keys instead of the defaults; unknown actions are not checked here.
-    editing_mode: of the command bar and the shell. accessible: whether the console is lines instead of a screen.
-    slow_link: whether graphs are sentences, since drawn ones scroll. watch: of ``--watch``, the set that the screen
-    opens on; ``""`` for none.
-    """
+    """The settings of the console."""
 
     start_pane: str = "now"
+    """One of `PANES`."""
     theme: str | None = None
+    """One of `THEMES`; None to follow the terminal."""
     refresh: float = 5.0
+    """The seconds between reads; 0 for reads only on request."""
     mouse: bool = True
     editing_mode: str = "emacs"
+    """The editing mode of the command bar and the shell."""
     accessible: bool = False
+    """Whether the console is lines instead of a screen."""
     slow_link: bool = False
+    """Whether graphs are sentences, since drawn ones scroll."""
     keys: Mapping[str, KeyRemap] = field(default_factory=dict)
+    """Action -> its keys instead of the defaults; unknown actions are not checked here."""
     watch: str = ""
+    """The set that the screen opens on, as with ``--watch``; ``""`` for none."""
 
 
 THEME_VARIABLE = "KAC_THEME"

@@ -68,33 +68,35 @@ class Place(NamedTuple):
 
 
 class Context(Struct, frozen=True):
-    """A usable context.
-
-    origin: its source, as text. tool: ``kac``, ``command line``, or the tool whose file has it. cluster_id: a cluster
-    with another id is refused. warnings: one line each, without secrets, about its file (for risks of its settings see
-    `settings.exposures`). journal: whether changes are recorded. lake: path or URI of the lake with its history.
-    records: whether contents of records are shown, one of `RECORDS`. throttles: replication throttles that shall stay,
-    even if no reassignment uses them. mask: fields of records that are not shown.
-    """
+    """A usable context."""
 
     name: str
     origin: str
+    """The source of the context, as text."""
     settings: ConnectionSettings
     color: str | None = None
     read_only: bool = False
     confirm: bool = False
     cluster_id: str | None = None
+    """The id of the cluster, None for any; a cluster with another id is refused."""
     warnings: tuple[str, ...] = ()
+    """Warnings about its file, one line each, without secrets (for risks of its settings see `settings.exposures`)."""
     tool: str = OWN
+    """``kac``, ``command line``, or the tool whose file has it."""
     journal: bool = True
+    """Whether changes are recorded."""
     lake: str | None = None
+    """The path or URI of the lake with its history."""
     records: str = SHOWN
+    """Whether contents of records are shown; one of `RECORDS`."""
     throttles: frozenset[ConfigPlace] = frozenset()
+    """The replication throttles that shall stay, even if no reassignment uses them."""
     mask: tuple[MaskPath, ...] = ()
+    """The fields of records that are not shown."""
     lint: tuple[Acceptance, ...] = ()
     """Findings of lint that stay, each with its reason."""
     decode: tuple[DecodeRule, ...] = ()
-    """How records without a reference to a schema are decoded, the first rule that fits."""
+    """The rules that decode records without a reference to a schema; the first one that fits counts."""
     watch: Mapping[str, str] = field(default_factory=dict)
     """Name of a set -> its subjects, as ``watch`` takes them."""
 
@@ -123,19 +125,21 @@ class Context(Struct, frozen=True):
 
 
 class BrokenContext(Struct, frozen=True):
-    """A context that can't be used. problem: one line with reason and remedy."""
+    """A context that can't be used."""
 
     name: str
     origin: str
     problem: str
+    """The reason and the remedy, in one line."""
     tool: str = OWN
 
 
 class Found(Struct, frozen=True):
-    """The contexts of one file, in its order. current: the name of the current one."""
+    """The contexts of one file, in its order."""
 
     items: tuple[Context | BrokenContext, ...] = ()
     current: str | None = None
+    """The name of the current context."""
     problems: tuple[str, ...] = ()
 
 
@@ -157,7 +161,7 @@ def parse_bootstrap(text: str, default_port: int | None = DEFAULT_PORT) -> Addre
     """Return addresses in order, without duplicates.
 
     Args:
-        default_port: for addresses without a port; None if each must have one.
+        default_port: the port of addresses without one; None if each must have one.
 
     Raises:
         ValueError: an address is invalid; the message names it and the problem.

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from console.model.record_masks import MaskPath
 
 Receiver: TypeAlias = "Table | str"
-"""The table of a receiver, or what is wrong with it."""
+"""The table of a receiver, or its problem as text."""
 
 # Line numbers of keys, which tomllib does not provide.
 
@@ -156,11 +156,12 @@ _LINT_KEYS = ("rule", "subject", "reason")
 
 
 class OwnFile(Struct, frozen=True):
-    """The contents of our own file; empty if there is no file. receivers: name -> its table, or why it is unusable."""
+    """The contents of our own file; empty if there is no file."""
 
     found: context.Found = field(default_factory=context.Found)
     settings: ConsoleSettings = field(default_factory=ConsoleSettings)
     receivers: Mapping[str, Receiver] = field(default_factory=dict)
+    """Name -> the receiver's table, or the reason why it is unusable."""
 
 
 def own_path(surroundings: context.Surroundings) -> Path:
@@ -437,7 +438,7 @@ class _OwnFileReader:
         """Return the properties of a service with HTTP.
 
         Args:
-            path: of its table.
+            path: the path of its table.
             of_context: the context's properties, which declare providers of secrets.
         """
         from console.contexts.config_providers import is_provider_key
@@ -508,7 +509,7 @@ class _OwnFileReader:
         return tuple(Acceptance(**each, place=str(place)) for each in found)
 
     def _watch(self, name: str, table: Mapping[str, Any]) -> Mapping[str, str]:
-        """Return the sets of what is watched, by name, as text that ``watch`` parses later."""
+        """Return the sets of watched subjects, by name, as text that ``watch`` parses later."""
         value = table.get("watch", {})
         place = self._place("contexts", name, "watch")
         if not value:

@@ -30,16 +30,15 @@ MAX_SECRET_FILE = 1 << 20
 
 
 class References(Struct):
-    """Resolver of references in values. bases: folders for relative paths; the first that has the file is used.
-
-    providers: the file's own, which override ours of the same name. exposed: files that were read and that others may
-    also read.
-    """
+    """A resolver of references in values."""
 
     surroundings: Surroundings
     bases: tuple[Path, ...]
+    """The folders for relative paths; the first that has the file is used."""
     providers: Mapping[str, config_providers.Provider] = field(default_factory=dict)
+    """The file's own providers, which override kac's of the same name."""
     exposed: list[Path] = field(default_factory=list)
+    """The files that were read and that others may also read."""
 
     def expand(self, text: str) -> str:
         """Return the text with its references replaced.
@@ -54,7 +53,12 @@ class References(Struct):
         return expanded
 
     def replaced(self, text: str, *, nested: bool = False, lenient: bool = False) -> str:
-        """Expand as `expand`. nested: values may contain references. lenient: other references belong to the text."""
+        """Expand as `expand`.
+
+        Args:
+            nested: whether values may contain references.
+            lenient: whether other references belong to the text.
+        """
         if "${" not in text:
             return text
         if LOCKED.search(text):
@@ -188,7 +192,9 @@ class Entry(NamedTuple):
 class Values:
     """Entries by key. Reading a value adds to `warnings` and `secrets_in`.
 
-    file: named in errors about missing keys. bases: folders for relative paths, in this order.
+    Attributes:
+        file: the file, which errors about missing keys name.
+        bases: the folders for relative paths, in this order.
     """
 
     def __init__(

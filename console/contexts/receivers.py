@@ -59,7 +59,7 @@ class Table(Struct, frozen=True):
     """The table of a receiver as it stands in the file.
 
     Attributes:
-        place: of the table.
+        place: the place of the table.
         entries: the keys of a service with HTTP; for apprise, its URLs by number.
         headers: name -> value.
         body: a template of JSON; None without one.
@@ -75,19 +75,21 @@ class Table(Struct, frozen=True):
 
 
 class Webhook(Struct, frozen=True):
-    """A request for each event. target: its path and query, which may have a secret. body: a tree of JSON whose texts
-    have fields in braces; None for the event itself."""
+    """A request for each event."""
 
     service: HttpSettings
     target: Secret
+    """The path and the query, which may have a secret."""
     body: Data = None
+    """A tree of JSON whose texts have fields in braces; None for the event itself."""
 
 
 class Command(Struct, frozen=True):
-    """A program for each event. place: where the file names it; it runs in the file's folder."""
+    """A program for each event."""
 
     words: tuple[str, ...]
     place: Place
+    """The file and line that name it; it runs in the file's folder."""
 
 
 class Chats(Struct, frozen=True):
@@ -97,11 +99,12 @@ class Chats(Struct, frozen=True):
 
 
 class Receiver(Struct, frozen=True):
-    """A receiver whose secrets are fetched. warnings: lines for the operator."""
+    """A receiver whose secrets are fetched."""
 
     name: str
     way: Webhook | Command | Chats
     warnings: tuple[str, ...] = ()
+    """Warnings for the operator, a line each."""
 
 
 # -- the table, without its secrets ------------------------------------------------------------------------------------
@@ -111,7 +114,7 @@ def table(name: str, tree: Any, place_of: PlaceOf, service: Service) -> Table:
     """Return the table of a receiver. Its secrets are not looked at.
 
     Args:
-        tree: as parsed.
+        tree: the tree as parsed.
         service: returns the keys of a service with HTTP, and refuses other keys.
 
     Raises:
@@ -228,7 +231,7 @@ def receiver(of: Table, surroundings: Surroundings, *, ask: bool) -> Receiver:
     for name, value in headers:
         if not value.reveal().isascii() or not value.reveal().isprintable():
             raise ContextError(f"{of.headers[name].place}: {name}: it has characters that no header has")
-    # What follows the host may be a secret, and settings are shown: they are without it.
+    # Path and query may be secrets, and kac shows settings, so these are left out of them.
     values = _values({**of.entries, "url": Entry(base, place)}, surroundings)
     service = unlocked_settings(http_settings(values), of.name, ask=ask)
     warnings = dict.fromkeys((*values.warnings, *values.exposure(), *secrets.exposure()))

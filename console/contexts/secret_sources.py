@@ -29,8 +29,13 @@ S = TypeVar("S", bound=Struct)
 
 
 class Locked(Secret):
-    """A secret that is not fetched yet. text: with its references. where: place and key, for messages. folder: the
-    file's, in which its commands are run. plain: replaces the references that are not sources of secrets.
+    """A secret that is not fetched yet.
+
+    Attributes:
+        text: the text with its references.
+        where: the place and the key, for messages.
+        folder: the folder of the file, in which its commands are run.
+        plain: a function that replaces the references that are not sources of secrets.
     """
 
     __slots__ = ("folder", "plain", "text", "where")
@@ -83,12 +88,14 @@ def unlocked(context: Context, *, ask: bool, limit: float = COMMAND_SECONDS) -> 
 
 
 def unlocked_settings(settings: S, name: str, *, ask: bool, limit: float = COMMAND_SECONDS) -> S:
-    """Return a service's settings with their secrets fetched, as `unlocked` does. name: of the service, for prompts."""
+    """Return a service's settings with their secrets fetched, as `unlocked` does. name: the name of the service, for
+    prompts.
+    """
     return _unlocked(settings, name, ask, limit, {})
 
 
 def unlocked_secret(locked: Locked, name: str, *, ask: bool, limit: float = COMMAND_SECONDS) -> Secret:
-    """Return one fetched secret, as `unlocked` does. name: of what it belongs to, for prompts."""
+    """Return one fetched secret, as `unlocked` does. name: the name of the secret's owner, for prompts."""
     return _fetch(locked, name, ask, limit, {})
 
 

@@ -70,16 +70,15 @@ def parse_yaml(path: Path) -> Table:
 
 @dataclass(slots=True)
 class Part:
-    """One table of a tool's file, with lookups by key. Keys are case-insensitive, as in kafkactl and kaf.
-
-    name: its path, for messages. warnings: about settings that are not applied.
-    """
+    """One table of a tool's file, with lookups by key. Keys are case-insensitive, as in kafkactl and kaf."""
 
     file: Path
     name: str
+    """The path of the table, for messages."""
     table: Table
     surroundings: context.Surroundings
     warnings: list[str] = field(default_factory=list)
+    """Warnings about settings that are not applied."""
 
     def __post_init__(self) -> None:
         self.table = {str(key).lower(): value for key, value in self.table.items()}
@@ -221,7 +220,9 @@ class Part:
         )
 
     def sasl(self, mechanism: str, *, user: str, password: str) -> SaslSettings:
-        """Return a user and a password. The arguments are the tool's keys. mechanism: in any tool's spelling."""
+        """Return a user and a password. The arguments are the tool's keys. mechanism: the mechanism in any tool's
+        spelling.
+        """
         plain = re.sub(r"[-_\s]", "", mechanism.lower())
         if plain == "awsmskiam":
             return self._aws(user, password)

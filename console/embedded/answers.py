@@ -285,11 +285,10 @@ def each_encoded(element: type[Any], items: Iterable[Any]) -> Iterator[bytes]:
 
 
 class WireFormat(Struct, frozen=True):
-    """Encoding of strings, array lengths and structure ends in a version. flexible: whether it has tagged fields
-    (KIP-482).
-    """
+    """Encoding of strings, array lengths and structure ends in a version."""
 
     flexible: bool
+    """Whether it has tagged fields (KIP-482)."""
 
     def string(self, text: str | None) -> bytes:
         """Encode a string; None is null."""

@@ -32,12 +32,14 @@ _CONTROLLER = _ACTIVE | Served.UNFORWARDED
 
 
 class Api(NamedTuple):
-    """A row of the table. module: in `handlers` or `proposals`; its function has the API's name. items: see `Items`.
-    served: nodes that serve it."""
+    """A row of the table."""
 
     module: str
+    """The module in `handlers` or `proposals`; its function has the API's name."""
     items: Items = ()
+    """See `Items`."""
     served: Served = _BROKERS
+    """The nodes that serve it."""
 
 
 ITSELF = ""

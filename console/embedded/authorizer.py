@@ -16,8 +16,10 @@ _PRINCIPALS = 1000
 class StandardAuthorizer:
     """An authorizer based on the ACLs (org.apache.kafka.metadata.authorizer.StandardAuthorizer).
 
-    super_users: principals that may do everything. open_by_default: allow everything on resources without any ACL
-    (allow.everyone.if.no.acl.found). ranges: hosts of ACLs may be ranges of addresses.
+    Attributes:
+        super_users: the principals that may do everything.
+        open_by_default: whether everything is allowed on resources without any ACL (allow.everyone.if.no.acl.found).
+        ranges: whether hosts of ACLs may be ranges of addresses.
     """
 
     def __init__(self, super_users: Iterable[str], *, open_by_default: bool = False, ranges: bool = False) -> None:

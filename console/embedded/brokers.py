@@ -71,7 +71,7 @@ async def serve(
     No further request is read while one is handled, as Kafka mutes the channel.
 
     Args:
-        awake: not set while the process hangs: it then neither handles a request nor sends a response.
+        awake: an event that is not set while the process hangs: it then neither handles a request nor sends a response.
         idle_seconds: timeout for receiving a whole request, and for sending a response (connections.max.idle.ms).
     """
     login_by = asyncio.get_running_loop().time() + LOGIN_SECONDS
@@ -135,7 +135,9 @@ async def _listening(listener: Listener, brokers: int) -> None:
 class Listener(Sockets):
     """A node's listening socket and its open connections.
 
-    idle_seconds: the broker closes a connection after this time without a request. awake: not set while the node hangs.
+    Attributes:
+        idle_seconds: the seconds without a request after which the broker closes a connection.
+        awake: an event that is not set while the node hangs.
     """
 
     backlog = 512
@@ -180,8 +182,13 @@ class Listener(Sockets):
 class EmbeddedCluster(Cluster):
     """A cluster whose brokers listen on sockets. It runs on the event loop that starts it.
 
-    An asynchronous context manager. counters: requests so far. faults: the declared faults. connect: the workers of
-    Kafka Connect; registry: of schemas; None without it.
+    An asynchronous context manager.
+
+    Attributes:
+        counters: the requests so far.
+        faults: the declared faults.
+        connect: the workers of Kafka Connect; None without it.
+        registry: the schema registry; None without it.
     """
 
     def __init__(self, spec: ClusterSpec | None = None, clock: Clock | None = None) -> None:
@@ -486,8 +493,14 @@ def _cluster_id() -> str:
 
 
 class ThreadedCluster:
-    """A running cluster in another thread. bootstrap: addresses of the brokers. bootstrap_controllers: of the
-    controllers. connect_urls: URLs of Connect's workers. schemas_url: of the schema registry, ``""`` without one."""
+    """A running cluster in another thread.
+
+    Attributes:
+        bootstrap: the addresses of the brokers.
+        bootstrap_controllers: the addresses of the controllers.
+        connect_urls: the URLs of Connect's workers.
+        schemas_url: the URL of the schema registry; ``""`` without one.
+    """
 
     def __init__(self, cluster: EmbeddedCluster, loop: asyncio.AbstractEventLoop) -> None:
         self._cluster = cluster
@@ -503,7 +516,7 @@ class ThreadedCluster:
         Other threads have no other way to read or change the cluster.
 
         Args:
-            timeout: seconds.
+            timeout: the timeout in seconds.
         """
 
         async def called() -> T:

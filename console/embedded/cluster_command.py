@@ -104,7 +104,8 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
     Once all brokers listen, print the bootstrap addresses as one line. Each further cluster of a fleet has a line with
     its name; separate controllers have one, the URLs of Connect's workers, and the schema registry's.
 
-    until_input_ends: also stop at the end of standard input, which comes when the parent process dies.
+    Args:
+        until_input_ends: whether to also stop at the end of standard input, which comes when the parent process dies.
     """
     try:
         clusters = cluster_specs(options)

@@ -55,17 +55,16 @@ RESOURCE_TWICE = "Each resource must appear at most once."
 
 
 class ConfigMessages(Struct, frozen=True):
-    """Messages that differ between releases, as measured.
-
-    key_set: format of a set of keys. one_set: all keys of a set are in one order.
-    """
+    """Messages that differ between releases, as measured."""
 
     key_set: str
+    """The format of a set of keys."""
     security_key_set: str
     unknown_appended: str | None
     wrong_logger_broker: str
     too_long: str | None
     one_set: bool
+    """Whether all keys of a set are in one order."""
 
     def keys(self, names: Iterable[str], more: Iterable[str] = ()) -> str:
         """Return a set of keys as a message prints it. more: keys that older brokers print after the others."""
@@ -108,10 +107,11 @@ MOST_CHARACTERS = 32767
 
 
 class Operation(NamedTuple):
-    """The change of one key. code: any number, as the client sent it."""
+    """The change of one key."""
 
     key: str
     code: AlterOp
+    """Any number, as the client sent it."""
     value: str | None
 
 
@@ -223,11 +223,12 @@ class ControllerFailure(Exception):
 
 
 class ConfigChange(Struct, frozen=True):
-    """The requested change of one resource. replaces: keys that are not named are deleted (AlterConfigs)."""
+    """The requested change of one resource."""
 
     resource: ConfigResource
     operations: tuple[Operation, ...]
     replaces: bool = False
+    """Whether keys that are not named are deleted (AlterConfigs)."""
 
 
 class AuthorizationProblem(ConfigProblem):

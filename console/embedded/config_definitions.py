@@ -22,17 +22,16 @@ NO_RULE: Mapping[str, Any] = {}
 
 
 class ConfigDefinition(Struct, frozen=True):
-    """The definition of one key (ConfigDef.ConfigKey).
-
-    default: its default in Kafka's spelling; None for null, and for a required key. rule: name and bounds of the check
-    in addition to the type's; empty without one. internal: described only if it is set.
-    """
+    """The definition of one key (ConfigDef.ConfigKey)."""
 
     name: str
     type: codes.ConfigType
     default: str | None = None
+    """The default in Kafka's spelling; None for null, and for a required key."""
     rule: Mapping[str, Any] = field(default_factory=dict)
+    """The name and bounds of the check in addition to the type's; empty without one."""
     internal: bool = False
+    """Whether it is described only if it is set."""
     documentation: str | None = None
 
     @property
@@ -53,35 +52,38 @@ Definitions = Mapping[str, ConfigDefinition]
 
 
 class ReleaseConfigs(Struct, frozen=True):
-    """All definitions of a release by key, in the order in which Kafka validates values.
-
-    broker: keys of a broker's file. broker_dynamic_only: keys that can only be set at run time (KIP-73's rates).
-    others: keys of the remaining resource types, by type; empty if the release has no such types. topic_synonyms: topic
-    key -> the broker key that it inherits from. group_synonyms: the same for group keys; None for a key without a
-    broker key. broker_synonyms: broker key -> all its synonyms, strongest first. checked: broker keys in the order in
-    which a change is validated; 3.9 has its own order. dynamic: broker keys that are not read-only in DescribeConfigs.
-    not_dynamic: keys that can't be changed at run time. per_broker: keys that can't be set as cluster defaults.
-    per_listener: keys that can only be set with a listener's prefix. listener_mechanism: keys that also have a
-    mechanism's name. cluster_level_listener: listener keys that can be cluster defaults. loggers: all logger names,
-    including the root's.
-    """
+    """All definitions of a release by key, in the order in which Kafka validates values."""
 
     topic: Definitions
     broker: Definitions
+    """Keys of a broker's file."""
     broker_dynamic_only: Definitions
+    """Keys that can only be set at run time (KIP-73's rates)."""
     group: Definitions
     others: Mapping[codes.ResourceType, Definitions]
+    """Keys of the remaining resource types, by type; empty if the release has no such types."""
     topic_synonyms: Mapping[str, str]
+    """Topic key -> the broker key that it inherits from."""
     group_synonyms: Mapping[str, str | None]
+    """Group key -> the broker key that it inherits from; None for a key without one."""
     broker_synonyms: Mapping[str, tuple[str, ...]]
+    """Broker key -> all its synonyms, strongest first."""
     checked: tuple[str, ...]
+    """Broker keys in the order in which a change is validated; 3.9 has its own order."""
     dynamic: frozenset[str]
+    """Broker keys that are not read-only in DescribeConfigs."""
     not_dynamic: frozenset[str]
+    """Keys that can't be changed at run time."""
     per_broker: frozenset[str]
+    """Keys that can't be set as cluster defaults."""
     per_listener: frozenset[str]
+    """Keys that can only be set with a listener's prefix."""
     listener_mechanism: frozenset[str]
+    """Keys that also have a mechanism's name."""
     cluster_level_listener: frozenset[str]
+    """Listener keys that can be cluster defaults."""
     loggers: tuple[str, ...]
+    """The names of all loggers, including the root's."""
 
 
 @cache
@@ -355,14 +357,16 @@ def without_listener(key: str) -> str | None:
 class BrokerLayers(Struct, frozen=True):
     """The layers of one broker's configs (KIP-226): key -> value as written.
 
-    own: set for the broker. cluster_default: set for all brokers. static: the broker's file. A key has synonyms
-    (log.retention.ms, .minutes, .hours), and a topic inherits through one of them.
+    A key has synonyms (log.retention.ms, .minutes, .hours), and a topic inherits through one of them.
     """
 
     configs: ReleaseConfigs
     own: Mapping[str, str]
+    """The values that are set for the broker."""
     cluster_default: Mapping[str, str]
+    """The values that are set for all brokers."""
     static: Mapping[str, str]
+    """The values in the broker's file."""
 
     @classmethod
     def of(cls, configs: ReleaseConfigs, view: View, broker_id: int, static: Mapping[str, str]) -> BrokerLayers:

@@ -276,12 +276,13 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 class AskedEntries(NamedTuple):
-    """The requested parts of entries. keys: None for all keys."""
+    """The requested parts of entries."""
 
     version: int
     synonyms: bool
     documentation: bool
     keys: frozenset[str] | None
+    """The keys; None for all."""
 
 
 class _Layers(NamedTuple):

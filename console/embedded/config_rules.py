@@ -48,7 +48,8 @@ def check_broker_values(
 ) -> None:
     """Check the overrides of a broker as a whole (DynamicBrokerConfig). Raises ValueError with Kafka's message.
 
-    own: the overrides are the broker's own, not the cluster's default.
+    Args:
+        own: whether the overrides are the broker's own, not the cluster's default.
     """
     configs = layers.configs
     fixed = configs.not_dynamic.intersection(values)
@@ -327,7 +328,9 @@ _TAGS, _ASSIGNOR, _ASSIGNORS = (
 def check_group(layers: config_definitions.BrokerLayers, own: Mapping[str, str], *, since_44: bool = False) -> None:
     """Check a group's configs (GroupConfig). Raises ConfigProblem or ValueError for the first error.
 
-    since_44: messages have the bounds instead of their keys, tags must be distinct, and an assignor must be registered.
+    Args:
+        since_44: whether messages have the bounds instead of their keys, tags must be distinct, and an assignor must be
+            registered.
     """
     definitions = layers.configs.group
     unknown = next((key for key in own if key not in definitions), None)

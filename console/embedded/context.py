@@ -64,26 +64,27 @@ class Authorizer(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """A client's connection to a broker.
-
-    principal: ``User:name``; None until the client has authenticated. token: the delegation token of the login.
-    mechanism: the mechanism chosen by SaslHandshake. exchange: the SASL exchange under way. raw_tokens: the next frame
-    is a token without a request header (SaslHandshake v0). ending: the reason to close the connection after the current
-    response; ``""`` while it stays open. mute: pause before the next request is read, seconds. software: the client's
-    name and version from ApiVersions.
-    """
+    """A client's connection to a broker."""
 
     broker_id: int
     host: str
     port: int
     principal: str | None = embedded_spec.ANONYMOUS
+    """``User:name``; None until the client has authenticated."""
     token: Token | None = None
+    """The delegation token of the login."""
     mechanism: str | None = None
+    """The mechanism chosen by SaslHandshake."""
     exchange: Exchange | None = None
+    """The SASL exchange under way."""
     raw_tokens: bool = False
+    """Whether the next frame is a token without a request header (SaslHandshake v0)."""
     ending: str = ""
+    """The reason to close the connection after the current response; ``""`` while it stays open."""
     mute: float = 0.0
+    """The pause before the next request is read, in seconds."""
     software: tuple[str, str] = ("", "")
+    """The client's name and version from ApiVersions."""
     number: int = field(default_factory=lambda: next(_session_numbers))
 
     @property
@@ -117,11 +118,17 @@ class Cluster(ABC):
 
     Not thread-safe: use it on the event loop that starts the cluster.
 
-    spec: its specification. state: the controller's state. propagation: the changes that each broker has applied.
-    forwarding: brokers forward requests to the controller. advertised: API key -> versions in the ApiVersions response
-    of brokers. at_controllers: the same for controllers that are not brokers. authorizer: None without ACLs. loggers:
-    log levels by broker. mechanisms: enabled SASL mechanisms. copies: replica (topic, partition, broker) under copy ->
-    start in Unix time, duration in seconds.
+    Attributes:
+        spec: the specification of the cluster.
+        state: the controller's state.
+        propagation: the changes that each broker has applied.
+        forwarding: whether brokers forward requests to the controller.
+        advertised: API key -> versions in the ApiVersions response of brokers.
+        at_controllers: the versions in the ApiVersions response of controllers that are not brokers.
+        authorizer: the authorizer; None without ACLs.
+        loggers: the log levels by broker.
+        mechanisms: the enabled SASL mechanisms.
+        copies: replica (topic, partition, broker) under copy -> its start in Unix time, and its duration in seconds.
     """
 
     def __init__(
@@ -251,19 +258,18 @@ def _authorizer(spec: embedded_spec.ClusterSpec) -> Authorizer | None:
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """A request's origin, and the objects that its handler may use.
-
-    broker_id: the node that received the request, a broker or a controller. principal: ``User:name``. client_host:
-    address of the client. messages: the API and version of the request, with their classes. view: the state as the
-    receiving node knows it, for responses to reads. state: the controller's state, for all changes.
-    """
+    """A request's origin, and the objects that its handler may use."""
 
     broker_id: int
+    """The node that received the request, a broker or a controller."""
     principal: str
+    """``User:name``."""
     client_id: str
     client_host: str
+    """The address of the client."""
     listener: str
     messages: Messages
+    """The API and version of the request, with their classes."""
     session: Session
     cluster: Cluster
 
@@ -287,12 +293,12 @@ class RequestContext:
 
     @property
     def state(self) -> ClusterState:
-        """The controller's state."""
+        """The controller's state, for all changes."""
         return self.cluster.state
 
     @property
     def view(self) -> View:
-        """The state as this broker knows it."""
+        """The state as this node knows it, for responses to reads."""
         return self.cluster.view_of(self.broker_id)
 
     @property

@@ -19,20 +19,22 @@ from console.model.config import ConfigResource
 
 
 class Fail(Struct, frozen=True):
-    """Answer every item of the request with an error, and do nothing. code: any number."""
+    """Answer every item of the request with an error, and do nothing."""
 
     code: int
+    """Any error code."""
     message: str | None = None
 
 
 class FailSome(Struct, frozen=True):
-    """Fail some items of a batch, and process the others. every: fail each n-th item, counted from 1. names: fail these
-    items instead."""
+    """Fail some items of a batch, and process the others."""
 
     code: int
     message: str | None = None
     every: int = 2
+    """Fail each n-th item, counted from 1."""
     names: frozenset[str] = frozenset()
+    """Fail these items instead."""
 
 
 class FailFor(Struct, frozen=True):
@@ -81,16 +83,17 @@ class Throttle(Struct, frozen=True):
 
 
 class MoveController(Struct, frozen=True):
-    """Make another broker the controller before the request is handled. to: broker id; None for the next live one."""
+    """Make another broker the controller before the request is handled."""
 
     to: int | None = None
+    """The id of the broker; None for the next live one."""
 
 
 class BrokerDown(Struct, frozen=True):
-    """Crash a broker before the request is handled, and restart it later; it is fenced once its session has ended.
-    broker: None for the one that received it."""
+    """Crash a broker before the request is handled, and restart it later; it is fenced once its session has ended."""
 
     broker: int | None = None
+    """The broker; None for the one that received the request."""
     seconds: float = 5.0
 
 
@@ -106,19 +109,21 @@ Effect = (
 
 
 class Fault(Struct, frozen=True):
-    """An effect on some requests.
-
-    api: kio's name. broker, client: ids. None matches any. nth: only the n-th matching request, counted from 1. times:
-    maximum number of effects. probability: for each matching request, from 0 to 1.
-    """
+    """An effect on some requests. None matches any request."""
 
     effect: Effect
     api: str | None = None
+    """kio's name of the API."""
     broker: int | None = None
+    """The id of the broker."""
     client: str | None = None
+    """The id of the client."""
     nth: int | None = None
+    """Affect only the n-th matching request, counted from 1."""
     times: int | None = None
+    """The largest number of effects."""
     probability: float = 1.0
+    """The probability of the effect for each matching request, from 0 to 1."""
 
     def matches(self, api: str, broker: int, client: str) -> bool:
         """Return whether the fault applies to a request, apart from counts and probability."""

@@ -21,10 +21,7 @@ NO_GENERATION = -1
 
 
 class JoinRequest(NamedTuple):
-    """A JoinGroup request. Timeouts in seconds.
-
-    new_id: id for a member that has no id yet. needs_id: such a member has to join again with that id (KIP-394).
-    """
+    """A JoinGroup request. Timeouts are in seconds."""
 
     member_id: str
     instance_id: str | None
@@ -35,12 +32,14 @@ class JoinRequest(NamedTuple):
     protocol_type: str
     protocols: Protocols
     new_id: str
+    """The id for a member that has no id yet."""
     needs_id: bool = False
+    """Whether such a member has to join again with that id (KIP-394)."""
     skips_assignment: bool = False
 
 
 class Joined(NamedTuple):
-    """The response to JoinGroup. members: with their metadata; empty unless the member is the leader."""
+    """The response to JoinGroup."""
 
     code: int
     member_id: str
@@ -49,6 +48,7 @@ class Joined(NamedTuple):
     protocol: str | None = None
     leader: str = ""
     members: tuple[tuple[str, str | None, bytes], ...] = ()
+    """The members with their metadata; empty unless the member is the leader."""
     skip_assignment: bool = False
 
 
@@ -63,11 +63,7 @@ class Synced(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """A group member.
-
-    deadline: end of its session by the cluster's clock; infinite for a scenario's member, which has no client. joining,
-    syncing: futures of its pending requests.
-    """
+    """A group member."""
 
     id: str
     instance_id: str | None
@@ -77,9 +73,12 @@ class Member:
     rebalance_timeout: float
     protocols: Protocols
     deadline: float = inf
+    """The end of its session by the cluster's clock; infinite for a scenario's member, which has no client."""
     assignment: bytes = b""
     joining: asyncio.Future[Joined] | None = None
+    """The future of its pending JoinGroup request."""
     syncing: asyncio.Future[Synced] | None = None
+    """The future of its pending SyncGroup request."""
 
     @property
     def stands_in(self) -> bool:
@@ -136,27 +135,22 @@ class GroupState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A committed offset. at: Unix seconds."""
+    """A committed offset."""
 
     offset: int
     leader_epoch: int = -1
     metadata: str | None = ""
     at: float = 0.0
+    """The time of the commit, Unix seconds."""
 
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """A consumer group.
-
-    initial_delay: wait of an empty group for more members, seconds. pending: assigned member id -> when it expires.
-    gathering: end of the rebalance's wait for members. for_more: the rebalance also waits for new members, as a group's
-    first one does. changed: set when `next_deadline` may have changed. watched: a task calls `pass_time`. written: the
-    coordinator's log has the group, because it had assignments or committed an offset. newer: state of a group of a
-    newer protocol; None for a classic group. unstable: producer id -> the offsets of its open transaction.
-    """
+    """A consumer group."""
 
     id: str
     initial_delay: float = 0.0
+    """The time that an empty group waits for more members, in seconds."""
     state: GroupState = GroupState.EMPTY
     generation: int = 0
     protocol_type: str | None = None
@@ -165,16 +159,24 @@ class Group:
     members: dict[str, Member] = field(default_factory=dict)
     offsets: dict[tuple[str, int], Committed] = field(default_factory=dict)
     unstable: dict[int, dict[tuple[str, int], Committed]] = field(default_factory=dict)
+    """Producer id -> the offsets of its open transaction."""
     pending: dict[str, float] = field(default_factory=dict)
+    """Assigned member id -> the time at which it expires."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when `next_deadline` may have changed."""
     gathering: float = inf
+    """The end of the rebalance's wait for members."""
     for_more: bool = False
+    """Whether the rebalance also waits for new members, as a group's first one does."""
     syncing_until: float = inf
     last_moment: float = inf
     joined_late: bool = False
     watched: bool = False
+    """Whether a task calls `pass_time`."""
     written: bool = False
+    """Whether the coordinator's log has the group, because it had assignments or committed an offset."""
     newer: NewerGroup | None = None
+    """The state of a group of a newer protocol; None for a classic group."""
 
     @property
     def type(self) -> str:
@@ -297,7 +299,8 @@ class Group:
     ) -> Synced | asyncio.Future[Synced]:
         """Request an assignment. The leader's request has the assignments of all members.
 
-        protocol: type and name; None in versions without these fields.
+        Args:
+            protocol: type and name; None in versions without these fields.
         """
         code = self.unknown(member_id, instance_id)
         asked_type, asked_name = protocol
@@ -379,7 +382,7 @@ class Group:
 
     @property
     def next_deadline(self) -> float | None:
-        """When to call `pass_time`, Unix seconds; None for never."""
+        """The time at which to call `pass_time`, Unix seconds; None for never."""
         moments = [*self.pending.values(), self.gathering, self.syncing_until]
         # The client can't send heartbeats while its request is pending, so its session does not expire meanwhile.
         moments += [member.deadline for member in self.members.values() if not member.is_waiting]

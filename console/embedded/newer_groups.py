@@ -40,10 +40,11 @@ class Subtopology(Struct, frozen=True):
 
 
 class Node(Struct, frozen=True):
-    """A node of a streams group's topology, as an application describes it (KIP-1331). kind: Kafka's number."""
+    """A node of a streams group's topology, as an application describes it (KIP-1331)."""
 
     name: str
     kind: int
+    """Kafka's number of the kind."""
     sources: tuple[str, ...] = ()
     sink: str | None = None
     stores: tuple[str, ...] = ()
@@ -51,7 +52,7 @@ class Node(Struct, frozen=True):
 
 
 class NewerMember(Struct, frozen=True):
-    """A group member. assigned, target: partitions by topic; a streams group has tasks and target_tasks instead."""
+    """A group member."""
 
     id: str
     client_id: str
@@ -59,17 +60,15 @@ class NewerMember(Struct, frozen=True):
     epoch: int
     subscribed: tuple[str, ...] = ()
     assigned: Partitions = field(default_factory=dict)
+    """Topic -> the assigned partitions; a streams group has `tasks` instead."""
     target: Partitions = field(default_factory=dict)
+    """Topic -> the partitions of the target; a streams group has `target_tasks` instead."""
     tasks: Tasks = Tasks()
     target_tasks: Tasks = Tasks()
 
 
 class NewerGroup(Struct, frozen=True):
-    """The state of a group that the classic protocol does not have.
-
-    subtopologies: of a streams group, by id. nodes: nodes of each subtopology; None if no plugin stores them.
-    acknowledged: number of processed records after the start offset of a share group, in each partition.
-    """
+    """The state of a group that the classic protocol does not have."""
 
     type: Literal["consumer", "share", "streams"]
     state: str
@@ -79,8 +78,11 @@ class NewerGroup(Struct, frozen=True):
     assignor: str = ""
     topology_epoch: int = 0
     subtopologies: dict[str, Subtopology] = field(default_factory=dict)
+    """The subtopologies of a streams group, by id."""
     nodes: dict[str, tuple[Node, ...]] | None = None
+    """The nodes of each subtopology; None if no plugin stores them."""
     acknowledged: int = 0
+    """The number of processed records after the start offset of a share group, in each partition."""
 
     @property
     def subscribed(self) -> frozenset[str]:

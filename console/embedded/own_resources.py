@@ -29,17 +29,16 @@ _SHORTEST_MS, _LONGEST_MS = 100, 3_600_000
 
 
 class OwnResource(NamedTuple):
-    """The rules of a resource type.
-
-    check: raises ConfigProblem or ValueError for the first error in a resource's configs. misnamed, misnamed_altered:
-    messages for an invalid name, in a description and in a change. defaults_from: first release in which brokers also
-    describe keys that are not set.
-    """
+    """The rules of a resource type."""
 
     check: Callable[[BrokerLayers, Mapping[str, str], Release], None]
+    """Raises ConfigProblem or ValueError for the first error in a resource's configs."""
     misnamed: str
+    """The message for an invalid name in a description."""
     misnamed_altered: str
+    """The message for an invalid name in a change."""
     defaults_from: tuple[int, int] = (0, 0)
+    """The first release in which brokers also describe keys that are not set."""
 
 
 _DIFFERENT: Mapping[ResourceType, OwnResource] = {
@@ -61,8 +60,9 @@ def own_resource(type_: ResourceType) -> OwnResource:
 
 
 def check_own(layers: BrokerLayers, type_: ResourceType, own: Mapping[str, str], *, typed: bool = True) -> None:
-    """Check a resource's configs by the definitions of its type. typed: also check the values. Raises ConfigProblem or
-    ValueError for the first error."""
+    """Check a resource's configs by the definitions of its type. typed: whether to check also the values. Raises
+    ConfigProblem or ValueError for the first error.
+    """
     definitions = layers.configs.others[type_]
     unknown = next((key for key in own if key not in definitions), None)
     if unknown is not None:

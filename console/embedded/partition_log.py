@@ -16,10 +16,15 @@ NO_OFFSET = -1
 class PartitionLog:
     """The records of a partition (UnifiedLog). In-sync replicas have all of them, so the high watermark is the end.
 
-    start: first readable offset. end: offset of the next record. size: bytes in memory. older_bytes: bytes that a
-    scenario declares as on disk, which can't be read. cleaned_at: when retention was last applied, Unix seconds.
-    behind: replica out of sync -> end of its own log. tiered_to: last offset in remote storage. local_start: first
-    offset that is still on disk; None for the start.
+    Attributes:
+        start: the first readable offset.
+        end: the offset of the next record.
+        size: the bytes in memory.
+        older_bytes: the bytes that a scenario declares as on disk, which can't be read.
+        cleaned_at: the time at which retention was last applied, Unix seconds.
+        behind: replica out of sync -> the end of its own log.
+        tiered_to: the last offset in remote storage.
+        local_start: the first offset that is still on disk; None for the start.
     """
 
     def __init__(self, start: int = 0, older_bytes: int = 0) -> None:
@@ -46,7 +51,9 @@ class PartitionLog:
         return max(self.start, self.producers.stable(self.end))
 
     def append(self, batch: Batch, leader_epoch: int, append_time: int | None = None) -> int:
-        """Append a batch, and return the offset of its first record. append_time: as in `placed_batch`."""
+        """Append a batch, and return the offset of its first record. append_time: the broker's time, as in
+        `placed_batch`.
+        """
         kept = placed_batch(batch, self.end, leader_epoch, append_time)
         self.keep(kept)
         for event in self._watching:

@@ -19,29 +19,33 @@ _NO_EPOCH = -1
 
 
 class LedPartition(NamedTuple):
-    """A partition that this broker leads. log: the stored log, or a new one that is not yet in the state."""
+    """A partition that this broker leads."""
 
     topic: Topic
     place: int
     partition: Partition
     log: PartitionLog
+    """The stored log, or a new one that is not yet in the state."""
 
 
 class NotServed(NamedTuple):
-    """Why this broker does not serve a partition. leader, epoch: the actual leader, if that is the reason."""
+    """The reason why this broker does not serve a partition."""
 
     code: int
     leader: int = NO_LEADER
+    """The actual leader, if that is the reason."""
     epoch: int = _NO_EPOCH
+    """The epoch of that leader."""
 
 
 class AskedTopic(NamedTuple):
-    """A topic as named in a request. code: error code for an unknown topic."""
+    """A topic as named in a request."""
 
     name: str | None
     id: UUID | None
     topic: Topic | None
     code: int = 0
+    """The error code for an unknown topic."""
 
 
 def asked_topic(context: RequestContext, item: Any) -> AskedTopic:

@@ -30,23 +30,25 @@ class FencedCoordinator(ValueError):
 
 
 class AbortedTransaction(NamedTuple):
-    """An aborted transaction in the log (AbortedTxn). last: offset of its marker. stable: last stable offset after the
-    marker."""
+    """An aborted transaction in the log (AbortedTxn)."""
 
     producer_id: int
     first: int
     last: int
+    """The offset of its marker."""
     stable: int
+    """The last stable offset after the marker."""
 
 
 @dataclass(slots=True)
 class ProducerEntry:
-    """A producer's state in a partition. start: first offset of its open transaction; -1 without one."""
+    """A producer's state in a partition."""
 
     epoch: int
     timestamp: int = NONE
     coordinator_epoch: int = NONE
     start: int = NONE
+    """The first offset of its open transaction; -1 without one."""
     batches: deque[Batch] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
     """Its last batches without their bytes, newest last."""
 
@@ -165,15 +167,19 @@ STATES = (EMPTY, ONGOING, *PREPARE.values(), *COMPLETE.values(), "Dead", "Prepar
 
 @dataclass(slots=True, eq=False)
 class Transaction:
-    """A transactional id. state: Kafka's name. started: Unix milliseconds; -1 without a transaction. partitions:
-    partitions without a marker yet. last_epoch: the epoch before `epoch`, with which its producer may ask for the next
-    one again; -1 if another producer has taken the id."""
+    """A transactional id."""
 
     id: str
     producer_id: int
     epoch: int
     timeout_ms: int
     state: str = EMPTY
+    """Kafka's name of the state."""
     started: int = NONE
+    """The start, Unix milliseconds; -1 without a transaction."""
     partitions: set[Place] = field(default_factory=set)
+    """The partitions without a marker yet."""
     last_epoch: int = NONE
+    """The epoch before `epoch`, with which its producer may ask for the next one again; -1 if another producer has
+    taken the id.
+    """

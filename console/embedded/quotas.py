@@ -114,7 +114,9 @@ def shown_parts(parts: Mapping[str, str | None]) -> str:
 
 
 async def entity_problem(parts: Mapping[str, str | None]) -> str | None:
-    """Return why this entity can't have quotas; None if it can (ClientQuotaControlManager.validateEntity)."""
+    """Return the reason why this entity can't have quotas; None if it can
+    (ClientQuotaControlManager.validateEntity).
+    """
     if not parts:
         return EMPTY_ENTITY
     for type_, name in parts.items():
@@ -152,7 +154,12 @@ _NAMED: Final = "Request specified MATCH_TYPE_{match}, but also specified a matc
 
 
 class BadFilter(ValueError):
-    """An invalid filter. code: Kafka's error code. message: Kafka's message; None for no message."""
+    """An invalid filter.
+
+    Attributes:
+        code: Kafka's error code.
+        message: Kafka's message; None for none.
+    """
 
     def __init__(self, code: int, message: str | None) -> None:
         super().__init__(message or "")
@@ -216,7 +223,8 @@ def keys_of(types: Container[str]) -> tuple[str, ...]:
 def check_quota(key: str, value: float, keys: Container[str], *, finite: bool = False) -> None:
     """Validate one quota (ClientQuotaControlManager.validateQuotaKeyValue). Raises BadValue.
 
-    finite: refuse NaN and infinity, as since 4.4; before, NaN is valid.
+    Args:
+        finite: whether to refuse NaN and infinity, as since 4.4; before, NaN is valid.
     """
     if key not in keys:
         raise BadValue(UNKNOWN_KEY.format(key=key))
@@ -236,7 +244,8 @@ def check_quota(key: str, value: float, keys: Container[str], *, finite: bool = 
 def checked_quotas(ops: Mapping[str, float | None], types: Container[str], *, finite: bool = False) -> Changes:
     """Return the changes of these operations. Deletions are always valid. Raises BadValue.
 
-    finite: see `check_quota`.
+    Args:
+        finite: see `check_quota`.
     """
     keys = keys_of(types)
     # In the order of a Java HashMap, which decides which error is reported if there are several.

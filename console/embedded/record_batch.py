@@ -39,9 +39,10 @@ class InvalidBatch(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One record batch (DefaultRecordBatch). data: all its bytes. Timestamps: milliseconds since 1970."""
+    """One record batch (DefaultRecordBatch). Timestamps are in milliseconds since 1970."""
 
     data: bytes
+    """All bytes of the batch."""
     base_offset: int
     last_offset: int
     leader_epoch: int
@@ -130,7 +131,9 @@ def read_batch(data: bytes, at: int) -> Batch:
 def placed_batch(batch: Batch, offset: int, leader_epoch: int, append_time: int | None = None) -> Batch:
     """Return the batch as the log stores it, with its offset and the leader's epoch.
 
-    append_time: replaces the producer's timestamps (message.timestamp.type=LogAppendTime), milliseconds.
+    Args:
+        append_time: the time that replaces the producer's timestamps (message.timestamp.type=LogAppendTime),
+            milliseconds.
     """
     data = bytearray(batch.data)
     _OFFSET.pack_into(data, 0, offset)

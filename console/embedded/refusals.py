@@ -21,13 +21,12 @@ TOO_MANY_CHANGES: Final = "Unable to perform excessively large batch operation."
 
 
 class RightsMessages(Struct, frozen=True):
-    """Messages about ACLs that differ between releases, as measured.
-
-    refused: missing permission on the cluster. too_many_deleted: code and message; None for no message.
-    """
+    """Messages about ACLs that differ between releases, as measured."""
 
     refused: str
+    """The message for a missing permission on the cluster."""
     too_many_deleted: tuple[int, str | None]
+    """The code and the message; None for no message."""
 
 
 _RIGHTS_BY_RELEASE: Mapping[str, RightsMessages] = {

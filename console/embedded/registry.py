@@ -31,7 +31,7 @@ class Reply(NamedTuple):
 
 
 class _Refused(Exception):
-    """A refusal. code: of the API; its first three digits are the status."""
+    """A refusal. code: the API's code; its first three digits are the status."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)

@@ -67,8 +67,10 @@ def reassigned(
 ) -> Partition:
     """Return the partition in a reassignment to these replicas, or after it if no data has to be copied.
 
-    As in Kafka, the current adding and removing replicas stay unless the new target adds or removes some itself. waits:
-    see `waits_for_all`.
+    As in Kafka, the current adding and removing replicas stay unless the new target adds or removes some itself.
+
+    Args:
+        waits: whether the move also waits for the remaining replicas (see `waits_for_all`).
     """
     gone = tuple(sorted(set(partition.replicas) - set(target)))
     fresh = tuple(sorted(set(target) - set(partition.replicas)))
@@ -163,7 +165,7 @@ def process_ended(state: ClusterState, broker_id: int) -> None:
 
 
 def process_resumed(state: ClusterState, broker_id: int) -> None:
-    """Record that a broker answers again before it was fenced: it fetches what it missed."""
+    """Record that a broker answers again before it was fenced: it fetches the missing records."""
     state.stopped_at.pop(broker_id, None)
     for topic in _touched(state, broker_id):
         for index, partition in enumerate(topic.partitions):
@@ -172,7 +174,7 @@ def process_resumed(state: ClusterState, broker_id: int) -> None:
 
 
 def _copy_ends(state: ClusterState, topic: str, partition: int, broker_id: int) -> None:
-    """Note where a broker's copy of a log ends: after an unclean election, the log has this end (`elect_leaders`)."""
+    """Note the end of a broker's copy of a log: after an unclean election, the log has this end (`elect_leaders`)."""
     if (log := state.logs.get((topic, partition))) is not None:
         log.behind.setdefault(broker_id, log.end)
 
@@ -259,10 +261,11 @@ def _bad(message: str) -> Refusal:
 
 
 def replicas_refusal(replicas: Replicas, state: ClusterState, before: int | None = None) -> Refusal | None:
-    """Return why the controller refuses the replicas of a partition; None if it accepts them.
+    """Return the reason why the controller refuses the replicas of a partition; None if it accepts them.
 
-    before: number of replicas of the preceding partitions
-    (ReplicationControlManager.validateManualPartitionAssignment).
+    Args:
+        before: the number of replicas of the preceding partitions
+            (ReplicationControlManager.validateManualPartitionAssignment).
     """
     if not replicas:
         return _bad("The manual partition assignment includes an empty replica list.")
@@ -292,8 +295,9 @@ def _fenced(partition: int, replicas: Replicas, alive: Collection[int]) -> Refus
 
 
 def new_topic_refusal(given: Sequence[tuple[int, Replicas]], state: ClusterState) -> Refusal | None:
-    """Return why a new topic can't have these replicas; None if it can. given: partition id and replicas, in the order
-    of the request."""
+    """Return the reason why a new topic can't have these replicas; None if it can. given: partition id and replicas, in
+    the order of the request.
+    """
     alive = state.alive()
     before: int | None = None
     numbers: set[int] = set()
@@ -311,8 +315,9 @@ def new_topic_refusal(given: Sequence[tuple[int, Replicas]], state: ClusterState
 
 
 def more_partitions_refusal(given: Sequence[Replicas], first: int, before: int, state: ClusterState) -> Refusal | None:
-    """Return why added partitions, from id `first` on, can't have these replicas; None if they can. before: number of
-    replicas of the topic's other partitions."""
+    """Return the reason why added partitions, from id `first` on, can't have these replicas; None if they can. before:
+    number of replicas of the topic's other partitions.
+    """
     alive = state.alive()
     for replicas in given:
         if (refusal := replicas_refusal(replicas, state, before)) is not None:

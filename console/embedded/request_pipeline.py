@@ -56,11 +56,13 @@ Handled = Callable[[Any, RequestContext, Messages], Awaitable[Any]]
 
 
 class CountedKey(NamedTuple):
-    """The key of a counter. api: kio's name. client: the client id."""
+    """The key of a counter."""
 
     api: str
+    """kio's name of the API."""
     broker: int
     client: str
+    """The client id."""
 
 
 class Count(NamedTuple):

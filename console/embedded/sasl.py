@@ -40,7 +40,9 @@ class ScramHash(IntEnum):
 def credential_of(
     password: str, mechanism: ScramHash, iterations: int = MIN_ITERATIONS, salt: bytes | None = None
 ) -> ScramCredential:
-    """Return the credential of a password (RFC 5802, section 3; ScramFormatter). salt: None for a random one."""
+    """Return the credential of a password (RFC 5802, section 3; ScramFormatter). salt: the salt; None for a
+    random one.
+    """
     salt = secrets.token_bytes(24) if salt is None else salt
     salted = hashlib.pbkdf2_hmac(mechanism.digest, password.encode(), salt, iterations)
     return credential_of_salted(salted, mechanism, iterations, salt)

@@ -12,7 +12,7 @@ class Sockets:
     """A listening socket and its open connections.
 
     Attributes:
-        host, port: where it listens; port 0 until the first start for a free one.
+        host, port: the address; port 0 until the first start for a free one.
     """
 
     most: int

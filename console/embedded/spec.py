@@ -79,42 +79,46 @@ Answer = Callable[[Any], Any]
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """The behavior of a server for its clients. release: the Kafka release that it resembles. apis: kio's names of its
-    APIs, with their versions; None for all of the release. unserved: API key -> versions that it reports in addition,
-    such as those between brokers, by which clients recognize ZooKeeper. refused: API -> error with which it always
-    responds. answers: API -> function that changes its responses."""
+    """The behavior of a server for its clients."""
 
     release: str
+    """The Kafka release that it resembles."""
     apis: Mapping[str, Range] | None = None
+    """kio's names of its APIs, with their versions; None for all of the release."""
     unserved: Mapping[int, Range] = msgspec.field(default_factory=dict)
+    """API key -> the versions that it reports in addition, such as those between brokers, by which clients recognize
+    ZooKeeper.
+    """
     refused: Mapping[str, int] = msgspec.field(default_factory=dict)
+    """API -> the error with which it always responds."""
     answers: Mapping[str, Answer] = msgspec.field(default_factory=dict)
+    """API -> the function that changes its responses."""
 
 
 class SaslSpec(msgspec.Struct, frozen=True):
-    """Users and their passwords. plain: the users of PLAIN. scram: the users of SCRAM-SHA-256 and -512, stored as
-    credentials that AlterUserScramCredentials can change.
-    """
+    """Users and their passwords."""
 
     plain: Mapping[str, Secret] = msgspec.field(default_factory=dict)
+    """The users of PLAIN."""
     scram: Mapping[str, Secret] = msgspec.field(default_factory=dict)
+    """The users of SCRAM-SHA-256 and -512, stored as credentials that AlterUserScramCredentials can change."""
 
 
 class ConnectSpec(msgspec.Struct, frozen=True):
-    """The specification of Kafka Connect next to a cluster.
-
-    workers: their number. port: port of the first worker; the others follow; 0 for free ports. release: Kafka release
-    to imitate; None for the cluster's. group: group.id of the workers. missing: number of a worker, from 1 -> folders
-    that it does not have, so that sinks into them fail there. take_over_seconds: time until other workers run what a
-    worker ran that stopped (scheduled.rebalance.max.delay.ms).
-    """
+    """The specification of Kafka Connect next to a cluster."""
 
     workers: int = 2
+    """The number of workers."""
     port: int = 0
+    """The port of the first worker; the others follow. 0 for free ports."""
     release: str | None = None
+    """The Kafka release to imitate; None for the cluster's."""
     group: str = "connect-cluster"
+    """The group.id of the workers."""
     missing: Mapping[int, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    """Number of a worker, from 1 -> the folders that it does not have, so that sinks into them fail there."""
     take_over_seconds: float = 5.0
+    """The time until other workers take over from a worker that stopped (scheduled.rebalance.max.delay.ms)."""
 
     def __post_init__(self) -> None:
         """Validate the numbers. Raises ValueError for a number out of range."""
@@ -124,42 +128,49 @@ class ConnectSpec(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
-    """The specification of a cluster.
-
-    brokers: number of brokers, with ids from 1. controllers: number of voters that are separate nodes, with ids from
-    `FIRST_CONTROLLER` and their own listeners; 0 if the brokers are also the controllers, which then have no listeners.
-    observers: number of further controllers that do not vote. versions: Kafka release, one of RELEASE_NAMES. proposals:
-    also advertise the proposals' own formats. port: port of the first broker; the other brokers and then the
-    controllers follow; 0 for free ports. authorizer: store and enforce ACLs. super_users: principals that may do
-    everything. sasl: None for no authentication; then every client is ANONYMOUS. propagation_delay: seconds until a
-    change reaches brokers other than the controller. forwarding: these brokers forward requests to the controller,
-    which brokers without a quorum do not. racks: broker id -> its rack. static_configs: configs of each broker's file.
-    scenario: name of the initial content. live: the scenario's other clients are active. state_file: file that keeps
-    the state over restarts. profile: another server than Kafka, or an older one, whose release then replaces
-    `versions`. connect: Kafka Connect next to it; None for none.
-    """
+    """The specification of a cluster."""
 
     brokers: int = 3
+    """The number of brokers, with ids from 1."""
     controllers: int = 0
+    """The number of voters that are separate nodes, with ids from `FIRST_CONTROLLER` and their own listeners; 0 if the
+    brokers are also the controllers, which then have no listeners.
+    """
     observers: int = 0
+    """The number of further controllers that do not vote."""
     versions: str = RELEASE_NAMES[-1]
+    """The Kafka release, one of `RELEASE_NAMES`."""
     proposals: bool = True
+    """Whether to advertise also the proposals' own formats."""
     cluster_id: str | None = None
     host: str = LOOPBACK
     port: int = 0
+    """The port of the first broker; the other brokers and then the controllers follow. 0 for free ports."""
     authorizer: bool = True
+    """Whether to store and enforce ACLs."""
     super_users: frozenset[str] = frozenset({ANONYMOUS})
+    """The principals that may do everything."""
     sasl: SaslSpec | None = None
+    """The users; None for no authentication, which makes every client ANONYMOUS."""
     scenario: str | None = None
+    """The name of the initial content."""
     live: bool = False
+    """Whether the scenario's other clients are active."""
     state_file: Path | None = None
+    """The file that keeps the state over restarts."""
     propagation_delay: float = 0.0
+    """The seconds until a change reaches brokers other than the controller."""
     forwarding: bool = True
+    """Whether brokers forward requests to the controller, which brokers without a quorum do not."""
     racks: Mapping[int, str] = field(default_factory=dict)
+    """Broker id -> its rack."""
     static_configs: Mapping[str, str] = field(default_factory=dict)
+    """The configs of each broker's file."""
     alter_config_policy: AlterConfigPolicy | None = None
     profile: Profile | None = None
+    """Another server than Kafka, or an older one, whose release then replaces `versions`."""
     connect: ConnectSpec | None = None
+    """Kafka Connect next to it; None for none."""
     schemas: bool = False
     """Whether a schema registry with the demo's schemas runs next to it."""
 
@@ -180,15 +191,16 @@ class ClusterSpec:
 
 
 class Release(msgspec.Struct, frozen=True):
-    """A Kafka release as clients see it (ApiVersions).
-
-    name: ``4.4``. apis: API key -> versions. supported: feature -> levels. finalized: feature levels of a new cluster.
-    """
+    """A Kafka release as clients see it (ApiVersions)."""
 
     name: str
+    """The name, such as ``4.4``."""
     apis: Mapping[int, Range]
+    """API key -> versions."""
     supported: Mapping[str, Range]
+    """Feature -> levels."""
     finalized: Mapping[str, int]
+    """The feature levels of a new cluster."""
 
     @property
     def number(self) -> tuple[int, int]:

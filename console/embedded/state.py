@@ -34,7 +34,7 @@ Overrides = Mapping[str, str]
 
 
 class View(Struct, frozen=True):
-    """The state as one broker knows it. controller: its key 0 holds the id of the active controller."""
+    """The state as one broker knows it."""
 
     brokers: Mapping[int, tables.BrokerNode]
     topics: Mapping[str, tables.Topic]
@@ -44,6 +44,7 @@ class View(Struct, frozen=True):
     scram: Mapping[tables.ScramKey, tables.ScramCredential]
     features: Mapping[str, int]
     controller: Mapping[int, int]
+    """Its key 0 holds the id of the active controller."""
     offset: int
 
     @property
@@ -77,7 +78,7 @@ class Tables:
         return View(**{name: getattr(self, name) for name in TABLE_NAMES}, offset=offset)
 
     def before(self, changes: Iterable[tables.Change], offset: int) -> View:
-        """Return a view of the tables before these changes. changes: all changes since then, in any order."""
+        """Return a view of the tables before these changes. changes: the changes since then, in any order."""
         undone: dict[str, dict[Hashable, Any]] = {}
         for change in sorted(changes, key=lambda made: made.offset, reverse=True):
             undone.setdefault(change.table, {})[change.key] = change.before
@@ -124,13 +125,17 @@ class ClusterState:
     Not thread-safe: use it on the cluster's event loop. It has no locks, and no change awaits. Each change of a table
     returns its offset in the log.
 
-    groups, logs, transactions: state of single brokers, not replicated; their handlers maintain it. tokens: by id, not
-    in state files. replica_dirs: replicas that moved to another directory. dir_copies: replicas that are being copied
-    -> target directory, start in Unix time, duration in seconds. controllers: controllers that are not brokers, by id;
-    empty if the brokers are also the controllers. no_voters: nodes that could vote, but do not. stopped_at: node whose
-    process ended, or hangs -> when it stopped, Unix time; a broker may still be listed as alive then, until its session
-    ends. last_controller: id of the last active controller, also while no controller is active. connect: the workers
-    and connectors of Kafka Connect; None without it.
+    Attributes:
+        groups, logs, transactions: state of single brokers, not replicated; their handlers maintain it.
+        tokens: the delegation tokens by id, which are not in state files.
+        replica_dirs: replicas that moved to another directory.
+        dir_copies: replica that is being copied -> target directory, start in Unix time, duration in seconds.
+        controllers: the controllers that are not brokers, by id; empty if the brokers are also the controllers.
+        no_voters: nodes that could vote, but do not.
+        stopped_at: node whose process ended, or hangs -> the time when it stopped, Unix time; a broker may still be
+            listed as alive then, until its session ends.
+        last_controller: the id of the last active controller, also while no controller is active.
+        connect: the workers and connectors of Kafka Connect; None without it.
     """
 
     def __init__(self, cluster_id: str, release: Release, clock: Clock | None = None) -> None:

@@ -262,35 +262,38 @@ NO_LEADER = -1
 
 @dataclass(frozen=True, slots=True)
 class BrokerNode:
-    """A registered broker. port: 0 until it listens. alive: not fenced. epoch: registration epoch."""
+    """A registered broker."""
 
     id: int
     host: str = "127.0.0.1"
     port: int = 0
+    """The port; 0 until it listens."""
     rack: str | None = None
     alive: bool = True
+    """Whether it is alive, that is not fenced."""
     epoch: int = 0
+    """The epoch of its registration."""
     log_dirs: tuple[str, ...] = ("/tmp/kac-embedded/logs",)  # noqa: S108 - a name in answers, never opened
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerNode:
-    """A controller that is not a broker. port: 0 until it listens. alive: its process runs. behind: number of records
-    that its log lacks. behind_since: start of the lag, Unix time."""
+    """A controller that is not a broker."""
 
     id: int
     host: str = "127.0.0.1"
     port: int = 0
+    """The port; 0 until it listens."""
     alive: bool = True
+    """Whether its process runs."""
     behind: int = 0
+    """The number of records that its log lacks."""
     behind_since: float = 0.0
+    """The start of the lag, Unix time."""
 
 
 class Partition(NamedTuple):
-    """A partition as the controller stores it (PartitionRegistration). The first replica is the preferred leader.
-
-    adding, removing: replicas of a reassignment under way; `replicas` holds both until it is complete.
-    """
+    """A partition as the controller stores it (PartitionRegistration). The first replica is the preferred leader."""
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
@@ -298,16 +301,19 @@ class Partition(NamedTuple):
     leader_epoch: int = 0
     partition_epoch: int = 0
     adding: tuple[int, ...] = ()
+    """The replicas that a reassignment under way adds; `replicas` has them already."""
     removing: tuple[int, ...] = ()
+    """The replicas that it removes; `replicas` has them until it is complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic. partitions: indexed by partition id."""
+    """A topic."""
 
     name: str
     id: UUID
     partitions: tuple[Partition, ...]
+    """The partitions, indexed by id."""
     internal: bool = False
 
 
@@ -364,10 +370,11 @@ class TopicTable(Table[str, Topic]):
 
 
 class ScramKey(NamedTuple):
-    """The key of a credential. mechanism: 1 SCRAM-SHA-256, 2 SCRAM-SHA-512."""
+    """The key of a credential."""
 
     user: str
     mechanism: int
+    """1 for SCRAM-SHA-256, 2 for SCRAM-SHA-512."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -389,14 +396,17 @@ MAX_ENTRIES = 200_000
 
 
 class Change(Struct, frozen=True):
-    """One entry of the log. before, after: value of the key, or ABSENT. at: Unix seconds."""
+    """One entry of the log."""
 
     offset: int
     at: float
+    """The time, Unix seconds."""
     table: str
     key: Hashable
     before: Any
+    """The value of the key before, or ABSENT."""
     after: Any
+    """The value of the key after, or ABSENT."""
 
 
 class ChangeLog:

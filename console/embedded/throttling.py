@@ -134,10 +134,11 @@ _EXEMPT = frozenset({"sasl_handshake", "sasl_authenticate"})
 
 
 class Requester(NamedTuple):
-    """The sender of a request, and the view of the broker that received it. principal: ``User:name``."""
+    """The sender of a request, and the view of the broker that received it."""
 
     broker_id: int
     principal: str
+    """``User:name``."""
     client_id: str
     view: View
     clock: Clock

@@ -39,7 +39,9 @@ def _invalid(message: str) -> Refusal:
 
 
 def name_refusal(name: str, state: ClusterState) -> Refusal | None:
-    """Return why a topic can't have this name; None for a valid name, even if it is in use (Topic.validate)."""
+    """Return the reason why a topic can't have this name; None for a valid name, even if it is in use
+    (Topic.validate).
+    """
     if not name:
         return _invalid("Topic name is invalid: the empty string is not allowed")
     if name in (".", ".."):
@@ -64,13 +66,15 @@ DEFAULT = -1
 
 
 class WantedTopic(Struct, frozen=True):
-    """A topic as requested. partitions, replication: counts; DEFAULT for the cluster's default. assignments: partition
-    and replicas of each, instead of counts."""
+    """A topic as requested."""
 
     name: str
     partitions: int = DEFAULT
+    """The number of partitions; `DEFAULT` for the cluster's default."""
     replication: int = DEFAULT
+    """The replication; `DEFAULT` for the cluster's default."""
     assignments: tuple[tuple[int, Replicas], ...] = ()
+    """Partition and replicas of each, instead of the numbers."""
     configs: Mapping[str, str | None] = field(default_factory=dict)
 
     def partition_count(self, default: int) -> int:
@@ -81,10 +85,11 @@ class WantedTopic(Struct, frozen=True):
 
 
 class PlannedTopic(Struct, frozen=True):
-    """A valid topic. replicas: those of each partition, by its number."""
+    """A valid topic."""
 
     name: str
     replicas: tuple[Replicas, ...]
+    """The replicas of each partition, by its number."""
     configs: Mapping[str, str]
 
     @property
@@ -202,7 +207,7 @@ async def wait_for_leaders(state: ClusterState, clock: Clock, names: Collection[
     """Wait until all topics have leaders (KIP-4).
 
     Args:
-        within: timeout, seconds.
+        within: the timeout in seconds.
 
     Returns:
         The names of the topics that have leaders.

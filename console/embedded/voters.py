@@ -101,7 +101,7 @@ def answers_for_quorum(context: RequestContext) -> bool:
 
 
 def refused(request: Any, context: RequestContext, doing: str) -> Refusal | None:
-    """Return why the voters can't be changed; None if they can.
+    """Return the reason why the voters can't be changed; None if they can.
 
     Args:
         request: an AddRaftVoter or RemoveRaftVoter request.

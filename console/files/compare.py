@@ -23,15 +23,15 @@ Entity = ConfigResource | QuotaEntity | Acl
 
 
 class Difference(NamedTuple):
-    """A key that differs.
-
-    key: ``""`` for an entity that only one side has; left, right: None if that side has no value; HIDDEN for a secret.
-    """
+    """A key that differs."""
 
     entity: Entity
     key: str
+    """The key; ``""`` for an entity that only one side has."""
     left: Value | None
+    """The value on the left; None if that side has no value, HIDDEN for a secret."""
     right: Value | None
+    """The value on the right; None if that side has no value, HIDDEN for a secret."""
 
 
 THERE = "there"

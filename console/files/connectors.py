@@ -31,7 +31,9 @@ def connector_edits(
     snapshot: Snapshot,
     partial: AbstractSet[Target],
 ) -> Iterator[plan_edits.Edit | Obstacle]:
-    """Yield the edits and obstacles of a connector. named: as the file names it, maybe without its cluster."""
+    """Yield the edits and obstacles of a connector. named: the connector as the file names it, maybe without its
+    cluster.
+    """
     resource = _in_cluster(named, snapshot)
     if resource is None:
         there = ", ".join(sorted(snapshot.connect)) or "none"
@@ -46,7 +48,7 @@ def connector_edits(
     for key, value in wanted.config.items():
         entry = own.get(key) or defined_entry(seen, name, class_name, key)
         secret = value is HIDDEN or is_secret(key, str(value), entry)
-        # A mask, or nothing, stands for a value that a tool hides: the value stays.
+        # A tool writes a mask or an empty text for a hidden value; kac keeps the present value.
         hides = is_mask(str(value)) if secret else not value and entry is not None and entry.hidden
         if value is HIDDEN or hides:
             if key not in own:

@@ -26,27 +26,25 @@ _OTHER_NUMBER = re.compile(
 
 
 class DocumentForm(NamedTuple):
-    """A form of YAML or JSON.
-
-    name: its name in messages. owns: returns whether a document's data is in this form. take: adds the document's
-    wanted state, and yields its problems.
-    """
+    """A form of YAML or JSON."""
 
     name: str
+    """The name of the form in messages."""
     owns: Callable[[Any], bool]
+    """Returns whether a document's data is in this form."""
     take: Callable[[Document, Read], Iterator[FileProblem]]
+    """Adds the document's wanted state, and yields its problems."""
 
 
 class TextForm(NamedTuple):
-    """A form of lines.
-
-    name: its name in messages. owns: returns whether a text that begins like this, without leading space, is in this
-    form. take: adds the wanted state in the text of a file (its name is the second argument), and yields its problems.
-    """
+    """A form of lines."""
 
     name: str
+    """The name of the form in messages."""
     owns: Callable[[str], bool]
+    """Returns whether a text that begins like this, without leading space, is in this form."""
     take: Callable[[str, str, Read], Iterator[FileProblem]]
+    """Adds the wanted state in the text of a file (the second argument is its name), and yields its problems."""
 
 
 _ABOUT = {

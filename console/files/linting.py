@@ -27,7 +27,7 @@ from console.plan.stale_throttles import owned_by_moves
 
 
 class Wished(NamedTuple):
-    """What files make of a cluster."""
+    """A cluster after the wanted state of files."""
 
     after: Seen
     """The cluster as it will be."""
@@ -45,7 +45,7 @@ def wished(read: Read, seen: Seen, rules: Iterable[Rule], *, alone: bool = False
     Args:
         read: the files of one cluster.
         seen: the cluster now, with everything read that files can have.
-        rules: those that will look.
+        rules: the rules that will look.
         alone: whether the cluster is a stand-in, so that only findings on the files' own entities count.
     """
     no_registry = Part.SCHEMAS in seen.absent and bool(read.schemas)

@@ -1,4 +1,4 @@
-"""What no edit can achieve of a file, and whether a value is as a file has it."""
+"""The parts of a file that no edit can achieve, and the comparison of a value with a file's."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from console.plan.values import as_compared
 
 
 class Obstacle(NamedTuple):
-    """A part of a file that no edit can achieve.
-
-    target, key: locate its line. secret: whether it is a value that no file may have; an operator sets it by hand, and
-    the rest can be applied without it.
-    """
+    """A part of a file that no edit can achieve."""
 
     target: Target
+    """The entity, whose line is shown."""
     key: str
+    """The key, whose line is shown if it has one."""
     message: str
     secret: bool = False
+    """Whether it is a value that no file may have; an operator sets it by hand, and the rest can be applied
+    without it.
+    """
 
 
 def is_that(entry: ConfigEntry | None, value: str) -> bool:

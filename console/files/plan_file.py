@@ -26,10 +26,11 @@ _BY_HAND = "take that edit out of the file and set it by hand, as KEY=?"
 
 
 class PlanFile(Struct, frozen=True):
-    """The contents of a plan file. made: time of writing, UTC."""
+    """The contents of a plan file."""
 
     cluster_id: str
     made: datetime
+    """The time of writing, UTC."""
     staged: tuple[Staged, ...]
 
     @property

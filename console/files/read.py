@@ -29,32 +29,33 @@ class DescribedCluster:
     """File and line of each key, and of the cluster (key ``""``)."""
     problems: list[FileProblem] = field(default_factory=list)
     notes: list[FileProblem] = field(default_factory=list)
-    """What `Read.notes` says of its resources."""
+    """The notes on its resources for `Read.notes`."""
 
 
 @dataclass
 class Read:
-    """The wanted state in files. places: file and line of entities (key ``""``) and of their keys.
-
-    partial: entities whose unlisted keys the file leaves open. alone: entities that are neither changed nor removed.
-    reassign: the goal of a file of kafka-reassign-partitions, and its place. notes: omitted parts, with the reason;
-    they block nothing. refused: kind (one of `wanted.KINDS`) -> a document about that kind that was not read. clusters:
-    name of a cluster in files -> the wanted state of those files; the rest is for any cluster. cluster: that name, in
-    the result of `for_cluster`.
-    """
+    """The wanted state in files."""
 
     topics: dict[str, WantedTopic] = field(default_factory=dict)
     configs: dict[ConfigResource, Mapping[str, Value]] = field(default_factory=dict)
     quotas: dict[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
     acls: dict[Acl, None] = field(default_factory=dict)
     places: dict[tuple[Target, str], tuple[str, int]] = field(default_factory=dict)
+    """File and line of each key, and of each entity (key ``""``)."""
     partial: set[Target] = field(default_factory=set)
+    """Entities whose unlisted keys stay as they are."""
     alone: set[Target] = field(default_factory=set)
+    """Entities that kac neither changes nor removes."""
     reassign: tuple[Reassign, str, int] | None = None
+    """The goal of a file of kafka-reassign-partitions, with its file and line."""
     notes: list[FileProblem] = field(default_factory=list)
+    """Omitted parts, with the reason; they block nothing."""
     refused: dict[str, FileProblem] = field(default_factory=dict)
+    """Kind (one of `wanted.KINDS`) -> a document about that kind that was not read."""
     clusters: dict[str, Read] = field(default_factory=dict)
+    """Name of a cluster in files -> the wanted state of those files; the rest is for any cluster."""
     cluster: str = ""
+    """The key of `clusters` that `for_cluster` chose; ``""`` otherwise."""
     accepted: list[Acceptance] = field(default_factory=list)
     """Findings of lint that stay."""
     connectors: dict[ConfigResource, WantedConnector] = field(default_factory=dict)
@@ -90,7 +91,7 @@ class Read:
 
         Args:
             name: the entity, for messages.
-            line: its number, counted from 1.
+            line: the number of the line, counted from 1.
         """
         before = self.places.get((target, ""))
         if before is not None:

@@ -97,7 +97,7 @@ def take_text(text: str, source: str, read: Read, folder: FilePath | None = None
     """Add the wanted state of a file, in any form, to `read`. Returns its problems. Raises FileProblem.
 
     Args:
-        folder: of the files that it may name; None without one.
+        folder: the folder of the files that it may name; None without one.
     """
     text = without_log_lines(text)
     beginning = text[:LONGEST_HEAD].lstrip()
@@ -136,7 +136,7 @@ def take(document: yaml_places.Document, read: Read, folder: FilePath | None = N
     """Add the wanted state of a document in kac's own form to `read`.
 
     Args:
-        folder: of the files that it may name; None without one.
+        folder: the folder of the files that it may name; None without one.
 
     Returns:
         Its problems, each with its line. A document that does not match the schema adds nothing; others add all their

@@ -111,7 +111,7 @@ class AclPart(_Part, frozen=True, kw_only=True):
     delegation_token: str | None = None
     user: str | None = None
     type: str | None = None
-    """Type of a resource without a key of its own; used with `name`."""
+    """Type of a resource without its own key; used with `name`."""
     name: str | None = None
     pattern: str = "literal"
     host: str = "*"
@@ -125,15 +125,16 @@ class ConnectorPart(_Part, frozen=True, kw_only=True):
 
 
 class SubjectPart(_Part, frozen=True, kw_only=True):
-    """A subject of the schema registry. file, earlier: paths below the file's own folder. references: each
-    ``NAME:SUBJECT:VERSION``, in the registry's order.
-    """
+    """A subject of the schema registry."""
 
     type: Literal["AVRO", "PROTOBUF", "JSON"] | None = None
     schema: str | None = None
     file: str | None = None
+    """The path of the schema, below the file's own folder."""
     references: list[str] = field(default_factory=list)
+    """``NAME:SUBJECT:VERSION`` for each reference, in the registry's order."""
     earlier: list[str] = field(default_factory=list)
+    """The paths of earlier versions, below the file's own folder."""
     compatibility: str | None = None
     mode: str | None = None
 

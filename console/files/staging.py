@@ -47,18 +47,18 @@ class Prune(NamedTuple):
 
 
 class FileEdits(Struct, frozen=True):
-    """The requirements of a wanted state.
-
-    edits: the edits to stage. obstacles: parts that no edit can achieve. pruned: edits that remove unlisted entities ->
-    their group. spared: entities that a requested prune keeps, with the reason. left: differences that belong to
-    running moves.
-    """
+    """The edits that a wanted state requires, and its obstacles."""
 
     edits: tuple[plan_edits.Edit, ...]
+    """The edits to stage."""
     obstacles: tuple[Obstacle, ...]
+    """Parts that no edit can achieve."""
     pruned: Mapping[plan_edits.Slot, Pruned] = field(default_factory=dict)
+    """Edits that remove unlisted entities -> the group of the entities."""
     spared: tuple[str, ...] = ()
+    """Entities that a requested prune keeps, with the reason."""
     left: Mapping[ConfigPlace, str] = field(default_factory=dict)
+    """Differences that belong to running moves."""
 
 
 def file_edits(
@@ -74,7 +74,7 @@ def file_edits(
     (`Wanted.partial`); unlisted entities stay, unless `prune` names them.
 
     Args:
-        snapshot: in which `wanted.PARTS` were read.
+        snapshot: a snapshot in which `wanted.PARTS` were read.
         prune: the unlisted entities that may be removed.
         owned: configs of running moves, from `session.owned_reading.read_owned`: they stay unchanged.
 
@@ -91,6 +91,7 @@ def file_edits(
         if isinstance(edit, plan_edits.SetConfig | plan_edits.UnsetConfig)
         and (place := (edit.resource, edit.key)) in moves
     }
+    # A move that adds replicas also explains a replication that differs from the file's.
     added = ((topic_resource(name), ADDED) for name, topic in wanted.topics.items() if topic.replication is not None)
     left |= {place: moves[place] for place in added if place in moves}
     edits = [each for each in edits if (each.target, each.key) not in left]
@@ -196,10 +197,12 @@ def _is_limit(there: float | None, value: float) -> bool:
 
 
 class _Unlisted(NamedTuple):
-    """An entity that no file lists. section: of such entities in files. edits: its removal."""
+    """An entity that no file lists."""
 
     section: str
+    """The section of such entities in files."""
     edits: tuple[plan_edits.Edit, ...]
+    """The edits that remove it."""
 
 
 def _unlisted(prune: Prune, wanted: files_wanted.Wanted, now: files_wanted.Wanted) -> Iterator[_Unlisted]:
@@ -266,20 +269,20 @@ def _why_spared(kind: str, section: str, wanted: files_wanted.Wanted) -> str:
 
 
 class Staging(Struct, frozen=True):
-    """The outcome of staging files.
-
-    report: the staged edits. problems: parts that can't be achieved, each with its file and line; secrets: wanted
-    secrets that are not set and that no file has, each with its file and line; unread: parts of the cluster that could
-    not be read, a line each. spared: entities that a requested prune keeps, a line each. left: configs of running
-    moves, a line each.
-    """
+    """The outcome of staging files."""
 
     report: StageReport
+    """The staged edits."""
     problems: tuple[FileProblem, ...]
+    """Parts that can't be achieved, each with its file and line."""
     secrets: tuple[FileProblem, ...] = ()
+    """Wanted secrets that are not set and that no file has, each with its file and line."""
     unread: tuple[str, ...] = ()
+    """Parts of the cluster that could not be read, a line each."""
     spared: tuple[str, ...] = ()
+    """Entities that a requested prune keeps, a line each."""
     left: tuple[str, ...] = ()
+    """Configs of running moves, a line each."""
 
     @property
     def blocked(self) -> bool:
@@ -297,7 +300,7 @@ def staging_of(read: Read, found: FileEdits, report: StageReport, snapshot: Snap
 
     Args:
         read: the wanted state, from `reading.read_files`.
-        found: its edits, from `file_edits`.
+        found: the edits from `file_edits`.
         report: the result of staging them.
         snapshot: the cluster, completely read.
 

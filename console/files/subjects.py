@@ -25,20 +25,21 @@ from console.plan.schema_texts import references_of, same_schema
 from console.safe_files import read_regular, why_unread
 
 LARGEST = 1 << 20
-"""Most bytes of a schema in a file of its own. A registry's answer may have two MiB, in which quotes are escaped."""
+"""Most bytes of a schema in its own file. A registry's answer may have two MiB, in which quotes are escaped."""
 MOST = 64 << 20
 """Most bytes of all such files of a wanted file."""
 _LEGAL = {each.name: each.values for each in SCHEMA.entity.keys}
 
 
 class WantedSubject(Struct, frozen=True):
-    """A subject. schema: its newest version; None if the file leaves its versions open. configs: its own level and
-    mode. earlier: versions before it, the oldest first, for comparisons without a registry; they are not registered.
-    """
+    """A subject."""
 
     schema: subjects.SchemaSource | None = None
+    """The newest version; None if the file leaves the versions open."""
     configs: Mapping[str, str] = field(default_factory=dict)
+    """The subject's own level and mode."""
     earlier: tuple[subjects.SchemaSource, ...] = ()
+    """The versions before it, the oldest first, for comparisons without a registry; they are not registered."""
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -48,7 +49,7 @@ class Neighbours:
     """The files below the folder of a wanted file, which may name them. They count together.
 
     Args:
-        folder: None for a wanted file without one, as standard input.
+        folder: the folder; None for a wanted file without one, as standard input.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -98,7 +99,7 @@ def wanted_subject(part: SubjectPart, files: Neighbours, wrong: list[tuple[str, 
 
     Args:
         part: checked by the files' schema.
-        files: that it may name.
+        files: the files that it may name.
         wrong: gets the keys whose values can't be taken, each with the reason and a hint.
     """
     schema = None
@@ -221,7 +222,7 @@ def other_version(name: str, wanted: subjects.SchemaSource, snapshot: Snapshot) 
 
 
 def unjudged(wanted: Mapping[ConfigResource, WantedSubject], snapshot: Snapshot, *, alone: bool) -> Iterator[str]:
-    """Yield what comparisons of the listed schemas leave out, a line each.
+    """Yield the schemas that the comparisons leave out, a line each, with the reason.
 
     Args:
         snapshot: the registry as it will be.

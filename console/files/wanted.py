@@ -50,22 +50,23 @@ Value = str | Hidden
 
 
 class WantedTopic(Struct, frozen=True):
-    """A topic. partitions, replication: None if the file leaves them open. configs: None if the file does not mention
-    them; else all of the topic's overrides.
-    """
+    """A topic."""
 
     partitions: int | None = None
+    """The number of partitions; None if the file leaves it open."""
     replication: int | None = None
+    """The replication; None if the file leaves it open."""
     configs: Mapping[str, Value] | None = None
+    """All of the topic's overrides; None if the file does not mention them."""
 
 
 class WantedConnector(Struct, frozen=True):
-    """A connector. config: all its own values, without its name. state: RUNNING, PAUSED or STOPPED; None if the file
-    leaves it open.
-    """
+    """A connector."""
 
     config: Mapping[str, Value]
+    """All of the connector's own values, without its name."""
     state: str | None = None
+    """RUNNING, PAUSED or STOPPED; None if the file leaves it open."""
 
     @property
     def is_held(self) -> bool:
@@ -74,31 +75,34 @@ class WantedConnector(Struct, frozen=True):
 
 
 class Wanted(Struct, frozen=True):
-    """A wanted state.
-
-    configs: brokers, groups and other resources with a section, with all overrides of each listed one; quotas: all
-    limits of each listed entity. partial: entities with only some keys listed: the others are left open. alone: topics
-    and users that stay unchanged, even with a prune. refused: kind (one of `KINDS`) -> a document of that kind that was
-    not read; its wanted state is unknown, so nothing of the kind is pruned. owned: for a cluster's state, configs of
-    running moves, which are not part of it, each with a line that names the move
-    (`plan.stale_throttles.owned_by_moves`). connectors: by their config resources; one without a cluster in its name is
-    of the only Connect cluster. schemas: by their config resources.
-    """
+    """A wanted state."""
 
     topics: Mapping[str, WantedTopic] = field(default_factory=dict)
     configs: Mapping[config.ConfigResource, Mapping[str, Value]] = field(default_factory=dict)
+    """The configs of brokers, groups and other resources with a section; all overrides of each listed one."""
     quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
+    """All limits of each listed entity."""
     acls: frozenset[Acl] = frozenset()
     partial: frozenset[Target] = frozenset()
+    """Entities with only some keys listed: the others stay as they are."""
     alone: frozenset[Target] = frozenset()
+    """Topics and users that stay unchanged, even with a prune."""
     refused: Mapping[str, FileProblem] = field(default_factory=dict)
+    """Kind (one of `KINDS`) -> a document of that kind that was not read; its wanted state is unknown, so nothing of
+    the kind is pruned.
+    """
     owned: Mapping[config.ConfigPlace, str] = field(default_factory=dict)
+    """For a cluster's state, the configs of running moves, which are not part of it, each with a line that names the
+    move (`plan.stale_throttles.owned_by_moves`).
+    """
     connectors: Mapping[config.ConfigResource, WantedConnector] = field(default_factory=dict)
+    """The connectors by their config resources; one without a cluster in its name is of the only Connect cluster."""
     schemas: Mapping[config.ConfigResource, WantedSubject] = field(default_factory=dict)
+    """The subjects by their config resources."""
 
     @property
     def connector_classes(self) -> frozenset[tuple[str, str]]:
-        """The Connect clusters, ``""`` where the name has none, and the classes of the connectors."""
+        """The Connect clusters, ``""`` if the name has none, and the classes of the connectors."""
         found = (
             (connect.split_name(each.name)[0], of.config.get(connect.CLASS)) for each, of in self.connectors.items()
         )

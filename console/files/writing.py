@@ -66,6 +66,7 @@ def _topics(topics: Mapping[str, WantedTopic]) -> Iterator[str]:
         if topic.replication is not None:
             yield f"    replication: {topic.replication}"
         if topic.configs is not None:
+            # Topics with equal configs share one object, so its lines are made once: there may be 100,000 topics.
             block = blocks.get(id(topic.configs))
             if block is None:
                 block = blocks[id(topic.configs)] = list(_block("configs", topic.configs, "    "))
@@ -118,6 +119,7 @@ def _single_quoted(text: str) -> str:
 
 
 def _order(resource: ConfigResource) -> tuple[int, str]:
+    # Broker 10 comes after broker 2. The name of a group may be digits, too many for a number.
     return (int(resource.name) if resource.name.isdecimal() and len(resource.name) < 10 else -1, resource.name)
 
 
@@ -161,6 +163,7 @@ def _quotas(quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> Iterator[str]:
 def _part(name: str | None) -> str:
     if name is None:
         return DEFAULT
+    # A client may be called <default>: the mapping distinguishes it from the default entity.
     return f"{{name: {quoted(name)}}}" if name == DEFAULT else quoted(name)
 
 
@@ -188,6 +191,7 @@ def _acls(acls: Iterable[Acl]) -> Iterator[str]:
     if ordered:
         yield "acls:"
     for (permission, principal, host, type_, name, pattern), group in groupby(ordered, key=_subject):
+        # A newer broker's permission or type has a number and no word, so it is written as a value instead of a key.
         if Permission.parse(permission).known:
             yield f"  - {permission.lower()}: {quoted(principal)}"
         else:

@@ -25,51 +25,50 @@ SERVICES = {CONNECT: "Connect"}
 
 
 class Shown(NamedTuple):
-    """The content of a listener's certificate. subject, issuer: distinguished names (RFC 4514); begins_ms, ends_ms: its
-    validity, milliseconds since 1970, UTC. In a record as a JSON array.
-    """
+    """The content of a listener's certificate. In a record it is a JSON array."""
 
     subject: str
+    """The distinguished name of the owner (RFC 4514)."""
     issuer: str
+    """The distinguished name of the issuer (RFC 4514)."""
     begins_ms: int
+    """The start of its validity, milliseconds since 1970, UTC."""
     ends_ms: int
+    """The end of its validity, milliseconds since 1970, UTC."""
 
 
 class Problem(NamedTuple):
-    """The reason for a missing answer. kind: the class of `console.admin.errors`. The others are those of its
-    `Failure`.
-    """
+    """The reason for a missing answer. The fields after `kind` are those of the error's `Failure`."""
 
     kind: str
+    """The class of `console.admin.errors`."""
     name: str
     message: str
     remedy: str
 
 
 class Asked(NamedTuple):
-    """A question and its broker: answers with the same one precede each other.
-
-    node: broker id; `BOOTSTRAP` if the address is no known broker's. request: the body of the request, without header.
-    """
+    """A question and its broker: answers with the same one precede each other."""
 
     node: int
+    """The id of the broker; `BOOTSTRAP` if the address is no known broker's."""
     host: str
     port: int
     api_key: int
     version: int
     request: bytes
+    """The body of the request, without header."""
 
 
 class Answer(NamedTuple):
-    """An answer, or the problem in its place.
-
-    at_ms: time of arrival (or of giving up), milliseconds since 1970, UTC; never less than that of the answer before it
-    in the same part of a record. took_ms: since the request was sent. node, host, port, api_key, version, request: as
-    in `Asked`. body: the body of the response, without header; empty with a problem.
-    """
+    """An answer, or the problem in its place. The fields from `node` to `request` are as in `Asked`."""
 
     at_ms: int
+    """The time of arrival (or of giving up), milliseconds since 1970, UTC; never before that of the answer before it in
+    the same part of a record.
+    """
     took_ms: int
+    """The milliseconds since the request was sent."""
     node: int
     host: str
     port: int
@@ -77,6 +76,7 @@ class Answer(NamedTuple):
     version: int
     request: bytes
     body: bytes
+    """The body of the response, without header; empty with a problem."""
     problem: Problem | None = None
 
     @property

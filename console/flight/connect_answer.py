@@ -22,18 +22,21 @@ MOST_TRACE = 4_000
 
 
 class Entry(Struct, frozen=True, array_like=True):
-    """A key that a connector sets. value: None if it is hidden. type: Kafka's number."""
+    """A key that a connector sets."""
 
     key: str
     value: str | None
+    """The value; None if it is hidden."""
     type: int = 0
+    """Kafka's number of the type."""
 
 
 class Recorded(Struct, frozen=True):
-    """The answer. configs: kac's name of a connector -> its own keys."""
+    """The answer."""
 
     clusters: dict[str, connect.ConnectCluster]
     configs: dict[str, tuple[Entry, ...]]
+    """kac's name of a connector -> its own keys."""
     failures: dict[str, Failure]
 
 
@@ -72,7 +75,7 @@ def read(body: bytes) -> Recorded:
 
 
 def listing_of(answer: Recorded) -> connect.ConnectListing:
-    """Return what the client returned, as far as the record has it."""
+    """Return the listing that the client returned, as far as the record has it."""
     own = own_source(connect.connector_resource("", ""))
     configs = {}
     for name, entries in answer.configs.items():

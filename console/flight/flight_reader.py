@@ -54,22 +54,25 @@ T = TypeVar("T")
 
 
 class _Said(NamedTuple):
-    """An answer as stored in a record. given: a payload, or a problem; None: the same as the answer before; an error:
-    this answer and those behind it are unreadable.
-    """
+    """An answer as stored in a record."""
 
     number: int
     at_ms: int
     took_ms: int
     question: int
     given: int | Problem | record_file.Damaged | None
+    """A payload, or a problem; None if it is the same as the answer before. An error means that this answer and those
+    behind it are unreadable.
+    """
 
 
 class FlightReader:
     """An open record. Not thread-safe.
 
-    headers: of its parts, in the order of the file. times: arrival of each answer, milliseconds since 1970, UTC, never
-    decreasing. damage: description of the unreadable part; empty if the file is whole.
+    Attributes:
+        headers: the headers of the record's parts, in the order of the file.
+        times: the arrival of each answer, milliseconds since 1970, UTC, never decreasing.
+        damage: a description of the unreadable part; empty if the file is whole.
     """
 
     def __init__(self, path: Path) -> None:
@@ -129,7 +132,7 @@ class FlightReader:
         """Return the question of an answer, without decompressing a body.
 
         Args:
-            index: of the answer, from 0, in the order of time.
+            index: the index of the answer, from 0, in the order of time.
         """
         return self._asked[self._keys[index]]
 
@@ -151,7 +154,7 @@ class FlightReader:
         """Return an answer with its body; consecutive equal answers share the body's bytes.
 
         Args:
-            index: of the answer, from 0, in the order of time.
+            index: the index of the answer, from 0, in the order of time.
 
         Raises:
             RecordError: its body is damaged; other answers may be whole.

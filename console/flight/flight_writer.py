@@ -34,7 +34,7 @@ class FlightWriter(Store):
         """Create a file, or begin a new part of an existing one.
 
         Args:
-            path: its folder has to exist, and stays as it is.
+            path: the path; its folder has to exist, and stays as it is.
             append: begin a new part if the file exists.
 
         Raises:

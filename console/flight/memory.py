@@ -46,7 +46,7 @@ class Memory(Store):
         """Begin empty.
 
         Args:
-            header: for the files that are written; their times are filled in.
+            header: the header for the files that are written; their times are filled in.
         """
         database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         create(database)
@@ -87,7 +87,7 @@ class Memory(Store):
         """Write all kept answers into a file of mode 0600, whole or not at all.
 
         Args:
-            kac: its version; ``""`` if unknown.
+            kac: the version of kac; ``""`` if unknown.
 
         Returns:
             The size of the file in bytes.

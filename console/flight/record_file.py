@@ -190,7 +190,7 @@ def unsqueezed(data: bytes, prefix: bytes = b"", most: int = MOST_BYTES) -> byte
     """Return the decompressed bytes.
 
     Args:
-        prefix: as for the compression.
+        prefix: the prefix that the compression used.
         most: limit for the result's size in bytes.
 
     Raises:
@@ -213,7 +213,7 @@ def payload_of(database: sqlite3.Connection, number: int, known: Mapping[int, by
     """Return a payload, decompressed with its bases.
 
     Args:
-        number: its id.
+        number: the id of the payload.
         known: id -> payloads that are already decompressed.
 
     Raises:

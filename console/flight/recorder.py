@@ -1,4 +1,4 @@
-"""A queue that takes answers from a client's thread and stores them in a thread of its own, so that the client never
+"""A queue that takes answers from a client's thread and stores them in its own thread, so that the client never
 waits for the record.
 """
 
@@ -40,8 +40,9 @@ class Sink(Protocol):
 class Recorder:
     """A queue of answers for a sink, on a thread that `begin` starts; earlier answers wait for it.
 
-    lost: count of answers that came faster than they could be stored. problem: the error after which nothing more is
-    stored; None if there was no error.
+    Attributes:
+        lost: the number of answers that came faster than they could be stored.
+        problem: the error after which nothing more is stored; None if there was no error.
     """
 
     def __init__(self, most_waiting: int = MOST_WAITING) -> None:
@@ -49,7 +50,7 @@ class Recorder:
         self.lost = 0
         self._most_waiting = most_waiting
         self.problem: OSError | None = None
-        # Without a limit of its own, so that the client's thread never waits: only the bytes are limited.
+        # Without its own limit, so that the client's thread never waits: only the bytes are limited.
         self._waiting: queue.SimpleQueue[Answer | Callable[[Sink], None] | None] = queue.SimpleQueue()
         self._waiting_bytes = 0
         self._counting = threading.Lock()

@@ -49,19 +49,24 @@ _NEAR = 4
 
 
 class _Payload(NamedTuple):
-    """A payload in the database. depth: number of payloads below it in its chain of bases; made: total bytes of these
-    and its own.
-    """
+    """A payload in the database."""
 
     id: int
     size: int
     depth: int
+    """The number of payloads below it in its chain of bases."""
     made: int
+    """The total bytes of these and its own."""
 
 
 class Known:
-    """The cached state of a question. last: payload of the last answer; first: the payload that begins its chain.
-    problem: the problem of the last answer, if it had one; at_ms: time of the last answer.
+    """The cached state of a question.
+
+    Attributes:
+        last: the payload of the last answer.
+        first: the payload that begins its chain.
+        problem: the problem of the last answer, if it had one.
+        at_ms: the time of the last answer.
     """
 
     __slots__ = ("at_ms", "digest", "first", "id", "last", "problem")
@@ -83,7 +88,7 @@ class Store:
 
         Args:
             database: has the tables, and no open transaction.
-            header: of the part.
+            header: the header of the part.
             most_held: limit for the bytes of answers kept decompressed.
 
         Raises:

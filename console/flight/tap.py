@@ -49,12 +49,14 @@ Address = tuple[str, int]
 
 
 class Sent(NamedTuple):
-    """A request. api: kio's name. request: its body, without header."""
+    """A request."""
 
     address: Address
     api: str
+    """kio's name of the API."""
     version: int
     request: bytes
+    """The body of the request, without header."""
 
 
 class Tap:
@@ -76,12 +78,20 @@ class Tap:
         self._put(sent, body, took, None)
 
     def missed(self, sent: Sent, error: Exception, took: float) -> None:
-        """Record a request without response. error: an AdminError. took: seconds since the request."""
+        """Record a request without response.
+
+        Args:
+            error: an AdminError.
+            took: the seconds since the request.
+        """
         self._put(sent, b"", took, problem_of(error))
 
     def connected(self, address: Address, versions: Mapping[int, tuple[int, int]], took: float) -> None:
-        """Record a new connection. versions: API key -> (lowest, highest), from its exchange of ApiVersions. took:
-        seconds.
+        """Record a new connection.
+
+        Args:
+            versions: API key -> (lowest, highest), from its exchange of ApiVersions.
+            took: the duration in seconds.
         """
         # In the format of ApiVersions version 0, whatever version was used: one format for readers.
         body = struct.pack(">hi", 0, len(versions))
@@ -89,12 +99,21 @@ class Tap:
         self._put(Sent(address, "api_versions", answer.CONNECTED, b""), body, took, None)
 
     def not_connected(self, address: Address, error: Exception, took: float) -> None:
-        """Record a failed or timed-out connection. error: an AdminError. took: seconds."""
+        """Record a failed or timed-out connection.
+
+        Args:
+            error: an AdminError.
+            took: the duration in seconds.
+        """
         self._put(Sent(address, "api_versions", answer.CONNECTED, b""), b"", took, problem_of(error))
 
     def shook_hands(self, node: int, address: Address, listener: str, shown: answer.Shown | None, took: float) -> None:
-        """Record a TLS handshake with a listener of a node. listener: its name, ``""`` if unknown. shown: content of
-        its certificate; None if the listener is unreachable or has no TLS. took: seconds.
+        """Record a TLS handshake with a listener of a node.
+
+        Args:
+            listener: the name of the listener; ``""`` if unknown.
+            shown: the content of its certificate; None if the listener is unreachable or has no TLS.
+            took: the duration in seconds.
         """
         import msgspec
 
@@ -105,11 +124,11 @@ class Tap:
         self._keep(answer.Answer(at, round(took * 1000), node, *address, answer.HANDSHAKE, 0, name, body, problem))
 
     def service_answered(self, key: int, body: bytes, took: float) -> None:
-        """Record what a service next to the brokers answered.
+        """Record the answer of a service next to the brokers.
 
         Args:
-            key: its pseudo API key.
-            took: seconds.
+            key: the pseudo API key of the service.
+            took: the duration in seconds.
         """
         problem = None
         if len(body) > MOST_OF_SERVICE:

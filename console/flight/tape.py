@@ -30,14 +30,16 @@ _OF_ANY_BROKER = (DESCRIBE_CLUSTER, METADATA)
 
 
 class Entry(NamedTuple):
-    """An answer in a record. asked: the broker and the question. at_ms: time of arrival. new: whether it differs from
-    the one before. read: decodes the whole answer.
-    """
+    """An answer in a record."""
 
     asked: flight_answer.Asked
+    """The broker and the question."""
     at_ms: int
+    """The time of arrival."""
     new: bool
+    """Whether it differs from the one before."""
     read: Callable[[], flight_answer.Answer]
+    """Decodes the whole answer."""
 
 
 class Used(NamedTuple):
@@ -162,7 +164,7 @@ class Tape:
         self._unsorted.clear()
 
     def beside(self) -> Tape:
-        """Return the same record with a time of its own, for another thread."""
+        """Return the same record with its own time, for another thread."""
         # The index is shared, so it is completed before another thread reads it.
         self._sort()
         made = copy(self)
@@ -201,7 +203,9 @@ class Tape:
         return [answer for answer in found if answer is not None]
 
     def service(self, key: int) -> flight_answer.Answer | None:
-        """Return the last answer of a service up to now; None if there was none yet. key: its pseudo API key."""
+        """Return the last answer of a service up to now; None if there was none yet. key: the service's
+        pseudo API key.
+        """
         found = self._services.get(key)
         _note(key, found)
         return found.newest(self.at_ms) if found is not None else None
@@ -243,9 +247,9 @@ class Tape:
         """Return the body of the last answer, its problem if it has one, or None if the record has neither.
 
         Args:
-            key: of the API, by Kafka's number.
-            request: its body, without header.
-            address: of the broker that has to answer; None for any.
+            key: Kafka's number of the API.
+            request: the body of the request, without header.
+            address: the address of the broker that has to answer; None for any.
         """
         _note(key)
         same: Iterable[Track] = self._exact.get((key, version, request), {}).values()

@@ -24,23 +24,24 @@ from console.sensitive import without_secrets
 
 
 class Entry(Struct, frozen=True):
-    """An edit of a change.
-
-    staged: the edit, based on the state right before it was sent, and the topic that it was bound to; a secret is
-    written as set, and is not read back. until: time of its reversal. reverts: the edit of another change that it
-    reverts. overridden: whether it overwrote another client's change. overrides: those of a deleted topic. secret:
-    whether it has a value that is not written.
-    """
+    """An edit of a change."""
 
     staged: Staged
+    """The edit, based on the state right before it was sent, and the topic that it was bound to; a secret is written as
+    set, and is not read back.
+    """
     until: datetime | None = None
+    """The time of its reversal."""
     overridden: bool = False
+    """Whether it overwrote another client's change."""
     overrides: Mapping[str, str] = field(default_factory=dict)
+    """The configs of a deleted topic."""
     secret: bool = False
+    """Whether it has a value that is not written."""
 
 
 class Intent(Struct, frozen=True):
-    """A change that is about to be sent, as a whole. operation: number of the operation that it is a step of."""
+    """A change that is about to be sent, as a whole."""
 
     at: datetime
     context: str
@@ -49,17 +50,18 @@ class Intent(Struct, frozen=True):
     entries: tuple[Entry, ...]
     requests: tuple[journal_lines.Request, ...]
     operation: int | None = None
+    """The number of the operation of which it is a step."""
 
 
 class Ended(NamedTuple):
-    """The outcome of an edit. topic_id: id of the topic that it created; None if unknown. offset: the offset of the
-    first record that it wrote; None if unknown.
-    """
+    """The outcome of an edit."""
 
     status: Status
     failure: Failure | None = None
     topic_id: str | None = None
+    """The id of the topic that it created; None if unknown."""
     offset: int | None = None
+    """The offset of the first record that it wrote; None if unknown."""
 
 
 class Answered(Struct, frozen=True):

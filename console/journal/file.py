@@ -53,20 +53,23 @@ NO_JOURNAL = "or change without a record with --no-journal"
 
 
 class Contents(Struct, frozen=True):
-    """The records of a journal in order, and the unreadable lines, as one text for an operator each. through: the
-    position behind the last line that was read; that of the beginning if only some of the lines were looked for.
-    """
+    """The records of a journal in order, and the unreadable lines, as one text for an operator each."""
 
     records: tuple[entries.Numbered | entries.Note, ...] = ()
     problems: tuple[str, ...] = ()
     through: journal_segments.Where = journal_segments.Where(0, 0)
+    """The position behind the last line that was read; that of the beginning if only some of the lines were
+    looked for.
+    """
 
 
 class Problems:
     """The unreadable lines of a journal.
 
-    found: (segment, line number) -> reason, for the first `MOST_PROBLEMS`; more: count of the others. cut: position of
-    a line without an end, the last of its segment.
+    Attributes:
+        found: (segment, line number) -> reason, for the first `MOST_PROBLEMS`.
+        more: the number of the others.
+        cut: the position of a line without an end, the last of its segment.
     """
 
     def __init__(self, found: dict[tuple[int, int], str] | None = None, more: int = 0) -> None:
@@ -137,8 +140,10 @@ def journal_path(state: Path, cluster_id: str) -> Path:
 
 
 class JournalFile:
-    """One cluster's journal. path: of its first segment. Several processes may open the same journal; each call takes
-    the lock.
+    """One cluster's journal. Several processes may open the same journal; each call takes the lock.
+
+    Attributes:
+        path: the path of its first segment.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The changes in a journal's records: the outcome of each edit, and what is due. Pure."""
+"""The changes in a journal's records: the outcome of each edit, and the edits that are due. Pure."""
 
 from __future__ import annotations
 
@@ -39,30 +39,33 @@ class Decision(NamedTuple):
 
 
 class Change(Struct, frozen=True):
-    """A change and its known results.
-
-    ended: outcomes by the edit's place, from brokers' answers or from the check after a lost one. found: results of
-    later checks, or of operators' decisions, for edits with an unknown outcome. decided: the operators' decisions.
-    topic_ids: ids of the topics that its edits created, if known. told: whether an operator has seen the interruption.
-    sent: requests that were sent, or about to be. closed: edits that must not be reverted any more, and why. undone:
-    edits of later changes that reverted one. alive: whether the process that sends it still runs. last_sent: time of
-    the last request. request_of: edit -> its request.
-    """
+    """A change and its known results."""
 
     number: int
     intent: journal_entries.Intent
     ended: Mapping[int, journal_entries.Ended] = field(default_factory=dict)
+    """Place of an edit -> its outcome, from brokers' answers or from the check after a lost one."""
     found: Mapping[int, Status] = field(default_factory=dict)
+    """Place of an edit with an unknown outcome -> the result of a later check, or of an operator's decision."""
     decided: Mapping[int, Decision] = field(default_factory=dict)
+    """The operators' decisions."""
     topic_ids: Mapping[int, str] = field(default_factory=dict)
+    """The ids of the topics that its edits created, if known."""
     told: bool = False
+    """Whether an operator has seen the interruption."""
     sent: frozenset[int] = frozenset()
+    """The requests that were sent, or about to be."""
     answered: frozenset[int] = frozenset()
     closed: Mapping[int, str] = field(default_factory=dict)
+    """Place of an edit that must not be reverted any more -> the reason."""
     undone: Mapping[int, journal_lines.Place] = field(default_factory=dict)
+    """Place of an edit -> the edit of a later change that reverted it."""
     alive: bool = False
+    """Whether the process that sends it still runs."""
     last_sent: datetime | None = None
+    """The time of the last request."""
     request_of: Mapping[int, int] = field(default_factory=dict)
+    """Edit -> its request."""
 
     def state(self, place: int) -> State:
         """Return the state of an edit."""

@@ -32,10 +32,12 @@ MOST_WORDS = 50
 
 @dataclass(slots=True)
 class _Operation(Generic[Where]):
-    """An open operation. lines: all but those of its progress. progress: the last of these only."""
+    """An open operation."""
 
     lines: list[Where] = field(default_factory=list)
+    """The lines of the operation without those of its progress."""
     progress: Where | None = None
+    """The last line of its progress."""
 
     def take(self, kind: str, where: Where) -> None:
         if kind == "progress":

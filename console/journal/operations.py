@@ -48,16 +48,17 @@ class Begun(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True):
-    """An operator's request to an operation. cancel: whether to cancel it. throttle: bytes per second, 0 for no
-    throttle, None to keep it; of a redrive, letters per second. give_up: whether to leave its throttles on brokers that
-    do not answer. pause: whether a redrive waits; None to keep that.
-    """
+    """An operator's request to an operation."""
 
     who: journal_lines.Who
     cancel: bool = False
+    """Whether to cancel it."""
     throttle: int | None = None
+    """Bytes per second, or letters per second of a redrive; 0 for no throttle, None to keep it."""
     give_up: bool = False
+    """Whether to leave its throttles on brokers that do not answer."""
     pause: bool | None = None
+    """Whether a redrive waits; None to keep its state."""
 
 
 class Over(Struct, frozen=True):
@@ -67,7 +68,7 @@ class Over(Struct, frozen=True):
 
 
 Noted = Step | SentLetters | Progress | Asked | Over
-"""What a line of an operation in progress has."""
+"""The content of a line of an operation in progress."""
 
 
 def operation_line(number: int, at: datetime, what: Noted) -> journal_lines.OperationLine:
@@ -148,10 +149,11 @@ def _with(operation: Operation, line: journal_lines.OperationLine) -> Operation:
 
 
 class Holder(NamedTuple):
-    """The process that works on a cluster's operations. until: end of its lease, UTC."""
+    """The process that works on a cluster's operations."""
 
     by: journal_lines.Origin
     until: datetime
+    """The end of its lease, UTC."""
 
 
 class Lease:

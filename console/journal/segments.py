@@ -38,10 +38,11 @@ class Where(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line and its segment. number: line number in the segment, from 1."""
+    """A line and its segment."""
 
     segment: int
     number: int
+    """The number of the line in the segment, from 1."""
     raw: RawLine
 
     @property
@@ -56,11 +57,12 @@ class Line(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """A segment. size: bytes of it to read."""
+    """A segment."""
 
     number: int
     path: Path
     size: int
+    """The number of its bytes to read."""
 
 
 def segments(first: Path) -> list[Segment]:

@@ -50,8 +50,12 @@ _CHANGE = [column.name for column in schema.JOURNAL.columns if column.name != "r
 
 
 class Application:
-    """The application on a plan's lake, in a Spark session. settings: of its sources. report: updated with its work.
-    is_alone: whether it still has the lake's lock.
+    """The application on a plan's lake, in a Spark session.
+
+    Attributes:
+        settings: the settings of the sources.
+        report: the report, which grows with the work.
+        is_alone: whether it still has the lake's lock.
     """
 
     def __init__(
@@ -473,8 +477,11 @@ def run(
     stop: threading.Event,
     now_and_then: Callable[[], None] = lambda: None,
 ) -> Report:
-    """Run until `stop` is set. told: called with a line for each failure, and for each batch that wrote rows.
-    now_and_then: called at intervals of some seconds, after the report is saved. Raises LakeBusy, LakeError.
+    """Run until `stop` is set. Raises LakeBusy, LakeError.
+
+    Args:
+        told: called with a line for each failure, and for each batch that wrote rows.
+        now_and_then: called at intervals of some seconds, after the report is saved.
     """
     report = Report(files.new_run_id(), "run", datetime.now(timezone.utc), versions=lake_runs.versions())
     with (
@@ -554,7 +561,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         inputs = json_as(text, Inputs)
     except (OSError, ValueError) as wrong:
         options.error(f"the inputs can't be read: {wrong}")
-    # The driver's path: Spark plans the sources in a Python process of its own there.
+    # The driver's path: Spark plans the sources in its own Python process there.
     zipped = str(Path(console.__file__).parents[1])
     with session({"spark.app.name": f"kac lake {given.job}", "spark.executorEnv.PYTHONPATH": zipped}) as spark:
         try:

@@ -84,8 +84,8 @@ def check_clocks(tables: Tables, first: datetime, last: datetime, zones: Zones) 
 
 
 def _steps(rows: pa.Table) -> pa.Table:
-    """Return the quarters of an hour by which requests are before their records. rows: of entities, requests and
-    records of the log. A change that fits several shifts, such as an hourly one, is left out.
+    """Return the quarters of an hour by which requests are before their records. rows: the rows of entities, requests
+    and records of the log. A change that fits several shifts, such as an hourly one, is left out.
     """
     records, asked = parted(rows, "record", "alter")
     facts: dict[tuple[str, ...], list[Placed]] = defaultdict(list)
@@ -141,7 +141,8 @@ def _advice(zone: str, fitting: Sequence[str]) -> str:
 def wrong_steps(requests: Mapping[int, int]) -> int | None:
     """Return the quarters of an hour by which a zone is wrong; None if nothing shows that it is wrong. Pure.
 
-    requests: shift in quarters before the records -> count of requests.
+    Args:
+        requests: shift in quarters before the records -> number of requests.
     """
     best = max(requests, key=lambda steps: (requests[steps], steps == 0), default=0)
     is_wrong = best != 0 and requests[best] >= LEAST_REQUESTS and requests[best] > 4 * requests.get(0, 0)
@@ -151,7 +152,9 @@ def wrong_steps(requests: Mapping[int, int]) -> int | None:
 def fitting_zones(zone: str, ends: Iterable[datetime], steps: int) -> list[str]:
     """Return the zones in which the clock showed the times of the lines, the most used first.
 
-    zone: the configured one. ends: times in UTC that were computed with it, `steps` quarters too early.
+    Args:
+        zone: the configured zone.
+        ends: times in UTC that were computed with it, `steps` quarters too early.
     """
     given = ZoneInfo(zone)
     moments = [(each.astimezone(given).replace(tzinfo=None), each + steps * QUARTER) for each in ends]

@@ -112,13 +112,12 @@ _INFO = b'{"commitInfo":'
 
 @dataclass(frozen=True)
 class Listed:
-    """The files of a log: ascending versions of its commits, and of its checkpoints in one file. others: names of
-    checkpoints in another format: in several files, or of V2.
-    """
+    """The files of a log: ascending versions of its commits, and of its checkpoints in one file."""
 
     commits: tuple[int, ...]
     checkpoints: tuple[int, ...]
     others: tuple[str, ...] = ()
+    """The names of checkpoints in another format: in several files, or of V2."""
 
     @property
     def newest(self) -> int | None:
@@ -152,26 +151,27 @@ def log_file(version: int, kind: str = COMMIT) -> str:
 
 @dataclass(frozen=True)
 class DataFile:
-    """A Parquet file of a table. parts: its partition values. written: time, in milliseconds since 1970. stats: as in
-    Delta's log (PROTOCOL.md, "Per-file Statistics"), JSON.
-    """
+    """A Parquet file of a table."""
 
     parts: Mapping[str, str | None]
+    """The values of its partition columns."""
     rows: int
     bytes: int
     written: int = 0
+    """The time of the write, in milliseconds since 1970."""
     stats: str = ""
+    """The statistics as in Delta's log (PROTOCOL.md, "Per-file Statistics"), JSON."""
 
 
 @dataclass(frozen=True)
 class TableFiles:
-    """A version of a table; -1 if it does not exist. columns: of its schema. files: path relative to the table -> the
-    file.
-    """
+    """A version of a table; -1 if it does not exist."""
 
     version: int = -1
     columns: tuple[str, ...] = ()
+    """The columns of the schema."""
     files: Mapping[str, DataFile] = field(default_factory=dict)
+    """Path relative to the table -> the file."""
 
     @property
     def rows(self) -> int:
@@ -190,13 +190,13 @@ class NotRead(ValueError):
 
 @dataclass
 class Replayed:
-    """The state of a table after its actions up to a version. folder: its path. files: present files, by path relative
-    to it.
-    """
+    """The state of a table after its actions up to a version."""
 
     folder: str
+    """The path of the table."""
     columns: tuple[str, ...] = ()
     files: dict[str, DataFile] = field(default_factory=dict)
+    """The present files, by path relative to `folder`."""
 
     def apply(self, action: Mapping[str, Any]) -> None:
         """Apply one more action. Raises ValueError: it is not an action, or is unsupported."""
@@ -242,8 +242,8 @@ def _unusual(protocol: Mapping[str, Any]) -> str:
 
 
 def replayed(files: Filesystem, folder: str, version: int, known: Listed | None = None) -> Replayed:
-    """Return the state of a table at a version. known: its log, if it was already listed. Raises DamagedLake: a part of
-    the log is missing, unreadable or unsupported.
+    """Return the state of a table at a version. known: the table's log, if it was already listed. Raises DamagedLake: a
+    part of the log is missing, unreadable or unsupported.
     """
     log = known or listed(files, folder)
     start = max((each for each in log.checkpoints if each <= version), default=None)

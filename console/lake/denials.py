@@ -25,17 +25,17 @@ _THING = ("cluster_id", "principal", "operation", "resource_type", "resource_nam
 
 
 class Denied(NamedTuple):
-    """What a principal was denied.
+    """The denials of an access for a principal.
 
     Attributes:
-        denials: how often, in the window.
+        denials: the number of denials in the window.
         since: the first denial after the last time that it was allowed; the first one if the lake has no such time.
         last: the last denial.
         last_allowed: the last time that it was allowed, before or after; None if unknown: brokers log this only at
             DEBUG.
         hosts: the addresses from which it was denied.
         requests: the requests that were denied, by Kafka's names.
-        rule: by which it was denied last, as the broker writes it; None if the broker does not write it.
+        rule: the rule of the last denial, as the broker writes it; None if the broker does not write it.
         change: the change that most likely made the difference: the removal of an allow, or a deny; else a change that
             may have, of the ACLs of others on the resource, or of the user's SCRAM credentials. None if there is none.
     """
@@ -57,15 +57,17 @@ class Denied(NamedTuple):
 
 @dataclass(frozen=True)
 class Wanted:
-    """A filter of denials. None does not filter. since, until: [since, until). principal: with or without its `User:`.
-    resource: its type in Kafka's words, and its name.
-    """
+    """A filter of denials. None does not filter."""
 
     cluster_id: str | None = None
     since: datetime | None = None
+    """The start of the time, included."""
     until: datetime | None = None
+    """The end of the time, excluded."""
     principal: str | None = None
+    """The principal, with or without its `User:`."""
     resource: tuple[str, str] | None = None
+    """The type of the resource in Kafka's words, and its name."""
 
 
 _DENIED = f"""
@@ -86,7 +88,7 @@ GROUP BY {", ".join(_THING)} ORDER BY max(last) DESC, {", ".join(_THING)}
 
 
 def denials(tables: reader.Tables, wanted: Wanted, limit: int = MOST) -> list[Denied]:
-    """Return what was denied, the latest first, each with the change before it. Raises LakeError."""
+    """Return the denied accesses, the latest first, each with the change before it. Raises LakeError."""
     access = tables.rows(schema.ACCESS, reader.Part.of(wanted.cluster_id))
     if access is None:
         return []
@@ -119,13 +121,13 @@ def _denied(row: Sequence[Any]) -> tuple[Denied, datetime | None]:
 
 
 class Maker(NamedTuple):
-    """A change that may have made denials. earliest: when it may have been made at the earliest: a poll shows a change
-    later. acl: the ACL that it set or removed; None for a change of SCRAM credentials.
-    """
+    """A change that may have made denials."""
 
     change: reader.Change
     earliest: datetime
+    """The earliest time at which it may have been made: a poll shows a change later."""
     acl: Acl | None
+    """The ACL that it set or removed; None for a change of SCRAM credentials."""
 
 
 def _with_changes(tables: reader.Tables, rows: Sequence[tuple[Denied, datetime | None]]) -> list[Denied]:
@@ -195,7 +197,7 @@ _At = tuple[str, str, str, str, datetime]
 
 
 def _reach(tables: reader.Tables, part: reader.Part, since: datetime) -> Mapping[_At, timedelta]:
-    """Return, for changes that polls showed, by how much earlier each may have been made."""
+    """Return the time by which each change that polls showed may have been made earlier."""
     where = reader.Where().add("entity_type IN ('acl', 'scram')").between("event_ts", since, None)
     where.add("list_contains(?, source)", entities.POLL_SOURCES)
     columns = "cluster_id, entity_type, entity_key, attr, epoch_us(event_ts), ts_uncertainty_ms"

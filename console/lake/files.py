@@ -64,7 +64,7 @@ def is_run_id(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Holder:
-    """A run that writes. since, renewed: ISO 8601 in UTC; `renewed` is only for leases."""
+    """A run that writes."""
 
     run_id: str
     job: str
@@ -72,7 +72,9 @@ class Holder:
     host: str
     pid: int
     since: str
+    """ISO 8601 in UTC."""
     renewed: str
+    """ISO 8601 in UTC; only for leases."""
 
     def __str__(self) -> str:
         return f"`{self.job}` of {self.user} on {self.host}, process {self.pid}, since {self.since} (run {self.run_id})"
@@ -142,22 +144,26 @@ class LeaseLost(LakeError):
 
 @dataclass(frozen=True)
 class Lock:
-    """A lock that is held. former: its dead holder, if there was one. is_held: returns whether it is still held."""
+    """A lock that is held."""
 
     former: Holder | None
+    """The dead holder before, if there was one."""
     is_held: Callable[[], bool]
+    """Returns whether the lock is still held."""
 
 
 # -- files -----------------------------------------------------------------------------------------------------------
 
 
 class Entry(NamedTuple):
-    """An entry of a folder. bytes: size of a file. tag: of an object; changes with each write."""
+    """An entry of a folder."""
 
     name: str
     is_folder: bool
     bytes: int
+    """The size of a file."""
     tag: str = ""
+    """The tag of an object, which changes with each write."""
 
 
 LARGEST = 2 << 30
@@ -197,7 +203,7 @@ class Filesystem:
         """Write a new file, with its folders, whole or not at all.
 
         Args:
-            private: only for its owner (0600), if the filesystem has owners.
+            private: whether only its owner may read it (0600), if the filesystem has owners.
 
         Raises:
             FileExistsError: the file exists; it is left unchanged.
@@ -256,7 +262,7 @@ class Filesystem:
         """Return Java's system properties for access to the same files; they contain no secret.
 
         Args:
-            lent: the file of `lent`.
+            lent: the file that `lent` made.
         """
         del lent
         return {}

@@ -90,19 +90,21 @@ def _union(one: DataFrame, other: DataFrame) -> DataFrame:
 
 
 class News(NamedTuple):
-    """The content of a batch. whole: clusters to make again as a whole. entities: those with new rows. ids: of topics
-    and ACLs whose names the rows lack, with their clusters. polls: by cluster and the types that were read, the time of
-    the first new poll and the count of new polls. hours: hours with new requests, with their clusters. access_hours:
-    those with new decisions of authorizers.
-    """
+    """The content of a batch."""
 
     clusters: frozenset[str]
     whole: frozenset[str]
+    """The clusters to make again as a whole."""
     entities: frozenset[Entity]
+    """The entities with new rows."""
     ids: frozenset[tuple[str, str]]
+    """The ids of topics and ACLs whose names the rows lack, with their clusters."""
     polls: Mapping[tuple[str, str], tuple[int, int]]
+    """Cluster and the types that were read -> the time of the first new poll, and the number of new polls."""
     hours: frozenset[tuple[str, int]]
+    """Cluster and hour with new requests."""
     access_hours: frozenset[tuple[str, int]]
+    """Cluster and hour with new decisions of authorizers."""
 
 
 def news_of(keys: DataFrame) -> News:
@@ -142,10 +144,12 @@ def news_of(keys: DataFrame) -> News:
 
 
 class Touched(NamedTuple):
-    """The entities to make again. whole: clusters as a whole. entities: of other clusters."""
+    """The entities to make again."""
 
     whole: frozenset[str] = frozenset()
+    """The clusters to make again as a whole."""
     entities: frozenset[Entity] = frozenset()
+    """The entities of other clusters."""
 
     def more(self, whole: Iterable[str] = (), entities: Iterable[Entity] = ()) -> Touched:
         """Return a copy with these clusters and entities added."""
@@ -160,14 +164,15 @@ class Touched(NamedTuple):
 
 
 class PollTimes(NamedTuple):
-    """The polls of some entity types of a cluster. before: time of the last poll before the new ones; sure: of the last
-    poll that the log reached before, or None; after: count of polls since the first new one.
-    """
+    """The polls of some entity types of a cluster."""
 
     types: str
     before: int | None
+    """The time of the last poll before the new ones."""
     sure: int | None
+    """The time of the last poll that the log reached before; None without one."""
     after: int
+    """The number of polls since the first new one."""
     new: int
 
     @property
@@ -478,10 +483,15 @@ def _only(rows: pa.Table, wanted: frozenset[Entity] | None) -> pa.Table:
 
 class Known:
     """The application's cache of cluster state. It is derived from the tables, read once, and updated by each batch.
+    Times are in microseconds.
 
-    epochs: of each cluster's log. covers: the time that the log covers. last_told: time of the last change from a
-    source other than the log. polled: the clusters with polls. last_poll: time of the latest poll of any cluster.
-    with_events: the clusters with rows in `change_event`. Times are in microseconds.
+    Attributes:
+        epochs: the epochs of each cluster's log.
+        covers: the time that each cluster's log covers.
+        last_told: the time of the last change from a source other than the log.
+        polled: the clusters with polls.
+        last_poll: the time of the latest poll of any cluster.
+        with_events: the clusters with rows in `change_event`.
     """
 
     def __init__(self, tables: lake_tables.Tables) -> None:
@@ -603,8 +613,8 @@ def _marks(changes: DataFrame) -> list[tuple[Any, ...]]:
 
 
 def _covered(marks: Iterable[tuple[int | None, int | None, int, int]]) -> Covered:
-    """Return the time that a cluster's log covers. marks: by time and uncertainty of the snapshots that report changes
-    (None for changes of the log), the first and the last event.
+    """Return the time that a cluster's log covers. marks: time and uncertainty of a snapshot that reports changes (None
+    for changes of the log) -> the first and the last event.
     """
     return reduce(Covered.merged, (_shown_by(*mark) for mark in marks))
 
@@ -717,7 +727,7 @@ def _minutes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if each["minute"].null_count < each.num_rows:
             break
     quotas, first, packs = parted(pa.concat_tables(head), "quota", "first", "pack")
-    if not packs.num_rows:  # a part only of the limits of the one before
+    if not packs.num_rows:  # this part has no usage, only limits from the part before
         return
     first_poll = next((at for (at,) in rows_of(first, "valid_from")), None)
     first_minute = packs["part"][0].as_py() * quota_usage.PART_MINUTES

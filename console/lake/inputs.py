@@ -18,23 +18,22 @@ class _Input(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MetadataLog(_Input, frozen=True):
-    """A folder ``__cluster_metadata-0`` of a controller, with segments and snapshots. cluster_id: None for that of the
-    ``meta.properties`` in the folder above.
-    """
+    """A folder ``__cluster_metadata-0`` of a controller, with segments and snapshots."""
 
     path: str
     cluster_id: str | None = None
+    """The id of the cluster; None for the one in the ``meta.properties`` of the folder above."""
 
 
 class LogOfBroker(_Input, frozen=True):
-    """A log of one broker. paths: files or shell patterns, also of rotated and gzip files. time_zone: of the times in
-    its lines, as ``Europe/Berlin``; lines do not have it.
-    """
+    """A log of one broker."""
 
     paths: tuple[str, ...]
+    """Files or shell patterns, also of rotated and gzip files."""
     cluster_id: str
     broker_id: int
     time_zone: str = "UTC"
+    """The time zone of the times in its lines, as ``Europe/Berlin``; lines do not have it."""
 
 
 class RequestLog(LogOfBroker, frozen=True):
@@ -52,33 +51,36 @@ class Journals(_Input, frozen=True):
 
 
 class Controllers(_Input, frozen=True):
-    """The controllers' listener of a cluster. context: the context whose settings the connection uses; None: the
-    current one.
-    """
+    """The controllers' listener of a cluster."""
 
     cluster_id: str
     addresses: tuple[str, ...]
     context: str | None = None
+    """The context whose settings the connection uses; None for the current one."""
 
 
 class RequestTopic(_Input, frozen=True):
-    """A topic that request logs are shipped to: a line in each record, whose key is the id of the broker that wrote it.
-    context: of the topic's cluster, which may be another.
+    """A topic that request logs are shipped to: a line in each record, whose key is the id of the broker that
+    wrote it.
     """
 
     topic: str
     cluster_id: str
     context: str | None = None
+    """The context of the topic's cluster, which may be another cluster."""
     time_zone: str = "UTC"
 
 
 class Topic(NamedTuple):
-    """A topic. options: of Spark's Kafka source, without secrets. cluster_id, zone: of the lines in it."""
+    """A topic."""
 
     topic: str
     options: Mapping[str, str]
+    """The options of Spark's Kafka source, without secrets."""
     cluster_id: str
+    """The cluster of the lines in it."""
     zone: str
+    """The time zone of the lines in it."""
 
     @property
     def stream(self) -> str:
@@ -136,7 +138,7 @@ def owned(logs: Sequence[Log], noun: str, metadata_logs: Sequence[MetadataLog]) 
     """Return brokers' logs, each with its cluster: by default the cluster of the only metadata log.
 
     Args:
-        noun: what the logs are, as `request log`.
+        noun: the noun for the logs, as `request log`.
 
     Raises:
         UnreadableInput: there is no such cluster, or more than one; an id is refused.

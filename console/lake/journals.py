@@ -29,16 +29,17 @@ from console.safe_files import open_plain
 
 
 class Setting(NamedTuple):
-    """An attribute that an edit changes. op: set, delete, append, subtract. value, old_value: None if empty or
-    hidden.
-    """
+    """An attribute that an edit changes."""
 
     entity_type: str
     entity_key: str
     attr: str
     op: str
+    """``set``, ``delete``, ``append`` or ``subtract``."""
     value: str | None = None
+    """The new value; None if empty or hidden."""
     old_value: str | None = None
+    """The former value; None if empty or hidden."""
     old_source: str | None = None
     is_sensitive: bool = False
 
@@ -182,12 +183,15 @@ Note = journal_lines.Sending | journal_lines.OutcomeLine | journal_lines.Settled
 
 
 class Ending(NamedTuple):
-    """The outcome of an edit. at: the time at which it became known. error, message: from the brokers."""
+    """The outcome of an edit."""
 
     status: str
     at: datetime | None = None
+    """The time at which the outcome became known."""
     error: str | None = None
+    """The error from the brokers."""
     message: str | None = None
+    """The message from the brokers."""
 
 
 def endings(intent: journal_lines.IntentLine, notes: Iterable[Note]) -> Iterator[Ending]:
@@ -263,10 +267,11 @@ def journal_stats(path: Path) -> list[list[int]]:
 
 def read_journal(path: Path, at: int, copy_of: str = "") -> pa.Table:
     """Return the rows of `journal` for all changes in a journal, with its further segments next to it; none if it is
-    gone.
+    gone. Raises OSError if it can't be read.
 
-    at: time of the read, in microseconds since 1970. copy_of: name to use in place of the path. Raises OSError if it
-    can't be read.
+    Args:
+        at: the time of the read, in microseconds since 1970.
+        copy_of: a name to use in place of the path.
     """
     reading = _Reading(journal_lines.cluster_of(path), copy_of if copy_of != str(path) else "")
     with suppress(FileNotFoundError):
@@ -291,10 +296,11 @@ def segments_of(first: Path) -> list[Path]:
 
 
 class _Change(NamedTuple):
-    """A change. settings: of each of its edits."""
+    """A change."""
 
     intent: journal_lines.IntentLine
     settings: tuple[tuple[Setting, ...], ...]
+    """The settings of each of its edits."""
     notes: list[Note]
 
 

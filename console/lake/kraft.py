@@ -37,17 +37,17 @@ class NoMetadataLogError(ValueError):
 
 @dataclass(frozen=True, order=True)
 class LogFile:
-    """A segment or a snapshot. offset: the first offset of a segment; the end offset of a snapshot. then: the first
-    offset of the next segment in the folder; None for the last one. data: the content, if it is in memory and not in a
-    file.
-    """
+    """A segment or a snapshot."""
 
     offset: int
+    """The first offset of a segment; the end offset of a snapshot."""
     path: str
     cluster_id: str
     is_snapshot: bool
     then: int | None = None
+    """The first offset of the next segment in the folder; None for the last one."""
     data: bytes | None = field(default=None, repr=False, compare=False)
+    """The content, if it is in memory and not in a file."""
 
     def opened(self) -> BinaryIO:
         """Open the file for reading. Raises FileNotFoundError, OSError."""
@@ -57,8 +57,12 @@ class LogFile:
 def log_files(folders: Iterable[str], cluster_id: str | None) -> list[LogFile]:
     """Return the files of one or several folders `__cluster_metadata-0`, or of log directories that contain one.
 
-    cluster_id: None reads it from `meta.properties` next to the folder. Raises NoMetadataLogError; OSError for an
-    unreadable folder.
+    Args:
+        cluster_id: the id of the cluster; None to read it from `meta.properties` next to the folder.
+
+    Raises:
+        NoMetadataLogError: a folder has no metadata log.
+        OSError: a folder is unreadable.
     """
     return [file for folder in folders for file in _files_in(Path(folder), cluster_id)]
 
@@ -116,29 +120,30 @@ _ALL = 1 << 62
 
 @dataclass(frozen=True)
 class Split:
-    """Consecutive whole batches of a file.
-
-    first, last: their offsets. dropped: offsets that are left out.
-    """
+    """Consecutive whole batches of a file."""
 
     file: LogFile
     at: int
     end: int
     first: int
+    """The offset of the first batch."""
     last: int
+    """The last offset of the batches."""
     dropped: tuple[Range, ...] = ()
+    """Offsets that are left out."""
 
 
 @dataclass(frozen=True)
 class LogPlan:
-    """The parts of a log to read. next_offset: start of the next run. open_at: first offset of an unfinished
-    transaction, from which the next run reads. troubles: damaged batches.
-    """
+    """The parts of a log to read."""
 
     splits: tuple[Split, ...]
     next_offset: int
+    """The offset at which the next run starts."""
     open_at: int | None
+    """The first offset of an unfinished transaction, from which the next run reads; None without one."""
     troubles: tuple[Trouble, ...]
+    """The damaged batches."""
 
 
 def plan_log(
@@ -151,14 +156,21 @@ def plan_log(
 ) -> LogPlan:
     """Scan the files of a cluster's folders `__cluster_metadata-0`: only headers and checksums.
 
-    start_offset: the first offset to read. end_offset: the offset after the last one; None: the end of the whole
-    batches. Damage between them is reported. No file has the committed offset (`quorum-state` has only the leader and
-    its epoch, a snapshot only its own end): pass the high watermark, as DescribeQuorum reports it, as `end_offset` if
-    the controller may still lose its last records. With one controller, or in a copy that is a minute old, everything
-    is committed.
+    No file has the committed offset (`quorum-state` has only the leader and its epoch, a snapshot only its own end):
+    pass the high watermark, as DescribeQuorum reports it, as `end_offset` if the controller may still lose its last
+    records. With one controller, or in a copy that is a minute old, everything is committed.
 
     Snapshots are read if they end behind `start_offset`. An incomplete one is left out: every entity that it lacks
-    would seem deleted. Raises NoMetadataLogError, OSError.
+    would seem deleted.
+
+    Args:
+        start_offset: the first offset to read.
+        end_offset: the offset after the last one; None for the end of the whole batches. Damage between the two is
+            reported.
+
+    Raises:
+        NoMetadataLogError: a folder has no metadata log, or the folders are of several clusters.
+        OSError: a file can't be read.
     """
     files = log_files(folders, cluster_id)
     clusters = sorted({file.cluster_id for file in files})
@@ -307,10 +319,12 @@ Marker = tuple[int, int]
 
 @dataclass(frozen=True)
 class Settled:
-    """The records to leave out. aborted: in order. open_at: the first offset of an unfinished transaction."""
+    """The records to leave out."""
 
     aborted: tuple[Range, ...]
+    """The ranges of aborted transactions, in order."""
     open_at: int | None
+    """The first offset of an unfinished transaction; None without one."""
 
 
 def markers(window: Window) -> Iterator[Marker]:
@@ -355,8 +369,11 @@ def settle(found: Iterable[Marker], first_offset: int) -> Settled:
 
 
 def read_splits(splits: Iterable[Split], key: bytes | None, report: Report) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of splits, by one decoder, which caches recurring values. key: the key of the HMAC of secrets;
-    None: no HMAC. report: called with unreadable data. Raises ChangedWhileReadError, OSError.
+    """Yield the rows of splits, by one decoder, which caches recurring values. Raises ChangedWhileReadError, OSError.
+
+    Args:
+        key: the key of the HMAC of secrets; None for no HMAC.
+        report: called with unreadable data.
     """
     decoder = Decoder(key, report)
     for split in splits:
@@ -405,10 +422,11 @@ _unpack_header = struct.Struct(">qiiBIhiqq14xi").unpack_from
 
 
 class Header(NamedTuple):
-    """The header of a batch. length: bytes after the first twelve. Timestamps in milliseconds."""
+    """The header of a batch. Timestamps are in milliseconds."""
 
     base_offset: int
     length: int
+    """The number of bytes after the first twelve."""
     leader_epoch: int
     magic: int
     crc: int
@@ -453,10 +471,11 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Window:
-    """Consecutive whole batches. data: the bytes of the file from `at` on, which contain them all."""
+    """Consecutive whole batches."""
 
     at: int
     data: bytes
+    """The bytes of the file from `at` on, which contain them all."""
     batches: list[Batch]
 
     def of(self, batch: Batch) -> bytes:
@@ -466,14 +485,16 @@ class Window:
 
 @dataclass(frozen=True)
 class Damage:
-    """Bytes of the file that are not a batch. offset: the least possible offset of the missing record. reason: None if
-    the file ends within its last batch, as it does during a write; data is then the header of that batch.
-    """
+    """Bytes of the file that are not a batch."""
 
     at: int
     data: bytes
     offset: int
+    """The least possible offset of the missing record."""
     reason: str | None
+    """The reason; None if the file ends within its last batch, as it does during a write. `data` is then the header of
+    that batch.
+    """
 
 
 def walk(file: BinaryIO, first_offset: int) -> Iterator[Window | Damage]:
@@ -668,14 +689,15 @@ class ChangedWhileReadError(RuntimeError):
 
 @dataclass(frozen=True)
 class Origin:
-    """The source of bytes. path: of a file, or a name in its place. snapshot_end: the end offset of a snapshot; None
-    for the log. byte_pos: position of the bytes in the file.
-    """
+    """The source of bytes."""
 
     cluster_id: str
     path: str
+    """The path of a file, or a name in its place."""
     snapshot_end: int | None = None
+    """The end offset of a snapshot; None for the log."""
     byte_pos: int = 0
+    """The position of the bytes in the file."""
 
 
 class Trouble(NamedTuple):
@@ -700,10 +722,15 @@ Range = tuple[int, int]
 
 
 class Decoder:
-    """A decoder of batches into rows. key: the key of the HMAC of secrets; None leaves `value_hmac` empty. report:
-    called for unreadable records; for records of a newer version only for the first in a file. Unreadable records
-    become rows of the type ``UNKNOWN(n)`` with the payload ``{}``; n is -1 if the type itself is unreadable, as for the
-    rest of a damaged batch.
+    """A decoder of batches into rows.
+
+    Unreadable records become rows of the type ``UNKNOWN(n)`` with the payload ``{}``; n is -1 if the type itself is
+    unreadable, as for the rest of a damaged batch.
+
+    Attributes:
+        key: the key of the HMAC of secrets; None leaves `value_hmac` empty.
+        report: a function that is called for unreadable records; for records of a newer version only for the first in a
+            file.
     """
 
     def __init__(self, key: bytes | None, report: Report) -> None:
@@ -787,7 +814,7 @@ class Decoder:
             if p != end:
                 raise MalformedRecordError("bytes after the last record")
         except (MalformedRecordError, IndexError) as reason:
-            # The records before it became rows; the rest becomes one.
+            # The records before the damage became rows; the rest of the batch becomes one row.
             self._tell(origin, batch_at, f"batch at offset {base}: {reason}", d[p:end])
             offsets.append(min(base + header.records - count - 1, base + last_delta))
             stamps.append(stamp)

@@ -47,27 +47,29 @@ class NoLake(LakeError):
 
 @dataclass
 class Report:
-    """The report of a run, as the lake keeps it.
-
-    status: done, failed, running. ended: while it runs, the time of its last report; None before that. rows: written
-    rows, by table. taken: lines or rows read, by source: counts of `good` and `bad`. lost: offsets that were deleted
-    before kac read them, by topic and partition. lag_ms: from the newest event that was written to the end. message:
-    the error. notes: remarks for the operator.
-    """
+    """The report of a run, as the lake keeps it."""
 
     run_id: str
     job: str
     started: datetime
     ended: datetime | None = None
+    """The end of the run; while it runs, the time of its last report; None before that."""
     status: str = "running"
+    """``done``, ``failed`` or ``running``."""
     rows: dict[str, int] = field(default_factory=dict)
+    """Table -> the number of written rows."""
     taken: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Source -> the numbers of `good` and `bad` lines or rows that were read."""
     lost: dict[str, int] = field(default_factory=dict)
+    """Topic and partition -> the number of offsets that were deleted before kac read them."""
     bytes: int = 0
     lag_ms: int | None = None
+    """The milliseconds from the newest event that was written to the end of the run."""
     message: str | None = None
+    """The error."""
     versions: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    """Remarks for the operator."""
 
     @property
     def seconds(self) -> float | None:
@@ -113,10 +115,11 @@ class Lake:
 
     @staticmethod
     def create(where: str, files: Filesystem | None = None) -> Lake:
-        """Open the lake at a location, or create one with a key of its own.
+        """Open the lake at a location, or create one with its own key.
 
         Args:
-            where: as for `open`; a folder that is not a lake has to be empty except for the operator's files.
+            where: the place, as for `open`; a folder that is not a lake has to be empty except for the operator's
+                files.
 
         Raises:
             DamagedLake: lake.json can't be read.

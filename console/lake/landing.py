@@ -40,10 +40,11 @@ _Row = tuple[str, str, str | None, str | None, str | None, str | None, bool]
 
 
 class Landed(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The rows from one poll of a cluster: a line of a file. at: microseconds since 1970."""
+    """The rows from one poll of a cluster: a line of a file."""
 
     cluster_id: str
     at: Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_000_000)]
+    """The time of the poll, microseconds since 1970."""
     rows: list[_Row]
 
 

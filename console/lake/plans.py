@@ -47,16 +47,17 @@ LEAST_PACKED_ROW = 2
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """Settings that all sources of a lake share. key_file: key for the HMAC of secrets. begin: by source name, the
-    start offset without a checkpoint. store_file: access to the lake's bucket (`Filesystem.lent`).
-    """
+    """Settings that all sources of a lake share."""
 
     lake: str
     inputs: Inputs
     key_file: str
+    """The file with the key for the HMAC of secrets."""
     max_bad_ratio: float = MAX_BAD_RATIO
     begin: dict[str, Offset] = {}
+    """Source -> its start offset without a checkpoint."""
     store_file: str = ""
+    """The file with the access to the lake's bucket (`Filesystem.lent`)."""
 
 
 class TooMuchIsBad(UnreadableInput):
@@ -69,8 +70,8 @@ class Source(ABC):
     An offset is a JSON object in Spark's checkpoint; only the source itself knows its content.
 
     Attributes:
-        name: of its format, and of its stream.
-        table: its bronze table.
+        name: the name of its format, and of its stream.
+        table: the bronze table of the source.
         given: the field of `Inputs` that names it; empty: every lake has it.
         beginning: the offset before all of its data.
     """
@@ -371,7 +372,7 @@ def plan_broker_logs(inputs: Mapping[str, Any], logs: Sequence[LogOfBroker], log
         if found.spans:
             of = (log.cluster_id, log.broker_id)
             brokers.append(log_files.BrokerLog(*of, found.spans, log.time_zone, log.paths, logger.name))
-    if logger is REQUESTS:  # in the authorizer's log addresses may be of names that clients chose
+    if logger is REQUESTS:  # clients choose names in the authorizer's log
         _refuse_two_brokers(brokers)
     return PlannedLogs(tuple(brokers), remember)
 

@@ -46,24 +46,28 @@ EVERYTHING = Names(("*",))
 
 @dataclass(frozen=True)
 class Expected:
-    """Conditions of a value; all given ones have to hold.
-
-    at_least, at_most: the limits of a number; infinite: the number that means no limit (-1 of retention). below: an
-    attribute of the same entity whose number is higher. one_of, none_of: texts. matches, matches_not: regular
-    expressions that are searched in the text. is_set: whether there has to be a value. set_on_one: one of the named
-    entities has to have one.
-    """
+    """Conditions of a value; all given ones have to hold."""
 
     at_least: float | None = None
+    """The lower limit of a number."""
     at_most: float | None = None
+    """The upper limit of a number."""
     infinite: float | None = None
+    """The number that means no limit (-1 of retention)."""
     below: str | None = None
+    """An attribute of the same entity whose number has to be higher."""
     one_of: tuple[str, ...] = ()
+    """The texts of which the value has to be one."""
     none_of: tuple[str, ...] = ()
+    """The texts of which the value may be none."""
     matches: str | None = None
+    """A regular expression that has to be found in the text."""
     matches_not: str | None = None
+    """A regular expression that must not be found in the text."""
     is_set: bool | None = None
+    """Whether there has to be a value."""
     set_on_one: bool = False
+    """Whether one of the named entities has to have a value."""
 
     @property
     def words(self) -> str:
@@ -86,11 +90,7 @@ class Expected:
 class Policy:
     """A policy.
 
-    id, severity, what, why: texts for people. rules: the rules of `kac lint` that judge the same values in a cluster as
-    it is now; for people also, as executors have no rules of lint. entity_type, names, clusters: the entities it
-    applies to. attrs: its attributes. acl: in place of attrs, a regular expression of ACLs. inherits: the broker's
-    config that is in effect without a value. default: Kafka's own default, if that config has no value either.
-    expected_words: replaces the text of `expected`. show_actual: whether the value may be shown.
+    `id`, `severity`, `what`, `why` and `rules` are for people.
     """
 
     id: str
@@ -98,16 +98,26 @@ class Policy:
     what: str
     why: str
     entity_type: str
+    """The type of the entities that it applies to."""
     names: Names
+    """The names of the entities that it applies to."""
     attrs: Names
+    """The attributes that it judges."""
     expected: Expected
     clusters: Names = EVERYTHING
+    """The clusters of the entities that it applies to."""
     acl: str | None = None
+    """A regular expression of ACLs, in place of `attrs`."""
     inherits: str | None = None
+    """The broker's config that is in effect without a value."""
     default: str | None = None
+    """Kafka's own default, if that config has no value either."""
     expected_words: str | None = None
+    """A text that replaces the one of `expected`."""
     show_actual: bool = True
+    """Whether the value may be shown."""
     rules: tuple[str, ...] = ()
+    """The rules of `kac lint` that judge the same values in a cluster as it is now. Executors have no rules of lint."""
 
     @property
     def counts_missing(self) -> bool:
@@ -122,14 +132,16 @@ class Policy:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A value of a baseline. value: None if it should not be set. severity: None for that of the attribute."""
+    """A value of a baseline."""
 
     entity_type: str
     names: Names
     attr: str
     value: str | None
+    """The value; None if it should not be set."""
     clusters: Names = EVERYTHING
     severity: str | None = None
+    """The severity; None for that of the attribute."""
 
     @property
     def always_judged(self) -> tuple[str, ...]:
@@ -146,13 +158,12 @@ def _any_of(globs: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True)
 class Rules:
-    """The operator's files: policies, a baseline. digests: of the files' content, by the table that is made with
-    each.
-    """
+    """The operator's files: policies, a baseline."""
 
     policies: tuple[Policy, ...]
     baseline: tuple[Wanted, ...] = ()
     digests: Mapping[str, str] = field(default_factory=dict)
+    """Table -> the digest of the files that it is made with."""
 
 
 POLICIES_FILE = "policies.yaml"

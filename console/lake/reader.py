@@ -59,7 +59,8 @@ class Where:
     def about(self, entities: Collection[tuple[str, str]]) -> Where:
         """Require that a row belongs to one of these entities.
 
-        entities: pairs of a type and a key.
+        Args:
+            entities: pairs of a type and a key.
         """
         either = " OR ".join("(entity_type = ? AND entity_key = ?)" for _ in entities)
         return self.add(f"({either})", *(name for entity in entities for name in entity))
@@ -80,7 +81,7 @@ def time(microseconds: int | None) -> datetime | None:
     """Return a time that a query selected as `epoch_us`. DuckDB's own timestamps need a package for time zones.
 
     Args:
-        microseconds: since 1970; None stays None.
+        microseconds: microseconds since 1970; None stays None.
 
     Returns:
         The time in UTC.
@@ -107,16 +108,16 @@ zone.
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a table. Rows that replace each other are always in the same part.
-
-    clusters: ids; None: all. entities: types and keys, of any of the clusters; (): all. since, until: of the
-    table's first column of times, [since, until), extended to whole hours.
-    """
+    """A part of a table. Rows that replace each other are always in the same part."""
 
     clusters: tuple[str, ...] | None = None
+    """Ids of clusters; None for all."""
     entities: tuple[tuple[str, str], ...] = ()
+    """Types and keys of entities, of any of the clusters; empty for all."""
     since: datetime | None = None
+    """The start, included, by the table's first column of times, extended to a whole hour."""
     until: datetime | None = None
+    """The end, excluded, extended in the same way."""
 
     @staticmethod
     def of(cluster_id: str | None) -> Part:
@@ -362,7 +363,7 @@ class Tables:
             columns: SQL, as after SELECT; times as `epoch_us(…)`, see `time`.
             where: further conditions.
             rest: SQL after the conditions.
-            more: parameters in `rest`.
+            more: the parameters in `rest`.
 
         Returns:
             A tuple for each row, at most `MOST_ROWS`; empty if the table has no files.
@@ -485,9 +486,7 @@ class Usage(NamedTuple):
     """The usage of a pair in a window, on the broker with the highest usage: limits apply to each broker.
 
     quota_value and level are of that broker's last minute, suggested_value and reason of all minutes under this limit
-    (`quota_suggestion`). rate_max, rate_avg: bytes/s or %. throttle_ms: the sum over all brokers. series: the highest
-    rate over ten seconds in each minute, on any broker. An unknown rate is None: without a lake only the quotas are
-    known, and broker_id is -1.
+    (`quota_suggestion`). An unknown rate is None: without a lake only the quotas are known, and broker_id is -1.
     """
 
     cluster_id: str
@@ -496,14 +495,18 @@ class Usage(NamedTuple):
     quota_value: float | None
     level: int | None
     rate_max: float | None
+    """The highest rate, in bytes/s or %."""
     rate_avg: float | None
+    """The mean rate, in bytes/s or %."""
     utilisation: float | None
     throttle_ms: int
+    """The sum over all brokers."""
     throttled_requests: int
     headroom: float | None
     suggested_value: float | None
     reason: str
     series: tuple[tuple[datetime, float], ...]
+    """The highest rate over ten seconds in each minute, on any broker."""
 
 
 class Minute(NamedTuple):
@@ -519,16 +522,15 @@ class Minute(NamedTuple):
 
 
 class ThrottledMinute(NamedTuple):
-    """A minute in which requests of a user and a client id were throttled.
-
-    requests: a lower bound, over all brokers. utilisation: of the quota with the highest one; None without a quota.
-    """
+    """A minute in which requests of a user and a client id were throttled."""
 
     scope_user: str | None
     scope_client: str | None
     minute: datetime
     requests: int
+    """A lower bound of the throttled requests, over all brokers."""
     utilisation: float | None
+    """The usage of the quota with the highest one; None without a quota."""
 
 
 class Violation(NamedTuple):
@@ -546,24 +548,24 @@ class Violation(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """A time in which a cluster was not polled. until: None while it lasts."""
+    """A time in which a cluster was not polled."""
 
     since: datetime
     until: datetime | None
+    """The end; None while it lasts."""
     cluster_id: str = ""
 
 
 class Freshness(NamedTuple):
-    """How fresh a table is for a cluster.
-
-    as_of: time of the newest observation in the table; None if it has no observation. built: time at which its files
-    were written. run: id of the run that wrote the table last; None if it is unknown.
-    """
+    """The freshness of a table for a cluster."""
 
     table: schema.Table
     as_of: datetime | None
+    """The time of the newest observation in the table; None if it has no observation."""
     built: datetime | None
+    """The time at which its files were written."""
     run: str | None
+    """The id of the run that wrote the table last; None if it is unknown."""
 
 
 # -- the timeline: the rows of `history` from late to early ----------------------------------------------------------
@@ -577,20 +579,21 @@ _TEXT = "concat_ws(' ', entity_type, entity_key, attr, old_value, new_value, pri
 
 @dataclass(frozen=True)
 class Wanted:
-    """A filter of changes. None and () do not filter.
-
-    entities: pairs of a type and a key; times in which the cluster was not polled are always included. since, until:
-    [since, until). key: an attribute, or a pattern with `*` and `?`. principal: with or without its `User:`; also
-    matches one of several possible authors. text: words that all occur in a row; case is ignored.
-    """
+    """A filter of changes. None and () do not filter."""
 
     cluster_id: str | None = None
     entities: tuple[tuple[str, str], ...] = ()
+    """Pairs of a type and a key. Times in which the cluster was not polled are always included."""
     since: datetime | None = None
+    """The start of the time, included."""
     until: datetime | None = None
+    """The end of the time, excluded."""
     key: str | None = None
+    """An attribute, or a pattern with `*` and `?`."""
     principal: str | None = None
+    """The principal, with or without its `User:`; it also matches one of several possible authors."""
     text: str = ""
+    """Words that all occur in a row; case is ignored."""
 
     @property
     def narrows(self) -> bool:
@@ -692,7 +695,7 @@ def gaps(tables: Tables, cluster_id: str | None, since: datetime | None = None) 
     """Return the times in which a cluster was not polled, the latest first.
 
     Args:
-        cluster_id: None: of any cluster.
+        cluster_id: the id of the cluster; None for any cluster.
         since: gaps that ended before it are left out.
     """
     where = Where().equal("entity_type", CLUSTER).equal("attr", UNOBSERVED)
@@ -710,13 +713,13 @@ def _change(row: Sequence[Any]) -> Change:
 
 
 class Gone(NamedTuple):
-    """Lines of brokers' logs that were lost before kac read them. file: a file, or a topic with its partition. at: a
-    byte position, or an offset.
-    """
+    """Lines of brokers' logs that were lost before kac read them."""
 
     cluster_id: str
     file: str
+    """A file, or a topic with its partition."""
     at: int
+    """A byte position, or an offset."""
     what: str
 
 
@@ -743,8 +746,8 @@ def drift(
     """Return the values that differ from their peers, by severity.
 
     Args:
-        cluster_id: None: all clusters.
-        scope: one of SCOPES; None: all.
+        cluster_id: the id of the cluster; None for all clusters.
+        scope: one of `SCOPES`; None for all.
         key: an attribute, or a pattern with `*` and `?`.
     """
     where = Where().equal("scope", scope).like("attr", key)
@@ -773,15 +776,17 @@ _ONE_MINUTE = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class Window:
-    """A filter of usage. None does not filter. since, until: [since, until); without `since` the last WINDOW that has
-    usage. key: a quota key. principal: the user, with or without its `User:`.
-    """
+    """A filter of usage. None does not filter."""
 
     cluster_id: str
     since: datetime | None = None
+    """The start of the time, included; without it, the last `WINDOW` that has usage."""
     until: datetime | None = None
+    """The end of the time, excluded."""
     key: str | None = None
+    """A quota key."""
     principal: str | None = None
+    """The user, with or without its `User:`."""
 
 
 _HOTTEST = """
@@ -829,10 +834,12 @@ NULL reason LIMIT 0)"
 def _latest(
     tables: Tables, table: schema.Table, clusters: Collection[str], where: Where | None = None, column: str = ""
 ) -> dict[str, datetime]:
-    """Return cluster -> the latest time in a column of a table, by default in its first column of times.
+    """Return cluster -> the latest time in a column of a table, by default in its first column of times. In a table
+    that is partitioned by days, the newest days are read first, and earlier ones only for the clusters without rows in
+    them.
 
-    where: conditions of the rows. In a table that is partitioned by days, the newest days are read first, and earlier
-    ones only for the clusters without rows in them.
+    Args:
+        where: the conditions of the rows.
     """
     found: dict[str, datetime] = {}
     latest = f"cluster_id, epoch_us(max({column or time_column(table)}))"
@@ -917,24 +924,26 @@ SHOWN = (schema.HISTORY, schema.DRIFT, schema.QUOTA_USAGE, schema.POLICY_VIOLATI
 
 
 class FleetFreshness(NamedTuple):
-    """How fresh a table is for many clusters.
-
-    clusters: their number. as_of: time of the newest observation. oldest: the earliest of the clusters' newest
-    observations, with its cluster. built: time of the last write. run: its id. unpolled: the clusters that are not
-    polled now.
-    """
+    """The freshness of a table for many clusters."""
 
     clusters: int
+    """The number of clusters."""
     as_of: datetime | None
+    """The time of the newest observation."""
     oldest: datetime | None
+    """The earliest of the clusters' newest observations."""
     oldest_cluster: str
+    """The cluster with that observation."""
     built: datetime | None
+    """The time of the last write."""
     run: str | None
+    """The id of the run that wrote last."""
     unpolled: tuple[str, ...]
+    """The clusters that are not polled now."""
 
 
 def fleet_freshness(tables: Tables, table: schema.Table) -> FleetFreshness:
-    """Return how fresh a table is for all clusters with rows in it, in a few queries for any number of clusters."""
+    """Return the freshness of a table for all clusters with rows in it, in a few queries for any number of clusters."""
     clusters = tables.clusters(table)
     seen = _observed(tables, table, clusters)
     found = sorted((seen[cluster], cluster) for cluster in clusters if cluster in seen)
@@ -945,7 +954,9 @@ def fleet_freshness(tables: Tables, table: schema.Table) -> FleetFreshness:
 
 
 def freshness(tables: Tables, cluster_id: str, *, of: tuple[schema.Table, ...] = SHOWN) -> list[Freshness]:
-    """Return how fresh each table is for a cluster: its newest observation, when it was built, and by which run."""
+    """Return the freshness of each table for a cluster: its newest observation, the time when it was built, and the
+    run.
+    """
     made = []
     for table in of:
         built = tables.built(table, Part.of(cluster_id))

@@ -34,9 +34,12 @@ _KEPT = frozenset(" []{}():,.\"'=-_/\\")
 
 
 def is_secret(entity_type: str, name: str) -> bool:
-    """Return whether an attribute's value is secret. entity_type: as in `console.lake.entities`; name: the attribute.
+    """Return whether an attribute's value is secret. Attributes that are not configs (``:partitions``, quotas, ACLs …)
+    are never secret. Unknown names and types are.
 
-    Attributes that are not configs (``:partitions``, quotas, ACLs …) are never secret. Unknown names and types are.
+    Args:
+        entity_type: the type in the spelling of `console.lake.entities`.
+        name: the attribute.
     """
     if entity_type in _OPEN_TYPES or name.startswith(":"):
         return False
@@ -66,12 +69,14 @@ def mask(text: str) -> str:
 
 
 class Damaged(NamedTuple):
-    """The parts of an unreadable line that may be stored. sha256: of its bytes, in hex; sample: masked."""
+    """The parts of an unreadable line that may be stored."""
 
     byte_pos: int
     reason: str
     sha256: str
+    """The SHA-256 of its bytes, in hex."""
     sample: str
+    """The beginning of its text, masked."""
 
     @staticmethod
     def of(place: int, data: bytes, reason: str) -> Damaged:

@@ -89,13 +89,14 @@ def is_behind(lake: Lake) -> bool:
 
 
 class Unjudged(NamedTuple):
-    """The part of `history` that was not judged yet. version: of that table. clusters: those with new rows; None: any.
-    rules: the tables whose rule file of the operator has changed.
-    """
+    """The part of `history` that was not judged yet."""
 
     version: int
+    """The version of that table."""
     clusters: frozenset[str] | None
+    """The clusters with new rows; None for any."""
     rules: tuple[str, ...]
+    """The tables whose rules the operator has changed in their file."""
 
 
 def unjudged(lake: Lake) -> Unjudged | None:
@@ -163,17 +164,19 @@ def rules_of(lake: Lake) -> policy_files.Rules:
 
 @dataclass(frozen=True)
 class Plan:
-    """The settings of a run. every: seconds between two batches of a stream. keep_days: days to keep rows without a
-    part in any history; None: forever. topics: of request logs. login: the text of a Java login file (JAAS) for them.
-    """
+    """The settings of a run."""
 
     lake: Lake
     inputs: Inputs
     max_bad_ratio: float = MAX_BAD_RATIO
     every: float = 1.0
+    """The seconds between two batches of a stream."""
     keep_days: float | None = None
+    """The days for which rows without a part in any history are kept; None for ever."""
     topics: tuple[Topic, ...] = ()
+    """The topics with request logs."""
     login: str = field(default="", repr=False)
+    """The text of a Java login file (JAAS) for these topics."""
 
     @property
     def root(self) -> str:
@@ -198,7 +201,7 @@ def begins(lake: Lake) -> dict[str, Offset]:
 
 def begin_of(lake: Lake, stream: str, table: str) -> Offset | None:
     """Return the start offset of a source that has lost its checkpoint: the end offset in bronze's commits. None if it
-    has a checkpoint with a completed batch; until then Spark asks for the start of the first batch.
+    has a checkpoint with a completed batch, or bronze has no commit; until the first batch Spark asks for the start.
     """
     if batches(lake, stream)[1] is not None:
         return None
@@ -241,7 +244,7 @@ def ended(report: Report) -> Report:
 
 
 def _count(lake: Lake, report: Report, counted: dict[schema.Table, int]) -> None:
-    """Add the run's rows and bytes from the commits of Delta. counted: by table, the version up to which they were
+    """Add the run's rows and bytes from the commits of Delta. counted: table -> the version up to which they were
     added.
     """
     for table, before in counted.items():
@@ -327,20 +330,21 @@ SECONDS_BETWEEN = 0.25
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a job.
-
-    step: the present stream's name. number, steps: its place among the steps, from 1. done, total: tasks that Spark has
-    planned so far (the total may grow); 0 and 0 before any is known. rows: that a source's step has read; None until it
-    ends.
-    """
+    """The progress of a job."""
 
     job: str
     step: str
+    """The name of the present stream."""
     number: int
+    """The place of the step, from 1."""
     steps: int
+    """The number of steps."""
     done: int = 0
+    """The number of tasks that are done."""
     total: int = 0
+    """The number of tasks that Spark has planned so far, which may grow; 0 before any is known."""
     rows: int | None = None
+    """The rows that a source's step has read; None until it ends."""
     ended: bool = False
 
 

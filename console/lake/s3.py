@@ -69,13 +69,15 @@ _NO_OBJECT = ("NoSuchKey", "NotFound", "")
 
 
 class S3Keys(NamedTuple):
-    """Credentials. source: their origin, for an operator. ends: time of their expiry."""
+    """Credentials."""
 
     access_key: str
     secret: str
     token: str | None
     source: str
+    """The origin of the credentials, for an operator."""
     ends: datetime | None = None
+    """The time at which they expire."""
 
     def __repr__(self) -> str:
         return f"S3Keys(of {self.source})"
@@ -92,11 +94,13 @@ class _Loan(msgspec.Struct, frozen=True):
 
 
 class _Lease(NamedTuple):
-    """The object of a lease; an empty one is free. tag: changes with each write. written: time by the store's clock."""
+    """The object of a lease; an empty one is free."""
 
     text: bytes
     tag: str
+    """The tag, which changes with each write."""
     written: datetime
+    """The time of the write by the store's clock."""
 
     @property
     def holder(self) -> files.Holder | None:
@@ -129,8 +133,10 @@ def _answer_of(keys: S3Keys, ends: datetime) -> bytes:
 class S3Files(files.Filesystem):
     """Objects of a bucket by URI, `s3://` or `s3a://`.
 
-    endpoint: ``https://HOST[:PORT]``; empty: AWS' own. keys: called for each use; None: obstore looks for them. cache:
-    a folder for copies, for this user only.
+    Attributes:
+        endpoint: ``https://HOST[:PORT]``; empty for AWS' own.
+        keys: a function that returns the credentials, called for each use; None to let obstore look for them.
+        cache: a folder for copies, for this user only.
     """
 
     renewed_every, dead_after = 10.0, 60.0
@@ -222,7 +228,7 @@ class S3Files(files.Filesystem):
         return {f"spark.hadoop.fs.s3a.bucket.{self._bucket}.{name}": text for name, text in named.items() if text}
 
     def java_properties(self, lent: str) -> dict[str, str]:
-        """See Filesystem: the file where the AWS SDK finds keys that expire, so that it looks nowhere else."""
+        """See Filesystem: the file in which the AWS SDK finds keys that expire, so that it looks nowhere else."""
         file = Path(lent).with_name(_PROFILES)
         if not file.exists():
             return {}

@@ -24,15 +24,16 @@ Type = Literal["string", "int", "bigint", "double", "boolean", "timestamp", "str
 
 @dataclass(frozen=True)
 class Column:
-    """A column. type: as in Spark's SQL; timestamps are UTC with microseconds. nullable: may be empty, with the meaning
-    in `doc`. of: for a struct, the table of its fields.
-    """
+    """A column."""
 
     name: str
     type: Type
+    """The type as in Spark's SQL; timestamps are UTC with microseconds."""
     doc: str
     nullable: bool = False
+    """Whether it may be empty, with the meaning in `doc`."""
     of: Table | None = None
+    """The table of a struct's fields."""
 
     @property
     def sql_type(self) -> str:
@@ -46,20 +47,20 @@ maybe = partial(Column, nullable=True)
 
 @dataclass(frozen=True)
 class Table:
-    """A table.
-
-    key: the columns that identify a row. partitions: partition column of its files -> its SQL expression; the source
-    columns are also in the files. newest: columns (or SQL expressions) that group rows written together: among rows
-    with equal values only those with the highest `made` are valid; (): all rows are valid.
-    """
+    """A table."""
 
     name: str
     layer: str
     doc: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
+    """The columns that identify a row."""
     partitions: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Partition column of its files -> its SQL expression; the source columns are also in the files."""
     newest: tuple[str, ...] = ()
+    """Columns (or SQL expressions) that group rows written together: among rows with equal values only those with the
+    highest `made` are valid. If empty, all rows are valid.
+    """
 
     @property
     def names(self) -> tuple[str, ...]:

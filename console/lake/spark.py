@@ -74,7 +74,7 @@ _MANY_ROWS = {
 
 def for_few_rows(spark: SparkSession) -> None:
     """Configure a session for batches of up to some thousands of rows: plans are interpreted, since their compilation
-    takes longer than their execution. A stream's batch has a session of its own: `batch.sparkSession`.
+    takes longer than their execution. A stream's batch has its own session: `batch.sparkSession`.
     """
     _apply(spark, _FEW_ROWS)
 
@@ -135,7 +135,7 @@ def made(settings: Mapping[str, str]) -> SparkSession:
 
     conf = SparkConf(loadDefaults=False).setAll([*settings.items()])
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
-    listen()  # the context installs a handler of its own
+    listen()  # the context installs its own handler
     return spark
 
 
@@ -177,7 +177,7 @@ _DEAF = frozenset({"__del__", "_garbage_collect_object", BEGINS_JAVA})
 def heard() -> Iterator[None]:
     """Raise interrupts as KeyboardInterrupt in the main thread, for the context; restore the former handler afterwards.
 
-    Call `listen` again after code that installs a handler of its own.
+    Call `listen` again after code that installs its own handler.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -126,13 +126,12 @@ def topic_rows(spark: SparkSession, topic: Topic, begin: Mapping[str, Any] | Non
 
 
 class Skipped(NamedTuple):
-    """Offsets of a partition, from `at` on, that were deleted before kac read them. offsets: their count; `UNCOUNTED`:
-    unknown.
-    """
+    """Offsets of a partition, from `at` on, that were deleted before kac read them."""
 
     partition: int
     at: int
     offsets: int
+    """The number of the offsets; `UNCOUNTED` if unknown."""
     why: str
 
     @property
@@ -151,10 +150,12 @@ MADE_AGAIN = "the topic was deleted and created again"
 
 
 def skipped(start: Mapping[str, int], end: Mapping[str, int], first: Mapping[str, int]) -> list[Skipped]:
-    """Return the offsets that a batch from `start` to `end` lacks.
+    """Return the offsets that a batch from `start` to `end` lacks. All offsets are by partition; a new partition begins
+    at 0. If brokers have no topic ids, a topic that was created again shows only if it has fewer offsets than were
+    read: the read skips these.
 
-    first: the first existing offset. All are by partition; a new partition begins at 0. If brokers have no topic ids, a
-    topic that was created again shows only if it has fewer offsets than were read: the read skips these.
+    Args:
+        first: the first existing offset of each partition.
     """
     found = []
     for name, upto in sorted(end.items(), key=_by_number):
@@ -290,8 +291,11 @@ def logged_in(spark: SparkSession, login: str) -> Iterator[None]:
 
 
 def rows_of_records(batch: pa.RecordBatch, whose: Whose) -> Iterator[pa.RecordBatch]:
-    """Yield `counted.COUNTED` of records, by broker and partition. The position of a line is its offset. batch: the
-    columns key, value, partition, offset. whose: common to all records.
+    """Yield `counted.COUNTED` of records, by broker and partition. The position of a line is its offset.
+
+    Args:
+        batch: the columns key, value, partition, offset.
+        whose: the fields that all records share.
     """
     of: dict[tuple[int, int], list[tuple[int, bytes]]] = defaultdict(list)
     damaged = []

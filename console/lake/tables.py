@@ -87,7 +87,9 @@ def _made_last(rows: DataFrame, table: lake_schema.Table) -> DataFrame:
 class Tables:
     """The tables of one lake, for one application. It is the only writer, so its caches stay valid.
 
-    lake: the lake without Spark. note: goes into each commit of Delta, as JSON.
+    Attributes:
+        lake: the lake without Spark.
+        note: a text for each commit of Delta, as JSON.
     """
 
     def __init__(self, spark: SparkSession, lake: Lake, root: str, note: dict[str, Any]) -> None:
@@ -120,7 +122,8 @@ class Tables:
         for table in lake_schema.BRONZE:
             if not self.exists(table):
                 parts = f" PARTITIONED BY ({', '.join(table.partitions)})" if table.partitions else ""
-                # Readers look for clusters, days and entities: files of no entities need no more than partitions.
+                # Readers select clusters, days and entities. Tables without entities are found by their partitions
+                # alone, so they need no statistics.
                 if "entity_type" not in table.names:
                     parts += " TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '0')"
                 self.spark.sql(f"CREATE TABLE IF NOT EXISTS {self.named(table)} ({table.stored}) USING delta{parts}")
@@ -215,13 +218,13 @@ class Tables:
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of a stream. query: id of its checkpoint; a new checkpoint counts its batches from 0 again. note: goes
-    into its commits, in addition to the application's note.
-    """
+    """A batch of a stream."""
 
     query: str
+    """The id of the stream's checkpoint; a new checkpoint counts its batches from 0 again."""
     number: int
     note: Mapping[str, Any] = field(default_factory=dict)
+    """The note for its commits, in addition to the application's note."""
 
     def noting(self, **more: Any) -> Batch:
         """Return a copy with additions to the note."""
@@ -244,8 +247,11 @@ MOST_SNAPSHOTS = 1_000_000
 
 
 def maintain(tables: Tables, files: dict[str, int], keep_days: float | None) -> None:
-    """Compact tables of many files, vacuum them, and delete rows that are too old. files: count of files by table.
-    keep_days: days for which rows are kept that no history is made from; None: forever.
+    """Compact tables of many files, vacuum them, and delete rows that are too old.
+
+    Args:
+        files: table -> number of files.
+        keep_days: the days for which rows are kept that no history is made from; None for ever.
     """
     spark = tables.spark
     if keep_days is not None:

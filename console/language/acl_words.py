@@ -139,7 +139,9 @@ def _unknown_operation(reader: Reader, word: Word, name: str) -> None:
 
 
 def require_checked(type_: AclResourceType, operations: Iterable[AclOperation], span: Span) -> None:
-    """Raise CommandError for an operation that brokers never check on the resource type. span: of the operations."""
+    """Raise CommandError for an operation that brokers never check on the resource type. span: the place of the
+    operations.
+    """
     legal = operations_of(type_)
     for operation in operations:
         if operation.name not in legal:
@@ -154,7 +156,12 @@ def operations_text(operations: Iterable[AclOperation]) -> str:
 
 
 def resource_text(type_: AclResourceType, name: str | None, written: Callable[[str], str] = quote) -> str:
-    """Return the resource of an ACL as text. name: None for the cluster; written: function that quotes the name."""
+    """Return the resource of an ACL as text.
+
+    Args:
+        name: the name; None for the cluster.
+        written: a function that quotes the name.
+    """
     if type_ == ACL_CLUSTER:
         return "cluster"
     return joined(type_.name.lower().replace("_", "-"), written(name or ""))

@@ -26,17 +26,17 @@ LIMIT = 80
 
 
 class Completion(NamedTuple):
-    """A completion: `text`, quoted if necessary, replaces ``[start, end)``.
-
-    display: the text for a list, without control characters; meta: a note next to it; help: one line of documentation.
-    """
+    """A completion: `text`, quoted if necessary, replaces ``[start, end)``."""
 
     start: int
     end: int
     text: str
     display: str = ""
+    """The text for a list, without control characters."""
     meta: str = ""
+    """A note next to it."""
     help: str = ""
+    """One line of documentation."""
 
 
 def matching(candidates: Iterable[Candidate], typed: str) -> list[Candidate]:

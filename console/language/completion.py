@@ -34,7 +34,7 @@ ABOUT = {
     "size": "bytes of key and value",
     "schema": "the schema of its value",
 }
-"""The variables of a condition, with what they are."""
+"""The variables of a condition, with their meanings."""
 _IN_NAMES = ascii_letters + digits + "_."
 _PAIRS = (What.ASSIGN, What.PAIR, What.LIST_FILTER)
 

@@ -30,10 +30,7 @@ from console.language.verbs.listing import KINDS
 
 
 class StatementReading(Struct, frozen=True):
-    """One statement of a script, or its error.
-
-    expected: the valid continuations, each with the index of its word; the index after the last word is the end.
-    """
+    """One statement of a script, or its error."""
 
     words: tuple[Word, ...]
     start: int
@@ -41,14 +38,16 @@ class StatementReading(Struct, frozen=True):
     statement: Statement | None
     error: ParseError | None
     expected: tuple[tuple[int, Expected], ...]
+    """The valid continuations, each with the index of its word; the index after the last word is the end."""
 
 
 class Reading(Struct, frozen=True):
-    """A whole script, valid or not. marks: the role of each stretch, in order, without white space and unread text."""
+    """A whole script, valid or not."""
 
     text: str
     statements: tuple[StatementReading, ...]
     marks: tuple[Mark, ...]
+    """The role of each stretch, in order, without white space and unread text."""
     errors: tuple[ParseError, ...]
 
 

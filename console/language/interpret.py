@@ -26,7 +26,7 @@ def to_edits(
     """Return the edits that a statement stages. Staging, not this function, checks whether edits contradict each other.
 
     Args:
-        snapshot: read with `needs(statement, selected)`; entities missing in it count as absent.
+        snapshot: a snapshot that was read with `needs(statement, selected)`; entities missing in it count as absent.
         selected: the entity of a statement that names no entity.
         plan: the edits already staged; a topic that it creates exists.
         secrets: key -> its secret, for each slot of the statement.

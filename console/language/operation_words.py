@@ -12,13 +12,13 @@ from console.operations import goals
 
 
 class BeginOperation(BarStatement, frozen=True):
-    """``drain``, ``replace``, ``balance``, ``replication``, ``back``, and ``move`` of a whole topic or with a throttle.
-
-    throttle: limit of the bytes per second that a broker replicates, in each direction; None for no throttle.
+    """``drain``, ``replace``, ``balance``, ``replication``, ``back``, and ``move`` of a whole topic or with a
+    throttle.
     """
 
     goal: goals.Worded
     throttle: int | None = None
+    """The limit of the bytes per second that a broker replicates, in each direction; None for no throttle."""
 
 
 def begun(reader: Reader, goal: goals.Worded) -> BeginOperation:

@@ -87,21 +87,23 @@ class Form(Enum):
     """The way to write a candidate into the text."""
 
     NAME = "name"
-    """As one word that denotes exactly this text, quoted if necessary."""
+    """One word that denotes exactly this text, quoted if necessary."""
     GLOB = "glob"
-    """As a name, at a position that accepts a pattern."""
+    """A name, at a position that accepts a pattern."""
     KEY = "key"
-    """Followed by ``=``."""
+    """A key, followed by ``=``."""
     BARE = "bare"
     """Unchanged: a keyword, ``<default>``."""
 
 
 class Candidate(NamedTuple):
-    """A text that can follow. meta: a note next to it in a list; help: one line of documentation."""
+    """A completion: text that the grammar allows at the cursor."""
 
     text: str
     meta: str = ""
+    """A note next to it in a list."""
     help: str = ""
+    """One line of documentation."""
     form: Form = Form.NAME
 
 
@@ -109,7 +111,7 @@ class Expected(Struct, frozen=True):
     """The valid words at a position.
 
     Attributes:
-        label: text in the help.
+        label: the text in the help.
         words: the fixed words.
         subject: the entity whose keys are valid; None for the selected one.
         detail: the kind of a list, the type of an ACL's resource, or the word of a type of entity.
@@ -129,7 +131,12 @@ class Expected(Struct, frozen=True):
 
 
 class Reader:
-    """A cursor over the words of a statement. verbs: the verbs of its prompt; verb: the statement's own."""
+    """A cursor over the words of a statement.
+
+    Attributes:
+        verbs: the verbs of its prompt.
+        verb: the statement's own verb.
+    """
 
     def __init__(self, places: Places, raw: RawStatement, where: Where, verbs: tuple[str, ...]) -> None:
         self.places = places
@@ -202,7 +209,7 @@ class Reader:
 
         Args:
             expected: the valid words here, recorded for completion and for the error.
-            role: None if the caller marks the word, because its role depends on its value.
+            role: the role of the word; None if the caller marks it, because its role depends on its value.
 
         Raises:
             ParseError: there is no next word.
@@ -259,7 +266,7 @@ class Reader:
         """Raise ParseError at a word.
 
         Args:
-            message: by default the valid words, and the word itself unless it may be a secret.
+            message: the message; by default the valid words, and the word itself unless it may be a secret.
             word: the wrong word, by default the next one, for which the error lists everything that is valid.
             hint: the correct form, by default the nearest of the valid words.
         """

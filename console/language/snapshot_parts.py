@@ -14,61 +14,70 @@ from console.model.parts import Part
 
 
 class Needs(Struct, frozen=True):
-    """Parts of a snapshot.
-
-    parts: whole parts, by the names of `Snapshot.read_at`. topics: topics by name, if not all are needed. resources:
-    resources whose configs are needed. every: types, for the configs of all their resources. a_broker, a_topic: the
-    configs of any one, for its keys; over a connection to controllers, those of a controller.
-    groups: groups by name, for their members and lag. lags_of: sets of patterns, for the lag of all groups that match;
-    lag_times: whether to estimate the lag as a time also. log_ranges: topics, for the first and last offsets of their
-    logs; offsets_at: topics with times (ms since 1970), for their offsets then; group_positions: groups with a time or
-    None, for the same in all partitions of a group, with its members and offsets. transactions: partitions, for their
-    open transactions, and whether these hang. documentation: whether to read that of the configs of `resources` also.
-    quotas_of, acls_of: the filters of quotas and the principals of ACLs, if not all are needed; if all quotas are
-    needed, the filters of the relevant ones.
-    tiered: topics whose part in remote storage is shown, if they are tiered.
-    replica_logs: topics, for the logs of the replicas of partitions that have no leader, or move.
-    held: whether to read the leaders and replicas on brokers; empty over a connection to controllers.
-    connectors: whether to read the data around connectors: the lag of sinks, and dead letters.
-    mirrors: whether to read the flows of MirrorMaker, after the topics and the connectors, with the ends of the copies.
-    users_of: topics, for the groups that read them.
-    changes_connectors: whether connectors are changed: in a context without Connect clusters none exists then.
-    connector_classes: Connect clusters with classes, for the keys that these define. connector_offsets: connectors.
-    schema_texts: subjects, for the texts of their versions, with those that these refer to.
-    schemas_in: topics, for the schemas that their newest records name; schema_users: subjects, for the topics whose
-    newest records name them.
-    nodes: ids named as brokers, to find out whether those without a broker are controllers.
-    """
+    """Parts of a snapshot, read for a statement."""
 
     parts: frozenset[str] = frozenset()
+    """Whole parts, by the names of `Snapshot.read_at`."""
     topics: frozenset[str] = frozenset()
+    """Topics by name, if not all are needed."""
     resources: frozenset[ConfigResource] = frozenset()
+    """Resources whose configs are read."""
     every: frozenset[codes.ResourceType] = frozenset()
+    """Types of resources, for the configs of all their resources."""
     groups: frozenset[str] = frozenset()
+    """Groups by name, for their members and lag."""
     lags_of: frozenset[tuple[str | None, ...]] = frozenset()
+    """Sets of patterns, for the lag of all groups that match."""
     replica_logs: frozenset[str] = frozenset()
+    """Topics, for the logs of the replicas of partitions that have no leader, or move."""
     tiered: frozenset[str] = frozenset()
+    """Topics whose part in remote storage is shown, if they are tiered."""
     log_ranges: frozenset[str] = frozenset()
+    """Topics, for the first and last offsets of their logs."""
     offsets_at: frozenset[tuple[str, int]] = frozenset()
+    """Topics with times (ms since 1970), for their offsets at that time."""
     group_positions: frozenset[tuple[str, int | None]] = frozenset()
+    """Groups with a time or None, for the offsets of all partitions of a group at that time, with its members and
+    committed offsets.
+    """
     transactions: frozenset[tuple[str, int]] = frozenset()
+    """Partitions, for their open transactions, and whether these hang."""
     quotas_of: frozenset[quota.QuotaFilter] = frozenset()
+    """The filters of quotas, if not all are needed; if all are needed, the filters of the relevant ones."""
     acls_of: frozenset[str] = frozenset()
+    """The principals of ACLs, if not all are needed."""
     connector_classes: frozenset[tuple[str, str]] = frozenset()
+    """Connect clusters with classes, for the keys that these define."""
     connector_offsets: frozenset[str] = frozenset()
+    """Connectors, for their offsets."""
     changes_connectors: bool = False
+    """Whether the statement changes connectors: in a context without Connect clusters none exists then."""
     a_broker: bool = False
+    """Whether to read the configs of any one broker, for their keys; over a connection to controllers, those of a
+    controller.
+    """
     a_topic: bool = False
+    """Whether to read the configs of any one topic, for their keys."""
     documentation: bool = False
+    """Whether to read also the documentation of the configs of `resources`."""
     lag_times: bool = False
+    """Whether to estimate the lag also as a time."""
     held: bool = False
+    """Whether to read the leaders and replicas on brokers; over a connection to controllers there are none."""
     connectors: bool = False
+    """Whether to read the data around connectors: the lag of sinks, and dead letters."""
     mirrors: bool = False
+    """Whether to read the flows of MirrorMaker, after the topics and the connectors, with the ends of the copies."""
     users_of: frozenset[str] = frozenset()
+    """Topics, for the groups that read them."""
     nodes: frozenset[int] = frozenset()
+    """Ids that are named as brokers, to find out whether those without a broker are controllers."""
     schema_texts: frozenset[str] = frozenset()
+    """Subjects, for the texts of their versions and of the schemas that these refer to."""
     schemas_in: frozenset[str] = frozenset()
+    """Topics, for the schemas that their newest records name."""
     schema_users: frozenset[str] = frozenset()
+    """Subjects, for the topics whose newest records name them."""
 
     def __or__(self, other: Needs) -> Needs:
         return Needs(*(getattr(self, name) | getattr(other, name) for name in Needs.__struct_fields__))

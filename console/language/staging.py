@@ -32,15 +32,14 @@ SAID = 5
 
 
 class Staging(Struct, frozen=True):
-    """The context in which a statement is staged.
-
-    snapshot: with the parts that the statement needs. selected: the entity of a statement that names no entity. plan:
-    the edits already staged; a topic that it creates exists.
-    """
+    """The context in which a statement is staged."""
 
     snapshot: Snapshot
+    """The snapshot with the parts that the statement needs."""
     selected: Subject | None
+    """The entity of a statement that names no entity."""
     plan: AnyPlan
+    """The edits already staged; a topic that it creates exists."""
     secrets: Secrets
 
     @property
@@ -128,7 +127,7 @@ class Staging(Struct, frozen=True):
         """Return the value of a config's key, in the key's own unit (ms, bytes, …), as text that a broker accepts.
 
         Args:
-            entry: of the key; None if the type is unknown.
+            entry: the entry of the key; None if the type is unknown.
 
         Returns:
             A `Secret` for a sensitive key, whose value is never in the script's text.

@@ -65,10 +65,11 @@ class Entity(Node, frozen=True):
 
 
 class Key(Node, frozen=True):
-    """A config's or quota's key. quoted: whether it was in quotes, which make it literal."""
+    """A config's or quota's key."""
 
     name: str
     quoted: bool = False
+    """Whether it was in quotes, which make it literal."""
     span: Span = NOWHERE
 
 
@@ -86,12 +87,13 @@ SecretSource = FromFile | Asked
 
 
 class Assign(Node, frozen=True):
-    """``KEY=VALUE``. value_span: location of the value alone."""
+    """``KEY=VALUE``."""
 
     key: Key
     value: str | SecretSource
     span: Span = NOWHERE
     value_span: Span = NOWHERE
+    """The location of the value alone."""
 
 
 class Name(Node, frozen=True):
@@ -109,14 +111,13 @@ class Glob(Node, frozen=True):
 
 
 class FieldFilter(Node, frozen=True):
-    """``KEY=VALUE`` of a list, or another comparison.
-
-    pattern: None for the unquoted ``<default>``. operator: one of ``= != > >= < <=``.
-    """
+    """``KEY=VALUE`` of a list, or another comparison."""
 
     key: str
     pattern: str | None
+    """The value or a pattern; None for the unquoted ``<default>``."""
     operator: str = "="
+    """One of ``= != > >= < <=``."""
     span: Span = NOWHERE
 
 
@@ -270,10 +271,12 @@ class BarStatement(Statement, frozen=True):
 
 
 class SecretSlot(NamedTuple):
-    """A secret that a statement needs. key: its key in `Staging.secrets`; prompt: the question for it."""
+    """A secret that a statement needs."""
 
     key: str
+    """The key in `Staging.secrets`."""
     prompt: str
+    """The question for it."""
     source: SecretSource
     span: Span = NOWHERE
 

@@ -34,15 +34,16 @@ NOWHERE = Span(0, 0, 1, 1)
 
 
 class Piece(NamedTuple):
-    """A part of a word with one kind of quotes.
-
-    text: without quotes and escapes; start, end: its range in the text, with quotes; quote: ``""`` for a bare piece.
-    """
+    """A part of a word with one kind of quotes."""
 
     text: str
+    """The text without quotes and escapes."""
     start: int
+    """The start in the text, with quotes."""
     end: int
+    """The end in the text, with quotes."""
     quote: str = ""
+    """The kind of quote; ``""`` for a bare piece."""
 
 
 class Word(Struct, frozen=True):
@@ -106,20 +107,23 @@ class Flaw(NamedTuple):
 
 
 class RawStatement(Struct, frozen=True):
-    """The words of one statement. end: offset of its separator, or of the end of the text."""
+    """The words of one statement."""
 
     words: tuple[Word, ...]
     start: int
     end: int
+    """The offset of its separator, or of the end of the text."""
 
 
 class Scan(Struct, frozen=True):
-    """A script as words. statements: also the empty ones, between two separators. flaws: in order."""
+    """A script as words."""
 
     text: str
     statements: tuple[RawStatement, ...]
+    """The statements, also the empty ones between two separators."""
     comments: tuple[tuple[int, int], ...] = ()
     flaws: tuple[Flaw, ...] = ()
+    """The flaws in the order of the text."""
 
 
 def _after(what: re.Pattern[str], text: str, at: int) -> int:

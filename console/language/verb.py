@@ -27,26 +27,23 @@ def _stages_nothing(statement: language_statements.Statement, _staging: Staging)
 
 
 class StatementKind(Struct, Generic[S], frozen=True, kw_only=True):
-    """The properties of a class of statements, or of an edit that is a statement. The functions are pure.
-
-    edit: for a `OneEdit`, the class of its edit.
-
-    text: returns the statement as text that parses to it.
-    needs: returns the parts of a snapshot that it needs, from the statement and the selected entity.
-    lines: returns the answer of a query whose answer is plain text; `console.answers.queries` makes tables.
-    edits: returns the edits that it stages, once `needs` was read; raises CommandError, with its span in the script.
-    of_edits: kind of edit -> its statement, whose text is the command that stages it.
-    secrets: returns the secrets to read or to prompt for, in order.
-    """
+    """The properties of a class of statements, or of an edit that is a statement. The functions are pure."""
 
     statement: type[S]
     edit: type[Edit] | None = None
+    """The class of the edit, for a `OneEdit`."""
     text: Callable[[S], str]
+    """Returns the statement as text that parses to it."""
     needs: Callable[[S, language_statements.Subject | None], Needs] = lambda *_: NOTHING
+    """Returns the parts of a snapshot that it needs, from the statement and the selected entity."""
     lines: Callable[[S, Snapshot], Iterable[str]] | None = None
+    """Returns the answer of a query whose answer is plain text; `console.answers.queries` makes tables."""
     edits: Callable[[S, Staging], Iterable[Edit]] = _stages_nothing
+    """Returns the edits that it stages, once `needs` was read; raises CommandError, with its span in the script."""
     of_edits: OfEdits = {}
+    """Kind of edit -> its statement, whose text is the command that stages it."""
     secrets: Callable[[S], tuple[language_statements.SecretSlot, ...]] = lambda _: ()
+    """Returns the secrets to read or to prompt for, in order."""
 
 
 def one_edit(
@@ -64,30 +61,29 @@ def one_edit(
 
 
 class HelpEntry(Struct, frozen=True):
-    """A verb's entry in the help.
-
-    usage: its forms. summary: one line without a full stop; about: details, in full sentences. where: the prompts that
-    accept it.
-    """
+    """A verb's entry in the help."""
 
     name: str
     group: str
     usage: tuple[str, ...]
+    """The forms of the verb."""
     summary: str
+    """One line without a full stop."""
     about: str = ""
+    """Details, in full sentences."""
     examples: tuple[str, ...] = ()
     where: language_statements.Where = language_statements.EVERYWHERE
+    """The prompts that accept it."""
 
 
 class Verb(HelpEntry, frozen=True, kw_only=True):
-    """A verb: its help, and the parser of its statements.
-
-    parse: reads the words after the verb; raises ParseError. statements: the kinds of statements that it makes.
-    also: its aliases at other prompts. takes_away: whether it removes or replaces something: hints propose it only for
-    a word with a single typo.
-    """
+    """A verb: its help, and the parser of its statements."""
 
     parse: Callable[[Reader], language_statements.Statement]
+    """Reads the words after the verb; raises ParseError."""
     statements: tuple[StatementKind[Any], ...]
+    """The kinds of statements that it makes."""
     also: tuple[str, ...] = ()
+    """Its aliases at other prompts."""
     takes_away: bool = False
+    """Whether it removes or replaces something: hints propose it only for a word with a single typo."""

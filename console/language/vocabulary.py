@@ -163,8 +163,8 @@ def subject_of(
     """Return the entity of a statement, with its span. Raises CommandError if none is named and none is selected.
 
     Args:
-        span: of the statement, for an error without a better location.
-        keys: of the statement; the hint names an unquoted first key that looks like an entity's word.
+        span: the place of the statement, for an error without a better location.
+        keys: the keys of the statement; the hint names an unquoted first key that looks like an entity's word.
     """
     if entity is not None:
         return entity.subject, entity.span

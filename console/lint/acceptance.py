@@ -18,9 +18,9 @@ class Acceptance(Struct, frozen=True):
     subject: str
     """A glob of the subjects' texts, as lint prints them: ``topic scratch-*``."""
     reason: str
-    """Why they stay; never empty."""
+    """The reason why they stay; never empty."""
     place: str = ""
-    """Where that is written: a file and a line."""
+    """The file and the line of the acceptance."""
 
     def fits(self, rule: str, subject: str) -> bool:
         """Return whether it accepts a rule's finding on a subject."""

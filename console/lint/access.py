@@ -1,4 +1,4 @@
-"""Rules on who may do what: ACLs, SCRAM users, delegation tokens, certificates."""
+"""Rules on access: ACLs, SCRAM users, delegation tokens, certificates."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def _anybody(seen: Seen) -> Iterator[Found]:
         what = acl.operation.name
         if what in _CHANGES or (every and what in _WRITES):
             text = f"it lets everybody who can connect do {what} there"
-            # Taking it away may lock out clients that have no ACL of their own: that is for an operator to see first.
+            # No edit removes it: clients without their own ACL may be locked out, so an operator has to look
+            # first.
             yield Found(acl, text, advice="allow those who need it by name, and remove it then")
 
 

@@ -72,7 +72,8 @@ def _mirrored_into_itself(seen: Seen) -> Iterator[Found]:
             own = copy[len(alias) + 1 :]
             # A mirror gives its copies the partitions of the topic; names alone may be alike by chance.
             if copy in topics and own in topics and len({*map(_size, (topic, topics[copy], topics[own]))}) == 1:
-                # A copy of a copy of a copy has the same first topic: p.p is no alias next to p.
+                # A third copy, p.p.p.t, adds nothing: p.p.t was found for the same topic. Nor is p.p an alias next to
+                # p.
                 if not own.startswith(f"{alias}."):
                     found.setdefault(alias, []).append(own)
                 break

@@ -1,4 +1,4 @@
-"""The entities whose values apply to topics or brokers: an advice names the one on which the value is set."""
+"""The entities whose values apply to topics or brokers: advice names the one on which the value is set."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ class Place(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """Where the value comes from and whom it applies to, for the end of a line; ``""`` for a topic's own."""
+        """The source of the value and the topics that it applies to, for the end of a line; ``""`` for a
+        topic's own.
+        """
         if self.is_topic:
             return ""
         where = _ORIGINS.get(self.source, "")
@@ -42,8 +44,9 @@ class Place(NamedTuple):
         return f"; {where + ', and ' if where else ''}{whose}"
 
     def set_to(self, value: str) -> SetConfig:
-        """Return the edit that gives the key another value where the present one is set, or a default of the
-        cluster."""
+        """Return the edit that gives the key another value at the place of the present one, or a default of the
+        cluster.
+        """
         return SetConfig(self.resource, self.key, value)
 
 
@@ -51,7 +54,7 @@ def places(seen: Seen, key: str, found: Iterable[tuple[config.ConfigSet, list[To
     """Yield the entities that give topics their value of a key: topics with an override, then defaults.
 
     Args:
-        key: a topic's.
+        key: the key of a topic.
         found: sets of configs and topics that have them, as in `Seen.sets`.
     """
     inherited: dict[tuple[config.ConfigResource, str], Place] = {}

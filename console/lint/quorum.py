@@ -45,7 +45,7 @@ def _level_behind(seen: Seen) -> Iterator[Found]:
         return
     now, most = features.finalized[METADATA_VERSION], _supported(features, METADATA_VERSION)
     ours, theirs = _release(now), _release(most)
-    # Within a release the levels differ only among releases that were never out.
+    # A released Kafka supports the last level of its release; the lower ones are those of unreleased builds.
     if ours and theirs and now < most and ours != theirs:
         who = "all nodes" if any(node.controller for node in features.nodes) else "all brokers"
         what = f"it is {_named(now)}, of {ours}, and {who} support {_named(most)}, of {theirs}"

@@ -52,7 +52,7 @@ def _where(
     """Yield the entities that give a key to topics with wrong configs.
 
     Args:
-        key: a topic's.
+        key: the key of a topic.
         is_wrong: judges a set of configs.
         of: returns for such configs whether a topic with them counts; internal ones never do.
     """
@@ -66,13 +66,13 @@ def _settable(place: Place) -> bool:
 
 
 def _back(seen: Seen, place: Place, key: str, is_fine: Callable[[int], bool]) -> tuple[Edit, ...]:
-    """Return the edit that gives topics back what they would have without a value: what they inherit if that is fine,
-    else Kafka's own default; none if neither is known to be fine.
+    """Return the edit that gives topics the value that they would have without one: the inherited value if that is
+    fine, else Kafka's own default; none if neither is known to be fine.
 
     Args:
-        place: where the value is set.
-        key: the topics' key.
-        is_fine: judges a number.
+        place: the place at which the value is set.
+        key: the key of topics.
+        is_fine: returns whether a number is fine.
     """
     topic = config.topic_resource(place.topics[0].name)
     inherited = long_number(seen.inheritance.without_override(topic, key).value)
@@ -98,7 +98,7 @@ def _late_by_time(seen: Seen) -> Iterator[Found]:
     for place in _where(seen, topic_risks.BY_TIME, is_late, fills_no_segment):
         configs = seen.snapshot.configs[config.topic_resource(place.topics[0].name)]
         limit, segment = topic_risks.kept(configs).ms, config.number_in(configs, SEGMENT_MS) or 0
-        # Several topics may have segments of their own behind one retention: no single edit mends these.
+        # Several topics may have their own segments behind one retention: no single edit mends these.
         alike = place.is_topic or _inherit(seen, place.topics, SEGMENT_MS)
         key = SEGMENT_MS if place.is_topic else TOPIC_SYNONYMS[SEGMENT_MS][0].name
         edits = (SetConfig(place.resource, key, str(limit)),) if alike else ()

@@ -66,7 +66,7 @@ def _single_coordinators(seen: Seen) -> Iterator[Found]:
 def _single_by_default(seen: Seen) -> Iterator[Found]:
     if len(seen.brokers) < SPREAD:
         return
-    # What exists has its number already: only what is still to be created gets the default.
+    # Existing topics keep their replication: only topics that are created later get the default.
     keys = ["default.replication.factor", *(key for topic, key in _FACTORS.items() if topic not in seen.topics)]
     for key in keys:
         for value, brokers, _entry in broker_values(seen, key):
@@ -115,7 +115,7 @@ def _least(seen: Seen, brokers: Iterable[int], key: str) -> int:
 
 
 def _needed(seen: Seen, name: str, key: str) -> tuple[str, Severity]:
-    """Return which clients can't work without a coordinators' topic, ``""`` if there are none, and how bad that is."""
+    """Return the clients that can't work without a coordinators' topic, ``""`` if there are none, and the severity."""
     snapshot = seen.snapshot
     if name == SHARES:
         return "share group can read" if any(e.type == "share" for e in snapshot.groups.values()) else "", Severity.HIGH
@@ -256,10 +256,10 @@ def _empty_brokers(seen: Seen) -> Iterator[Found]:
         for partition in topic.partitions:
             replicas += len(partition.replicas)
             holding.update(partition.replicas)
-    # What is moved away now is still there, and an operator wants it to go.
+    # A replica that is being moved away is still listed; count the brokers as they will be after the moves.
     for move in seen.snapshot.reassignments:
         holding.update(move.replicas)
-    # With few of them a broker may have none by chance.
+    # If there are few replicas, a broker may have none by chance.
     if not holding or replicas < FEWEST_REPLICAS * len(holding) or partitions < len(seen.brokers):
         return
     for broker in seen.brokers:

@@ -21,23 +21,25 @@ _PARTS = frozenset(part.value for part in Part)
 
 
 class Finding(NamedTuple):
-    """A finding of a rule. accepted: the acceptance that fits it; None if it counts."""
+    """A finding of a rule."""
 
     rule: Rule
     found: Found
     accepted: Acceptance | None = None
+    """The acceptance that fits it; None if it counts."""
 
     @property
     def severity(self) -> Severity:
-        """How bad it is."""
+        """The severity of the finding."""
         return self.found.severity or self.rule.severity
 
 
 class Blind(NamedTuple):
-    """Rules that could not look. why: the part that was not read, and the reason."""
+    """Rules that could not look."""
 
     rules: tuple[str, ...]
     why: str
+    """The part that was not read, and the reason."""
 
 
 class Report(NamedTuple):
@@ -49,7 +51,7 @@ class Report(NamedTuple):
     unused: tuple[Acceptance, ...] = ()
     """Acceptances that fit no finding though their rule looked, or whose rule does not exist."""
     rules: tuple[Rule, ...] = RULES
-    """The rules that were asked for."""
+    """The requested rules."""
 
     @property
     def open(self) -> tuple[Finding, ...]:
@@ -74,12 +76,12 @@ def lint(
     rules: Sequence[Rule] = RULES,
     counts: Callable[[Rule, Found], bool] = lambda _rule, _found: True,
 ) -> Report:
-    """Return what the rules find.
+    """Return the findings of the rules.
 
     Args:
         seen: the cluster, and the findings that stay. Parts that were not read make no finding.
         name: the text of a subject, which acceptances name.
-        rules: those that look.
+        rules: the rules that look.
         counts: whether a finding belongs into the report.
     """
     blind: dict[str, list[str]] = {}
@@ -119,7 +121,7 @@ def can_look(seen: Seen, rule: Rule) -> bool:
 
 
 def unread(seen: Seen, rule: Rule) -> str:
-    """Return why a rule can't look: the part that was not read, and the reason; ``""`` if it can."""
+    """Return the reason why a rule can't look: the part that was not read, and its error; ``""`` if it can."""
     snapshot = seen.snapshot
     for part in rule.reads:
         whole = next((e.failure for e in snapshot.failures if e.part == part and e.entity in ("", part)), None)
@@ -152,17 +154,17 @@ def _was_read(seen: Seen, part: Part) -> bool:
 
 
 def _node_unread(seen: Seen) -> str:
-    """Return why the levels of a node are not known; ``""`` if those of all nodes are."""
+    """Return the reason why the levels of a node are not known; ``""`` if those of all nodes are."""
     nodes = seen.features.nodes if seen.features is not None else ()
     failed = next(((node.id, node.failure) for node in nodes if node.failure is not None), None)
     return f"features of node {failed[0]}: {failed[1].told}" if failed is not None and failed[1] is not None else ""
 
 
 def partly(seen: Seen) -> Iterable[str]:
-    """Yield a line for each reason for which members of a part that was read are missing from what rules saw."""
+    """Yield a line for each reason for which members of a part that was read are missing in the input of the rules."""
     failed = {each.entity for each in seen.snapshot.failures if each.part == Part.CONFIGS}
     lacking = sum(topic_resource(name) not in seen.snapshot.configs for name in seen.topics)
-    # Without any of them no rule needs them, or those that do say that they did not look.
+    # If no topic's configs were read, no rule needs them, or the rules that do are reported as blind.
     if not failed and 0 < lacking < len(seen.topics):
         yield f"configs of {plural(lacking, 'topic')} were not read"
     counts: dict[tuple[str, str], list[str]] = {}

@@ -27,7 +27,7 @@ SETTLED = timedelta(minutes=5)
 AT_WORK = timedelta(seconds=60)
 """The time in which a tool takes throttles away after its moves, or begins with these after the throttles."""
 AT_ONCE = timedelta(0)
-"""For what is no work at any time."""
+"""No time at all: the state is never a tool's work in progress."""
 NAMED = 3
 """Limit of entities that a line names; the rest is counted."""
 
@@ -59,28 +59,29 @@ class Found(NamedTuple):
     command: tuple[str, ...] = ()
     """The words of a statement that mends it, if single edits do not: an operation, an election."""
     advice: str = ""
-    """What an operator does about it if no statement mends it, or before one does."""
+    """Advice for the operator if no statement mends it, or before one does."""
     severity: Severity | None = None
-    """How bad it is now, if that depends on more than its rule; None: as its rule."""
+    """The severity now, if it depends on more than the rule; None for that of the rule."""
     since: datetime | None = None
-    """When it began, UTC; None if the state does not show it."""
+    """The time at which it began, UTC; None if the state does not show it."""
     whose: str = ""
-    """Whose it is, for an entity that no pane shows by its name, such as a token."""
+    """The owner of an entity that no pane shows by its name, such as a token."""
 
 
 class Rule(Struct, frozen=True, kw_only=True):
     """A rule of lint. `find` is pure, and called only if all that it reads was read."""
 
     name: str
-    """By which an operator selects, skips and accepts it."""
+    """The name by which an operator selects, skips and accepts it."""
     severity: Severity
     certainty: Certainty
-    """How sure a finding is wrong: CERTAIN: no cluster is better with it. LIKELY: hardly any. POSSIBLE: it may be
-    meant."""
+    """The certainty that a finding is wrong. CERTAIN: no cluster is better with it. LIKELY: hardly any. POSSIBLE: it
+    may be meant.
+    """
     title: str
-    """What it looks for, in a line."""
+    """The problem that it looks for, in a line."""
     why: str
-    """Why that matters, in a sentence without its full stop."""
+    """The reason why that matters, in a sentence without its full stop."""
     find: Callable[[Seen], Iterable[Found]]
     reads: tuple[Part, ...]
     also: tuple[Part, ...] = ()
@@ -90,7 +91,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     since: str = ""
     """The release of Kafka from which on it can find something; empty: any that kac knows."""
     source: str
-    """Where Kafka says so: an anchor of its documentation (https://kafka.apache.org/documentation/#…), or a KIP."""
+    """The source in Kafka: an anchor of its documentation (https://kafka.apache.org/documentation/#…), or a KIP."""
     by_time: bool = False
     """Whether it depends on more than the parts that it reads: on the present time, or on when they were read."""
     stands_after: timedelta | None = None
@@ -109,7 +110,7 @@ class Seen(Struct, frozen=True, dict=True):
     at: datetime
     """Now, UTC."""
     certificates: tuple[Certificate, ...] | None = None
-    """Of the brokers' listeners; None if they were not read."""
+    """The certificates of the brokers' listeners; None if they were not read."""
     meant: frozenset[config.ConfigPlace] = frozenset()
     """Replication throttles that the context declares to stay."""
     accepted: tuple[Acceptance, ...] = ()
@@ -179,7 +180,7 @@ class Seen(Struct, frozen=True, dict=True):
 
     @cached_property
     def inheritance(self) -> Inheritance:
-        """What keys inherit in the snapshot."""
+        """The inherited values of keys in the snapshot."""
         return Inheritance(self.snapshot)
 
     @cached_property

@@ -19,7 +19,7 @@ AVRO_RESOLUTION = "https://avro.apache.org/docs/1.12.0/specification/#schema-res
 
 
 def _unchecked(seen: Seen) -> Iterator[Found]:
-    """Yield the default, or the subjects with a level of their own, whose level is NONE."""
+    """Yield the default, or the subjects with their own level, whose level is NONE."""
     for name in ("", *sorted(seen.snapshot.schemas)):
         resource = subjects.subject_resource(name)
         own = own_value(entry_in(seen.snapshot.configs, resource, subjects.COMPATIBILITY), resource)

@@ -232,27 +232,29 @@ def within_whole(acl: Acl, other: Acl, *, ranges: bool) -> bool:
 
 
 class Request(NamedTuple):
-    """A client's request. host: its address, None for an address that no ACL has."""
+    """A client's request."""
 
     principal: str
     host: str | None
+    """The client's address; None for an address that no ACL has."""
     operation: AclOperation
     resource_type: AclResourceType
     resource_name: str
 
 
 class Decision(NamedTuple):
-    """The decision of the ACLs on a request.
-
-    allowed: None if no ACL decides. by: the ACLs that decide: every deny that matches, or else every allow.
-    overridden: the allows that a deny overrides. has_acls: whether the resource has an ACL of any principal; if not,
-    ``allow.everyone.if.no.acl.found`` decides; if so, a request that no ACL decides is denied.
-    """
+    """The decision of the ACLs on a request."""
 
     allowed: bool | None
+    """Whether the request is allowed; None if no ACL decides."""
     by: tuple[Acl, ...]
+    """The ACLs that decide: every deny that matches, or else every allow."""
     overridden: tuple[Acl, ...]
+    """The allows that a deny overrides."""
     has_acls: bool
+    """Whether the resource has an ACL of any principal. If not, ``allow.everyone.if.no.acl.found`` decides; if so, a
+    request that no ACL decides is denied.
+    """
 
 
 class AclIndex:
@@ -262,7 +264,7 @@ class AclIndex:
         """Index the ACLs.
 
         Args:
-            acls: in any order, allows and denies.
+            acls: the ACLs in any order, allows and denies.
             ranges: whether the brokers accept a host such as ``10.0.0.0/8`` as a range of addresses (4.4).
         """
         self.ranges = ranges

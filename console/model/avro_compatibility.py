@@ -1,5 +1,5 @@
 """Avro's rules for readers and writers with different schemas, without a registry: which records a reader can read, and
-what each difference of two versions means for old and new readers.
+the meaning of each difference of two versions for old and new readers.
 
 The rules are those of the specification's *Schema Resolution*, read as Java's ``SchemaCompatibility`` does: names of
 types are compared without their namespaces, and a union has to be readable in each of the writer's branches.
@@ -35,7 +35,7 @@ MOST_PATHS = 2_000
 MOST_COMPARISONS = 100_000
 """Most pairs of types that are compared of two schemas: some tenths of a second."""
 MOST_PROBLEMS = 100
-"""Most problems of two records that are told."""
+"""Most problems of two records that are reported."""
 ITEMS, VALUES = "[]", "{}"
 """The steps of a path into an array and into a map."""
 
@@ -45,11 +45,12 @@ class NotAvro(Exception):
 
 
 class AvroField(NamedTuple):
-    """A field of a record. default: its JSON; None without a default."""
+    """A field of a record."""
 
     name: str
     type: AvroType
     default: str | None = None
+    """The default as JSON; None without a default."""
     aliases: tuple[str, ...] = ()
 
 
@@ -61,7 +62,7 @@ class AvroType(Struct, frozen=True):
             is defined elsewhere in the schema.
         name: the full name of a record, an enum, a fixed, or of the type that is meant.
         parts: the items of an array, the values of a map, the branches of a union.
-        symbols, default: of an enum; the default is None without one.
+        symbols, default: the symbols of an enum, and its default; None without one.
         size: the bytes of a fixed.
         logical: the logical type; ``""`` without one.
     """
@@ -84,14 +85,15 @@ class AvroSchema(Struct, frozen=True):
     named: Mapping[str, AvroType]
 
     def meant(self, type_: AvroType) -> AvroType:
-        """Return a type itself, where another place only names it."""
+        """Return a type itself, if a place only names it."""
         return self.named[type_.name] if type_.kind == "named" else type_
 
 
 class Problem(NamedTuple):
-    """Why a reader can't read what a writer wrote. path: of the field, ``""`` for the whole."""
+    """The reason why a reader can't read a writer's records."""
 
     path: str
+    """The path of the field; ``""`` for the whole schema."""
     why: str
 
     def __str__(self) -> str:
@@ -229,7 +231,7 @@ def _texts(found: object) -> tuple[str, ...]:
 
 
 def problems(reader: AvroSchema, writer: AvroSchema) -> tuple[Problem, ...]:
-    """Return why records of a writer's schema can't be read by a reader's; empty if all can."""
+    """Return the reasons why a reader's schema can't read records of a writer's; empty if it can read all."""
     return tuple(dict.fromkeys(_Resolution(reader, writer).between(reader.root, writer.root, "")))
 
 
@@ -309,11 +311,14 @@ def _is_named_alike(reads: AvroType, wrote: AvroType) -> bool:
 
 
 class Break(NamedTuple):
-    """A problem of a new version with an old one. version: number of the old one. of_old: whether readers of the old
-    version can't read new records; else readers of the new version can't read old records."""
+    """A problem of a new version with an old one."""
 
     version: int
+    """The number of the old version."""
     of_old: bool
+    """Whether readers of the old version can't read new records; otherwise readers of the new version can't read old
+    ones.
+    """
     problem: Problem
 
     def __str__(self) -> str:
@@ -326,7 +331,7 @@ def breaks(level: str, new: AvroSchema, old: Sequence[tuple[int, AvroSchema]]) -
     """Return the problems of a new version by a compatibility level.
 
     Args:
-        level: of the registry, as ``BACKWARD_TRANSITIVE``; an unknown one counts as NONE.
+        level: the compatibility level, as ``BACKWARD_TRANSITIVE``; an unknown one counts as NONE.
         old: the numbers and schemas of the other versions, the oldest first.
     """
     kind = level.removesuffix(TRANSITIVE)
@@ -345,17 +350,17 @@ def breaks(level: str, new: AvroSchema, old: Sequence[tuple[int, AvroSchema]]) -
 
 
 class Difference(NamedTuple):
-    """A place at which two versions differ.
-
-    old, new: the type there with its default; ``""`` if the version does not have the place. new_readers: what it means
-    for readers with the new version and old records; old_readers: for readers with the old version and new records.
-    """
+    """A place at which two versions differ."""
 
     path: str
     old: str
+    """The type in the old version, with its default; ``""`` if the version does not have the place."""
     new: str
+    """The type in the new version, with its default; ``""`` if the version does not have the place."""
     new_readers: str
+    """The meaning for readers with the new version and old records."""
     old_readers: str
+    """The meaning for readers with the old version and new records."""
     breaks_new: bool
     breaks_old: bool
 
@@ -398,7 +403,9 @@ def compare(old: AvroSchema, new: AvroSchema, *, whole: bool = False) -> tuple[D
 
 
 def _meaning(mine: _Seen | None, other: _Seen | None) -> str:
-    """Return what a difference without a problem means for a reader. mine: its own place; other: the writer's."""
+    """Return the meaning for a reader of a difference that is no problem. mine: the reader's place; other: the
+    writer's.
+    """
     if mine is None:
         return "skip it"
     if other is None:

@@ -12,13 +12,13 @@ from console.model.unordered import as_it_counts
 
 
 class BrokerRow(NamedTuple):
-    """A key that differs between brokers. values: broker -> its value; None if it does not list the key; odd: the
-    brokers without the most frequent value; empty if several values are equally frequent.
-    """
+    """A key that differs between brokers."""
 
     key: str
     values: Mapping[int, ConfigEntry | None]
+    """Broker -> its value; None if the broker does not list the key."""
     odd: frozenset[int]
+    """The brokers without the most frequent value; empty if several values are equally frequent."""
 
 
 _Held = tuple[str | None, bool] | None

@@ -17,12 +17,13 @@ MONTH, WEEK = timedelta(days=30), timedelta(days=7)
 
 
 class Listener(NamedTuple):
-    """A listener of a node. name: ``""`` if only its address is known."""
+    """A listener of a node."""
 
     broker: int
     host: str
     port: int
     name: str = ""
+    """The name; ``""`` if only the address is known."""
 
     @property
     def address(self) -> str:
@@ -31,20 +32,24 @@ class Listener(NamedTuple):
 
 
 class Certificate(NamedTuple):
-    """The certificate of a listener. subject, issuer: distinguished names (RFC 4514); begins, ends: UTC."""
+    """The certificate of a listener."""
 
     listener: Listener
     subject: str
+    """The distinguished name of the owner (RFC 4514)."""
     issuer: str
+    """The distinguished name of the issuer (RFC 4514)."""
     begins: datetime
+    """The start of its validity, UTC."""
     ends: datetime
+    """The end of its validity, UTC."""
 
     def ends_soon(self, now: datetime) -> bool:
         """Return whether a certificate is due for renewal: within its last 30 days, or the last fifth of a shorter
         validity.
 
         Args:
-            now: an aware time.
+            now: the present time, with its zone.
         """
         return self.ends - now < min(MONTH, (self.ends - self.begins) / 5)
 
@@ -53,7 +58,7 @@ class Certificate(NamedTuple):
         as a program replaces a certificate of a day.
 
         Args:
-            now: an aware time.
+            now: the present time, with its zone.
         """
         return self.ends - now < min(WEEK, (self.ends - self.begins) / 20)
 
@@ -78,8 +83,8 @@ def speaks_tls(configs: ConfigSet, listener: str) -> bool:
     """Return whether a broker's listener of this name uses TLS.
 
     Args:
-        configs: the broker's own.
-        listener: its name, in any case.
+        configs: the configs of the broker.
+        listener: the name of the listener, in any case.
     """
     return _protocols(configs).get(listener.upper(), listener.upper()) in WITH_TLS
 
@@ -89,7 +94,7 @@ def client_protocols(configs: ConfigSet) -> dict[str, str]:
     without those of controllers.
 
     Args:
-        configs: the broker's own.
+        configs: the configs of the broker.
     """
     protocols = _protocols(configs)
     of_controllers = {each.strip().upper() for each in text_in(configs, "controller.listener.names").split(",")}

@@ -58,18 +58,17 @@ class ChangeRequest(Struct, frozen=True):
 
 
 class AlterConfigs(ChangeRequest, frozen=True):
-    """One IncrementalAlterConfigs for any number of resources.
-
-    broker: the broker that must receive it (it holds that broker's own resource), None for any.
-    prior: the overrides of each resource as they were read, key -> value (None if hidden): the legacy AlterConfigs
-    request replaces all overrides and needs them. Empty if the brokers are known to support the incremental API.
-    """
+    """One IncrementalAlterConfigs for any number of resources."""
 
     kafka_name: ClassVar[str] = "IncrementalAlterConfigs"
 
     ops: Mapping[ConfigResource, tuple[ConfigOp, ...]]
     broker: int | None = None
+    """The broker that must receive it (it holds that broker's own resource); None for any."""
     prior: Mapping[ConfigResource, Mapping[str, str | None]] = msgspec.field(default_factory=dict)
+    """The overrides of each resource as they were read, key -> value (None if hidden): the legacy AlterConfigs request
+    replaces all overrides and needs them. Empty if the brokers are known to support the incremental API.
+    """
 
     @property
     def content(self) -> str:
@@ -89,18 +88,16 @@ class AlterQuotas(ChangeRequest, frozen=True):
 
 
 class NewTopic(Struct, frozen=True):
-    """A topic to create: partitions with replication (-1: the broker's default), or assignments, never both.
-
-    assignments: the brokers of partition i at index i; the first one is the preferred leader.
-    timeout_ms: how long the brokers may take to create it, None for the request's own default.
-    """
+    """A topic to create: partitions with replication (-1: the broker's default), or assignments, never both."""
 
     name: str
     partitions: int = -1
     replication: int = -1
     assignments: tuple[tuple[int, ...], ...] = ()
+    """The brokers of partition i at index i; the first one is the preferred leader."""
     configs: Mapping[str, MaybeSecret] = msgspec.field(default_factory=dict)
     timeout_ms: int | None = None
+    """The time that the brokers may take to create it, in milliseconds; None for the request's own default."""
 
 
 class OwnTarget(Struct, frozen=True):
@@ -176,11 +173,12 @@ class LogTarget(OwnTarget, frozen=True):
 
 
 class NewRecords(OwnTarget, frozen=True):
-    """Records to write to a partition. batch: their number among the batches of a plan for it, from 0 on."""
+    """Records to write to a partition."""
 
     topic: str
     number: int
     batch: int = 0
+    """The number of these records among the batches of a plan for the partition, from 0 on."""
 
     @property
     def title(self) -> str:
@@ -273,12 +271,13 @@ class DeleteTopics(ChangeRequest, frozen=True):
 
 
 class CreatePartitions(ChangeRequest, frozen=True):
-    """One CreatePartitions: topic -> new total count. was: the counts before, to resolve an unknown outcome."""
+    """One CreatePartitions: topic -> new total number of partitions."""
 
     counted: ClassVar[tuple[str, ...]] = ("counts", "topic")
 
     counts: Mapping[str, int]
     was: Mapping[str, int] = msgspec.field(default_factory=dict)
+    """The numbers before, to resolve an unknown outcome."""
     timeout_ms: int = 30_000
 
 
@@ -309,11 +308,12 @@ class ScramUser(OwnTarget, frozen=True):
 
 
 class AlterScram(ChangeRequest, frozen=True):
-    """One AlterUserScramCredentials; no validate-only. upserts: (iterations, password) for each."""
+    """One AlterUserScramCredentials; no validate-only."""
 
     kafka_name: ClassVar[str] = "AlterUserScramCredentials"
 
     upserts: Mapping[ScramUser, tuple[int, Secret]]
+    """Credential -> iterations and password."""
     deletions: tuple[ScramUser, ...] = ()
 
     @property
@@ -333,14 +333,16 @@ class ElectLeaders(ChangeRequest, frozen=True):
 
 
 class AlterReassignments(ChangeRequest, frozen=True):
-    """One AlterPartitionReassignments: partition -> new replicas, None to cancel. original: replicas before the move,
-    of those to cancel, to resolve an unknown outcome: a move that completed leaves other replicas."""
+    """One AlterPartitionReassignments: partition -> new replicas, None to cancel."""
 
     kafka_name: ClassVar[str] = "AlterPartitionReassignments"
     counted: ClassVar[tuple[str, ...]] = ("moves", "partition")
 
     moves: Mapping[MoveTarget, tuple[int, ...] | None]
     original: Mapping[MoveTarget, tuple[int, ...]] = msgspec.field(default_factory=dict)
+    """The replicas before the move of those to cancel, to resolve an unknown outcome: a move that completed leaves
+    other replicas.
+    """
     timeout_ms: int = 30_000
 
 
@@ -379,14 +381,14 @@ class _OfGroup(ChangeRequest, frozen=True):
 
 
 class CommitOffsets(_OfGroup, frozen=True):
-    """One OffsetCommit for a group without members. topic_ids: ids of the topics that the offsets are meant for, as far
-    as they are known."""
+    """One OffsetCommit for a group without members."""
 
     kafka_name: ClassVar[str] = "OffsetCommit"
     counted: ClassVar[tuple[str, ...]] = ("offsets", "offset")
 
     offsets: Mapping[GroupOffsetTarget, CommittedOffset]
     topic_ids: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """The ids of the topics that the offsets are meant for, as far as they are known."""
 
 
 class DeleteOffsets(_OfGroup, frozen=True):
@@ -458,12 +460,13 @@ class UnregisterBroker(ChangeRequest, frozen=True):
 
 
 class UpdateFeatures(ChangeRequest, frozen=True):
-    """One UpdateFeatures: feature -> level, 0 to disable it; all of them or none. lowered: features to downgrade."""
+    """One UpdateFeatures: feature -> level, 0 to disable it; all of them or none."""
 
     counted: ClassVar[tuple[str, ...]] = ("levels", "feature")
 
     levels: Mapping[str, int]
     lowered: frozenset[str] = frozenset()
+    """The features to downgrade."""
     timeout_ms: int = 60_000
 
 
@@ -475,13 +478,16 @@ class _OfVoter(ChangeRequest, frozen=True):
 
 
 class AddVoter(_OfVoter, frozen=True):
-    """One AddRaftVoter; no validate-only. listener, host, port: the address at which other voters reach it."""
+    """One AddRaftVoter; no validate-only."""
 
     kafka_name: ClassVar[str] = "AddRaftVoter"
 
     listener: str
+    """The listener at which other voters reach it."""
     host: str
+    """The host of that listener."""
     port: int
+    """The port of that listener."""
     timeout_ms: int = 30_000
 
 
@@ -506,36 +512,38 @@ class ShownOnce(NamedTuple):
     """The secret's name, ``HMAC``."""
     secret: Secret
     elsewhere: str
-    """Where it can be seen again."""
+    """The place where it can be seen again."""
 
 
 class Status(StrEnum):
-    """The result of a change.
-
-    FAILED: a broker responded with an error. NOT_APPLIED: it was not sent, or there was nothing to do. UNKNOWN: it was
-    sent, no response came, and the cluster did not show it in time; it may still take effect."""
+    """The result of a change."""
 
     APPLIED = "applied"
     VALID = "valid"
     UNCHECKED = "unchecked"
     FAILED = "failed"
+    """A broker responded with an error."""
     NOT_APPLIED = "not applied"
+    """It was not sent, or there was nothing to do."""
     UNKNOWN = "unknown"
+    """It was sent, no response came, and the cluster did not show it in time; it may still take effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The result for one target of one request. VALID and UNCHECKED are results of validate-only: UNCHECKED if the
-    protocol has no validate-only for this change. topic_id: id of the created topic, None if unknown. made: a secret of
-    the new entity, for the operator alone: no journal, log or form of results has it. offset: of the first of written
-    records; None for other changes, and if it is unknown."""
+    protocol has no validate-only for this change.
+    """
 
     target: Target
     status: Status
     failure: Failure | None = None
     topic_id: str | None = field(default=None, compare=False)
+    """The id of the created topic; None if unknown."""
     made: ShownOnce | None = field(default=None, compare=False)
+    """A secret of the new entity, for the operator alone: no journal, log or form of results has it."""
     offset: int | None = None
+    """The offset of the first written record; None for other changes, and if it is unknown."""
 
     @property
     def ok(self) -> bool:

@@ -115,12 +115,13 @@ class Broker(Struct, frozen=True):
 
 
 class ReplicaDir(Struct, frozen=True):
-    """The log directory of a broker's replica. path: the directory. future: the directory that the broker copies the
-    replica into, ``""`` for none. replicas: the brokers of the partition."""
+    """The log directory of a broker's replica."""
 
     path: str
     future: str = ""
+    """The directory that the broker copies the replica into; ``""`` for none."""
     replicas: tuple[int, ...] = ()
+    """The brokers of the partition."""
 
     @property
     def destination(self) -> str:
@@ -129,57 +130,62 @@ class ReplicaDir(Struct, frozen=True):
 
 
 class Silence(NamedTuple):
-    """The known brokers that do not respond. refusing: those of them whose hosts refuse connections. closing: those of
-    them that close each new connection without a response. denying: those of them that refuse the login."""
+    """The known brokers that do not respond."""
 
     brokers: frozenset[int] = frozenset()
     refusing: frozenset[int] = frozenset()
+    """The silent brokers whose hosts refuse connections."""
     closing: frozenset[int] = frozenset()
+    """The silent brokers that close each new connection without a response."""
     denying: frozenset[int] = frozenset()
+    """The silent brokers that refuse the login."""
 
 
 class ClusterInfo(Struct, frozen=True):
-    """The identity of the cluster, and its nodes.
-
-    controller_id: the id in the response, -1 if it has none. In KRaft it is any alive broker: the real leader is
-    `Quorum.leader_id`.
-    operations: the operations that the connected principal may do on the cluster, by Kafka's names; None if the broker
-    does not list them.
-    shows_fenced: whether registered brokers that are down are among the brokers (Kafka 4.0, KIP-1073).
-    controllers: the registered controllers, if a controller responded (KIP-919): it lists no broker, and the real
-    leader as `controller_id`.
-    """
+    """The identity of the cluster, and its nodes."""
 
     cluster_id: str | None
     controller_id: int
+    """The id in the response; -1 if it has none. In KRaft it is any alive broker: the real leader is
+    `Quorum.leader_id`.
+    """
     brokers: tuple[Broker, ...]
     operations: frozenset[str] | None = None
+    """The operations that the connected principal may do on the cluster, by Kafka's names; None if the broker does not
+    list them.
+    """
     shows_fenced: bool = False
+    """Whether registered brokers that are down are among the brokers (Kafka 4.0, KIP-1073)."""
     controllers: tuple[Broker, ...] = ()
+    """The registered controllers, if a controller responded (KIP-919): it lists no broker, and the real leader as
+    `controller_id`.
+    """
 
 
 class BrokerVersion(Struct, frozen=True):
-    """The API versions of one broker, from its ApiVersions response.
-
-    apis: API key -> (lowest, highest version). release: Kafka's release as far as they show it ("4.3", "3.9", "≥ 4.4").
-    """
+    """The API versions of one broker, from its ApiVersions response."""
 
     release: str
+    """Kafka's release as far as the versions show it ("4.3", "3.9", "≥ 4.4")."""
     apis: Mapping[int, tuple[int, int]]
+    """API key -> (lowest, highest version)."""
     supported_features: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     finalized_features: Mapping[str, int] = field(default_factory=dict)
 
 
 class QuorumReplica(Struct, frozen=True):
-    """A voter or an observer of the metadata log. lag: records behind the leader; times are Unix milliseconds or -1.
-    directory_id: id of the directory with its log, as Kafka prints it; ``""`` if the quorum does not know it."""
+    """A voter or an observer of the metadata log."""
 
     id: int
     log_end_offset: int
     lag: int
+    """The number of records behind the leader."""
     last_fetch_ms: int = -1
+    """The time of its last fetch, Unix milliseconds; -1 if unknown."""
     last_caught_up_ms: int = -1
+    """The time at which it last had all records, Unix milliseconds; -1 if unknown."""
     directory_id: str = ""
+    """The id of the directory with its log, as Kafka prints it; ``""`` if the quorum does not know it."""
 
 
 class VoterEndpoint(NamedTuple):
@@ -192,8 +198,7 @@ class VoterEndpoint(NamedTuple):
 
 
 class Quorum(Struct, frozen=True):
-    """The KRaft quorum (DescribeQuorum): `leader_id` is the active controller. endpoints: of voters, from Kafka 3.9 on;
-    if a controller responded, also of controllers that are observers."""
+    """The KRaft quorum (DescribeQuorum): `leader_id` is the active controller."""
 
     leader_id: int
     leader_epoch: int
@@ -201,40 +206,46 @@ class Quorum(Struct, frozen=True):
     voters: tuple[QuorumReplica, ...]
     observers: tuple[QuorumReplica, ...]
     endpoints: tuple[VoterEndpoint, ...] = ()
+    """The endpoints of voters, from Kafka 3.9 on; if a controller responded, also of controllers that are observers."""
 
 
 class NodeFeatures(Struct, frozen=True):
-    """The features that a node supports: name -> (lowest, highest level). controller: whether it is not a broker.
-    failure: why they are unknown; `supported` is empty then. address: ``""`` if unknown."""
+    """The features that a node supports: name -> (lowest, highest level)."""
 
     id: int
     address: str = ""
+    """Host and port; ``""`` if unknown."""
     controller: bool = False
+    """Whether it is a controller and not a broker."""
     supported: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     failure: Failure | None = None
+    """The reason why the features are unknown; `supported` is empty then."""
 
 
 class ClusterFeatures(Struct, frozen=True):
-    """The features of a cluster (KIP-584). finalized: name -> level, without features at level 0. epoch: of the
-    finalized features, -1 if no node has any."""
+    """The features of a cluster (KIP-584)."""
 
     finalized: Mapping[str, int]
+    """Name -> level, without features at level 0."""
     nodes: tuple[NodeFeatures, ...]
     epoch: int = -1
+    """The epoch of the finalized features; -1 if no node has any."""
 
 
 class Partition(NamedTuple):
-    """A partition. leader: -1 without a leader; error: Kafka's error name or ``""``. observers: replicas that are
-    outside of the ISR by design (`model.observers`)."""
+    """A partition."""
 
     number: int
     leader: int
+    """The broker that leads it; -1 without a leader."""
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     offline: tuple[int, ...] = ()
     leader_epoch: int = -1
     error: str = ""
+    """Kafka's name of the partition's error; ``""`` without one."""
     observers: tuple[int, ...] = ()
+    """The replicas that are outside of the ISR by design (`model.observers`)."""
 
     @property
     def under_replicated(self) -> bool:
@@ -297,15 +308,17 @@ class TopicListing(Struct, frozen=True):
 
 
 class LogDir(Struct, frozen=True, dict=True):
-    """One log directory of one broker. total_bytes, usable_bytes: -1 if not reported (before v4). cordoned: whether it
-    takes no new replicas (Kafka 4.3)."""
+    """One log directory of one broker."""
 
     path: str
     replicas: ReplicaSizes
     total_bytes: int = -1
+    """The size of the disk; -1 if the broker does not report it (before v4)."""
     usable_bytes: int = -1
+    """The free bytes of the disk; -1 if the broker does not report them (before v4)."""
     failure: Failure | None = None
     cordoned: bool = False
+    """Whether it takes no new replicas (Kafka 4.3)."""
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
@@ -369,17 +382,18 @@ def settled(topic: Topic, moves: Iterable[Reassignment]) -> Topic:
 
 
 class ReplicaLogs(Struct, frozen=True):
-    """The state of the replicas of one partition, by broker, for the brokers that responded.
-
-    ends: log end offset of each replica, not the high watermark. sizes: bytes.
-    eligible: the eligible leader replicas (ELR: they have all committed records); last_known: the replicas that last
-    led or were in the ISR. Both are None if unknown, and empty in clusters without the feature (KIP-966).
-    """
+    """The state of the replicas of one partition, by broker, for the brokers that responded."""
 
     ends: Mapping[int, int] = field(default_factory=dict)
+    """Broker -> the log end offset of its replica, not the high watermark."""
     sizes: Mapping[int, int] = field(default_factory=dict)
+    """Broker -> the bytes of its replica."""
     eligible: tuple[int, ...] | None = None
+    """The eligible leader replicas (ELR), which have all committed records; None if unknown, empty in clusters without
+    the feature (KIP-966).
+    """
     last_known: tuple[int, ...] | None = None
+    """The replicas that last led or were in the ISR; None and empty as for `eligible`."""
 
 
 Places = tuple[tuple[str, int], ...]
@@ -395,44 +409,38 @@ class StreamsTasks(NamedTuple):
 
 
 class Subtopology(NamedTuple):
-    """A part of the topology of a streams group; each partition that it reads is one task (KIP-1071).
-
-    sources: the application's input topics. repartition_sources: topics between subtopologies that it reads.
-    repartition_sinks: topics between subtopologies that it writes. changelogs: the changelog topics of its stores.
-    """
+    """A part of the topology of a streams group; each partition that it reads is one task (KIP-1071)."""
 
     id: str
     sources: tuple[str, ...] = ()
+    """The application's input topics."""
     repartition_sources: tuple[str, ...] = ()
+    """The topics between subtopologies that it reads."""
     repartition_sinks: tuple[str, ...] = ()
+    """The topics between subtopologies that it writes."""
     changelogs: tuple[str, ...] = ()
+    """The changelog topics of its stores."""
 
 
 class StreamsNode(NamedTuple):
-    """A node of the topology of a streams group as its application built it; a plug-in of brokers keeps it (KIP-1331).
-
-    subtopology: the id of its subtopology; ``""`` for the node of a global store. role: ``source``, ``processor`` or
-    ``sink``. topics: the topics that a source reads or a sink writes; empty if the application decides at run time.
-    after: the nodes that follow it.
+    """A node of the topology of a streams group as its application built it; a plug-in of brokers keeps it
+    (KIP-1331).
     """
 
     subtopology: str
+    """The id of its subtopology; ``""`` for the node of a global store."""
     name: str
     role: str
+    """``source``, ``processor`` or ``sink``."""
     topics: tuple[str, ...] = ()
+    """The topics that a source reads or a sink writes; empty if the application decides at run time."""
     stores: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    """The nodes that follow it."""
 
 
 class GroupMember(Struct, frozen=True):
-    """A member of a group and its assignment: (topic, partition) pairs.
-
-    epoch: the group epoch that the member has reached, -1 if the protocol has no epochs. target: the partitions of its
-    target assignment, None if the protocol has no target (classic, share). tasks, target_tasks, topology_epoch,
-    process (the process id): of a streams group; its partitions are those of the active tasks' source topics.
-    protocol: the member's protocol if its group may have members of two kinds (``classic`` and the group's own), ""
-    if brokers do not report it. topics, regex: its subscription, by names and by a regular expression; "" without one.
-    """
+    """A member of a group and its assignment: (topic, partition) pairs."""
 
     member_id: str
     client_id: str
@@ -440,14 +448,25 @@ class GroupMember(Struct, frozen=True):
     assignment: Places = ()
     instance_id: str | None = None
     epoch: int = -1
+    """The group epoch that the member has reached; -1 if the protocol has no epochs."""
     target: Places | None = None
+    """The partitions of its target assignment; None if the protocol has no target (classic, share)."""
     tasks: StreamsTasks | None = None
+    """The tasks of a member of a streams group. Its partitions are those of the active tasks' source topics."""
     target_tasks: StreamsTasks | None = None
+    """The tasks of the target assignment in a streams group."""
     topology_epoch: int = -1
+    """The epoch of the topology that a member of a streams group has."""
     process: str = ""
+    """The process id of a member of a streams group."""
     protocol: str = ""
+    """The member's protocol if its group may have members of two kinds (``classic`` and the group's own); ``""`` if
+    brokers do not report it.
+    """
     topics: tuple[str, ...] = ()
+    """The topics that it subscribes to by name."""
     regex: str = ""
+    """The regular expression that it subscribes with; ``""`` without one."""
 
     @property
     def has_target(self) -> bool:
@@ -456,27 +475,33 @@ class GroupMember(Struct, frozen=True):
 
 
 class Group(Struct, frozen=True):
-    """A group. state, type: Kafka's words (``Stable``, ``consumer``). members: None until it was described.
-
-    epoch: the group epoch. assignment_epoch: the epoch of its target assignment; lower than the group epoch while the
-    coordinator still has to compute the target (KIP-848). Both are -1 if the protocol has none. assignor: of the
-    target. topology_epoch, topology: of a streams group, as its members reported them; None until it was described.
-    nodes: of the topology, None if they were not requested; no_nodes: why brokers return no nodes.
-    """
+    """A group."""
 
     name: str
     state: str
+    """Kafka's word, such as ``Stable``."""
     type: str
+    """Kafka's word, such as ``consumer``."""
     protocol: str = ""
     coordinator: int = -1
     members: tuple[GroupMember, ...] | None = None
+    """The members; None until the group was described."""
     epoch: int = -1
+    """The group epoch; -1 if the protocol has none."""
     assignment_epoch: int = -1
+    """The epoch of its target assignment; lower than the group epoch while the coordinator still has to compute the
+    target (KIP-848). -1 if the protocol has none.
+    """
     assignor: str = ""
+    """The assignor that computed the target."""
     topology_epoch: int = -1
+    """The epoch of a streams group's topology."""
     topology: tuple[Subtopology, ...] | None = None
+    """The topology of a streams group, as its members reported it; None until the group was described."""
     nodes: tuple[StreamsNode, ...] | None = None
+    """The nodes of the topology; None if they were not requested."""
     no_nodes: str = ""
+    """The reason why brokers return no nodes."""
 
     @property
     def is_vacant(self) -> bool:
@@ -503,24 +528,24 @@ class ScramListing(Struct, frozen=True):
 
 
 class GroupListing(Struct, frozen=True):
-    """Groups by name. failures: the reason by a group's name, ``broker N`` or the coordinators' topic. offsets: that
-    topic at that time, None if unknown."""
+    """Groups by name."""
 
     groups: Mapping[str, Group]
     failures: Mapping[str, Failure] = field(default_factory=dict)
+    """The failure to read a group, by the group's name, by ``broker N``, or by the name of the coordinators' topic."""
     offsets: Topic | None = None
+    """The coordinators' topic at that time; None if unknown."""
 
 
 class PartitionLag(NamedTuple):
-    """A group's position in a partition; -1 for an unknown number (no commit, or the leader did not respond).
-
-    committed: the next offset to read. For a share group it is the start offset, and lag leaves out the later records
-    that are already acknowledged.
-    """
+    """A group's position in a partition; -1 for an unknown number (no commit, or the leader did not respond)."""
 
     topic: str
     partition: int
     committed: int
+    """The next offset to read. For a share group it is the start offset, and lag leaves out the later records that are
+    already acknowledged.
+    """
     end: int
     lag: int
     member: str = ""
@@ -551,35 +576,39 @@ class GroupLag(Struct, frozen=True):
 
 
 class CommittedOffset(NamedTuple):
-    """An offset that a group committed. leader_epoch: -1 if unknown. metadata: text of the client that committed it."""
+    """An offset that a group committed."""
 
     offset: int
     leader_epoch: int = -1
+    """The epoch of the leader; -1 if unknown."""
     metadata: str = ""
+    """The text of the client that committed it."""
 
 
 class GroupPosition(Struct, frozen=True):
     """A described group, None if it does not exist, and its committed offsets by (topic, partition): the start offsets
-    of a share group. failures: why some offsets are missing."""
+    of a share group.
+    """
 
     group: Group | None
     committed: Mapping[tuple[str, int], CommittedOffset]
     failures: tuple[Failure, ...] = ()
+    """The reasons why some offsets are missing."""
 
 
 class GroupOffset(NamedTuple):
-    """The state of a group in one partition.
-
-    committed: None without a commit. log: the start and end offset of the partition, None if unknown. type: the
-    group's, ``""`` if the group does not exist; protocol: a classic group's protocol type, ``""`` if it never had
-    members. members: of the whole group, as text.
-    """
+    """The state of a group in one partition."""
 
     committed: CommittedOffset | None
+    """The committed offset; None without a commit."""
     log: LogRange | None = None
+    """The start and end offset of the partition; None if unknown."""
     type: str = ""
+    """The type of the group; ``""`` if the group does not exist."""
     protocol: str = ""
+    """The protocol type of a classic group; ``""`` if it never had members."""
     members: tuple[str, ...] = ()
+    """The members of the whole group, as text."""
 
 
 class GroupPolls(Struct, frozen=True):
@@ -629,11 +658,15 @@ class TieredOffsets(NamedTuple):
 
 
 class LogSpan(NamedTuple):
-    """Offsets of a partition. earliest: the first record. latest: the end. since: the first record that is not older
-    than a time (the end if all are older). began: the first offset that a segment with that record can begin with,
-    since brokers also roll segments by time (0 if unknown)."""
+    """Offsets of a partition."""
 
     earliest: int
+    """The offset of the first record."""
     latest: int
+    """The end offset."""
     since: int
+    """The offset of the first record that is not older than a time; the end if all are older."""
     began: int = 0
+    """The first offset that a segment with that record can begin with, since brokers also roll segments by time; 0 if
+    unknown.
+    """

@@ -67,7 +67,7 @@ _NO_SOURCE = codes.ConfigSource(0)
 def own_source(resource: ConfigResource) -> codes.ConfigSource:
     """Return the source that marks a value as an override of this very resource.
 
-    The values of a type's default have a source of their own, which is not that of a single entity.
+    The values of a type's default have their own source, which is not that of a single entity.
 
     Returns:
         Source 0 (UNKNOWN) for an unknown type.
@@ -80,20 +80,19 @@ def own_source(resource: ConfigResource) -> codes.ConfigSource:
 class ConfigEntry(Struct, frozen=True):
     """One key of a resource in the description of a broker. It does not refer to its resource, so that equal sets are
     shared.
-
-    value: None if the broker hides it (`sensitive`) or has none; ``""`` is a value.
-    synonyms: in order of precedence; the first one applies now.
-    documentation: None if it was not requested.
     """
 
     name: str
     value: str | None
+    """The value; None if the broker hides it (`sensitive`) or there is none. ``""`` is a value."""
     source: codes.ConfigSource
     read_only: bool = False
     sensitive: bool = False
     type: codes.ConfigType = field(default_factory=lambda: codes.ConfigType(0))
     synonyms: tuple[Synonym, ...] = ()
+    """The values from all sources in order of precedence; the first one applies now."""
     documentation: str | None = None
+    """Kafka's text about the key; None if it was not requested."""
 
     @property
     def is_default(self) -> bool:
@@ -148,7 +147,7 @@ def own_value(entry: ConfigEntry | None, resource: ConfigResource) -> Synonym | 
     """Return a resource's own override of a key.
 
     Args:
-        entry: None if the set has no such key.
+        entry: the entry of the key; None if the set has no such key.
         resource: the resource that the entry belongs to.
 
         Returns:
@@ -196,9 +195,9 @@ def min_isr(configs: Mapping[ConfigResource, ConfigSet], topic: str) -> int | No
 
 
 class ConfigListing(Struct, frozen=True):
-    """The response to DescribeConfigs: a set or a failure for each resource. described_by: the broker whose inherited
-    values the topics show, None if brokers described themselves."""
+    """The response to DescribeConfigs: a set or a failure for each resource."""
 
     sets: Mapping[ConfigResource, ConfigSet]
     failures: Mapping[ConfigResource, Failure] = field(default_factory=dict)
     described_by: int | None = None
+    """The broker whose inherited values the topics show; None if brokers described themselves."""

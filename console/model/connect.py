@@ -36,23 +36,24 @@ TOPICS, PATTERN = "topics", "topics.regex"
 
 
 class Task(Struct, frozen=True):
-    """A task of a connector. trace: the stack trace of a failed one, bounded."""
+    """A task of a connector."""
 
     number: int
     state: str
     worker: str
     trace: str = ""
+    """The stack trace of a failed task, bounded."""
 
 
 class Connector(Struct, frozen=True):
     """A connector with the state of its tasks.
 
     Attributes:
-        name: without its cluster.
+        name: the name without its cluster.
         kind: `SOURCE`, `SINK`, or another word of the worker's.
         worker: ``host:port`` of the worker that runs it.
-        trace: of a failed connector.
-        topics: those that it has used since they were last reset (KIP-558).
+        trace: the trace of a failed connector.
+        topics: the topics that it has used since they were last reset (KIP-558).
     """
 
     name: str
@@ -79,10 +80,11 @@ class Connector(Struct, frozen=True):
 
 
 class Plugin(Struct, frozen=True):
-    """An installed plugin. kind: source, sink, converter, header_converter, transformation or predicate."""
+    """An installed plugin."""
 
     class_name: str
     kind: str
+    """``source``, ``sink``, ``converter``, ``header_converter``, ``transformation`` or ``predicate``."""
     version: str = ""
 
 
@@ -90,9 +92,9 @@ class Worker(Struct, frozen=True):
     """A worker at an address of the settings.
 
     Attributes:
-        address: URL.
-        version, commit: of Kafka.
-        kafka_cluster_id: of the brokers that it works with.
+        address: the URL of the worker.
+        version, commit: the version of Kafka, and its commit.
+        kafka_cluster_id: the id of the Kafka cluster that it works with.
         failure: the reason why it did not answer; None if it did.
     """
 
@@ -104,12 +106,13 @@ class Worker(Struct, frozen=True):
 
 
 class ConnectCluster(Struct, frozen=True):
-    """A Connect cluster. plugins: of the worker that answered."""
+    """A Connect cluster."""
 
     name: str
     workers: tuple[Worker, ...] = ()
     connectors: Mapping[str, Connector] = field(default_factory=dict)
     plugins: tuple[Plugin, ...] = ()
+    """The plugins of the worker that answered."""
 
     @property
     def version(self) -> str:
@@ -118,7 +121,9 @@ class ConnectCluster(Struct, frozen=True):
 
 
 class ConnectListing(NamedTuple):
-    """What the Connect clusters answered: clusters, configs of their connectors, and cluster -> why it did not."""
+    """The answers of the Connect clusters: clusters, configs of their connectors, and cluster -> the reason why it did
+    not answer.
+    """
 
     clusters: Mapping[str, ConnectCluster]
     configs: Mapping[ConfigResource, ConfigSet]
@@ -131,7 +136,7 @@ class StatesSeen(Struct, frozen=True):
     states: tuple[str, ...]
     """The connector's own, then those of its tasks."""
     since: datetime
-    """When kac first saw them, UTC."""
+    """The time at which kac first saw them, UTC."""
     is_first: bool = False
     """Whether the first read of its cluster showed them: they may be older."""
 
@@ -142,7 +147,7 @@ class Logger(NamedTuple):
     name: str
     level: str
     changed_ms: int | None = None
-    """When its level was last changed, ms since 1970; None if it was not."""
+    """The time at which its level was last changed, ms since 1970; None if it was not."""
 
 
 def states_seen(
@@ -151,7 +156,7 @@ def states_seen(
     """Return the states of all connectors, by kac's name; unchanged states keep their time.
 
     Args:
-        known: those after the last read.
+        known: the states after the last read.
         read: the clusters that an earlier read showed.
         at: the time of this read, UTC.
     """
@@ -233,7 +238,7 @@ def logger_entry(levels: ConfigSet, name: str) -> ConfigEntry | None:
     """Return a logger of a Connect cluster with its level; its own, else that of the nearest one above it.
 
     Args:
-        levels: of the loggers that have one of their own.
+        levels: the levels of the loggers that have one of their own.
     """
     above = name
     while (found := levels.get(above)) is None and above != ROOT_LOGGER:
@@ -262,11 +267,12 @@ def is_class(plugin: str, named: str) -> bool:
 
 
 class _PartOfConnector(OwnTarget, frozen=True):
-    """A connector or a part of it. name: kac's."""
+    """A connector or a part of it."""
 
     part: ClassVar[Part | None] = Part.CONNECT
 
     name: str
+    """kac's name of the connector."""
 
     @property
     def resource(self) -> ConfigResource:
@@ -334,12 +340,13 @@ class AlterConnectLoggers(ChangeRequest, frozen=True):
 
 
 class CreateConnector(_OfConnector, frozen=True):
-    """POST /connectors. state: its first state (KIP-980); ``""`` for RUNNING."""
+    """POST /connectors."""
 
     kafka_name: ClassVar[str] = "POST /connectors"
 
     config: Mapping[str, MaybeSecret]
     state: str = ""
+    """The first state (KIP-980); ``""`` for RUNNING."""
 
 
 class DeleteConnector(_OfConnector, frozen=True):
@@ -350,11 +357,12 @@ class DeleteConnector(_OfConnector, frozen=True):
 
 
 class SteerConnector(_OfConnector, frozen=True):
-    """Pauses, resumes or stops a connector. state: the wanted one, `RUNNING`, `PAUSED` or `STOPPED`."""
+    """Pauses, resumes or stops a connector."""
 
     kafka_name: ClassVar[str] = "PUT /connectors/NAME/pause|resume|stop"
 
     state: str
+    """The wanted state: `RUNNING`, `PAUSED` or `STOPPED`."""
 
 
 class RestartConnector(_OfConnector, frozen=True):
@@ -374,9 +382,9 @@ class RestartConnector(_OfConnector, frozen=True):
 
 
 class AlterConnectorOffsets(_OfConnector, frozen=True):
-    """PATCH /connectors/NAME/offsets, or DELETE for all; the connector has to be STOPPED (KIP-875). offsets: None to
-    forget all."""
+    """PATCH /connectors/NAME/offsets, or DELETE for all; the connector has to be STOPPED (KIP-875)."""
 
     kafka_name: ClassVar[str] = "PATCH /connectors/NAME/offsets"
 
     offsets: tuple[ConnectorOffset, ...] | None = None
+    """The offsets; None to forget all."""

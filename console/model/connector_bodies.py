@@ -14,16 +14,18 @@ from console.model.java_properties import parse_properties
 from console.model.numbers import json_text
 
 _BODY = frozenset({"name", "config", "initial_state", "tasks", "type"})
-"""Members of a connector in the REST API: what it takes, and what it returns of one."""
+"""Members of a connector in the REST API: those of a request, and those of an answer."""
 STATES = {"": "", RUNNING: "", PAUSED: PAUSED, STOPPED: STOPPED}
 
 
 class ConnectorText(NamedTuple):
-    """A connector in a file. name: without its cluster, ``""`` if the file has none. state: ``""`` for RUNNING."""
+    """A connector in a file."""
 
     name: str
+    """The name without the Connect cluster; ``""`` if the file has none."""
     config: Mapping[str, str]
     state: str = ""
+    """The wanted state; ``""`` for RUNNING."""
 
 
 def is_body(data: object) -> bool:

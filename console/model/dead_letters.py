@@ -29,12 +29,12 @@ class Convention(Struct, frozen=True):
     """The headers of one tool.
 
     Attributes:
-        name: the tool.
+        name: the name of the tool.
         topic, partition, offset: the headers with the place of the record that failed.
         exceptions: the headers with the exception's class, the one nearest to the cause first.
         message: the header with its text.
         group: the header with the group that failed; ``b""`` if there is none.
-        drops: how the names of this tool's headers begin: a record that is sent again has none of them.
+        drops: the beginning of the names of this tool's headers: a record that is sent again has none of them.
         is_binary: whether partition and offset are big-endian numbers; text otherwise.
         may_be_empty: whether the contents of a letter without key and value were not copied.
     """
@@ -137,22 +137,25 @@ _DROPS = tuple(dict.fromkeys(each for convention in CONVENTIONS for each in conv
 
 
 class Origin(Struct, frozen=True):
-    """Where a letter failed, by its headers. partition, offset: -1 if unknown. exception: its class, else its text;
-    ``""`` if unknown. group: ``""`` if unknown. by: the header that has the exception.
-    """
+    """The place at which a letter failed, by its headers."""
 
     convention: str
     topic: str
     partition: int = -1
+    """The original partition; -1 if unknown."""
     offset: int = -1
+    """The original offset; -1 if unknown."""
     exception: str = ""
+    """The class of the exception, else its text; ``""`` if unknown."""
     message: str = ""
     group: str = ""
+    """The group that failed to process the record; ``""`` if unknown."""
     by: bytes = b""
+    """The header that has the exception."""
 
 
 def origin_of(record: Record) -> Origin | None:
-    """Return where a letter failed; None if it has no convention's headers."""
+    """Return the place at which a letter failed; None if it has no convention's headers."""
     headers = dict(record.headers)  # of a name that is there twice, the last one counts, as for the tools themselves
     for each in CONVENTIONS:
         topic = _text(headers.get(each.topic))
@@ -177,7 +180,7 @@ def _text(data: bytes | None) -> str:
 
 
 def _number(data: bytes | None, size: int) -> int:
-    """Return a number; -1 if there is none. size: its bytes if it is binary, 0 for text."""
+    """Return a number; -1 if there is none. size: the number of its bytes if it is binary; 0 for text."""
     if data is None:
         return -1
     if size:
@@ -210,7 +213,7 @@ def application_headers(headers: tuple[Header, ...], origin: Origin | None) -> t
     over comes back as it was, so it loses only kac's own: it may be a letter of another tool.
 
     Args:
-        origin: of the letter.
+        origin: the origin of the letter.
     """
     drops = (_OWN,) if origin is not None and origin.convention == PASSED_OVER else _DROPS
     return tuple(each for each in headers if not each[0].startswith(drops))
@@ -229,7 +232,8 @@ class Redrive(Struct, frozen=True, tag="redrive"):
         ends: the end of each partition when it began: later letters are not sent.
         topic_id: the topic's id then; ``""`` of brokers that have none. Another topic of that name has other letters.
         reached: the first offset of each partition that earlier operations did not look at, by the journal.
-        behind: the last of these operations; 0 for none. noted: the letters that they sent, by the journal.
+        behind: the last of these operations; 0 for none.
+        noted: the letters that they sent, by the journal.
     """
 
     topic: str
@@ -257,7 +261,7 @@ def is_selection_of(group: str, topic: str) -> bool:
 
 
 class Stays(StrEnum):
-    """Why a letter stays."""
+    """The reason why a letter stays."""
 
     NOT_CHOSEN = "not chosen"
     NO_ORIGIN = "without headers that name a topic"
@@ -275,10 +279,11 @@ UNSEEN = -1
 
 
 class Letter(Struct, frozen=True):
-    """A letter that is sent again. offset: in the dead-letter topic."""
+    """A letter that is sent again."""
 
     partition: int
     offset: int
+    """The offset in the dead-letter topic."""
     target: str
     record: NewRecord
 
@@ -290,7 +295,7 @@ def addressed(record: Record, goal: Redrive, partitions: Mapping[str, int], *, i
     that of its key. Its time is that of sending.
 
     Args:
-        record: as the broker sent it.
+        record: the record as the broker sent it.
         partitions: the number of partitions of each topic that exists, or `UNSEEN`.
         is_chosen: whether the operator's selection has it.
     """
@@ -334,11 +339,11 @@ def _is_text(name: bytes) -> bool:
 
 
 class Position(Struct, frozen=True):
-    """How far a redrive is in a partition, as its group has it.
+    """The progress of a redrive in a partition, as its group has it.
 
     Attributes:
         offset: the first letter that was not looked at.
-        sent, stayed: how many letters before it were sent, and how many stay.
+        sent, stayed: the numbers of letters before it that were sent, and that stay.
     """
 
     offset: int
@@ -365,8 +370,8 @@ def moved_on(
 
     Args:
         looked_at: the first offset of each partition that was not looked at.
-        letters: those that are sent.
-        stayed: how many of each partition stay.
+        letters: the letters that are sent.
+        stayed: partition -> the number of its letters that stay.
     """
     sent: dict[int, int] = {}
     for each in letters:
@@ -389,7 +394,7 @@ MORE = "…"
 
 
 class Age(StrEnum):
-    """How long ago a letter was written."""
+    """The time since a letter was written."""
 
     HOUR = "last hour"
     DAY = "last day"
@@ -415,8 +420,9 @@ class Pile(Struct):
 
     Attributes:
         by: the header that has the exception; ``b""`` for none.
-        count: the letters; chosen: those that are sent.
-        first, last: their earliest and latest times, ms since 1970; -1 without any.
+        count: the number of letters.
+        chosen: the number of letters that are sent.
+        first, last: the earliest and the latest time of the letters, ms since 1970; -1 without any.
         example: partition and offset of one in the dead-letter topic.
         message: the text of the example's exception.
     """
@@ -435,10 +441,12 @@ class Pile(Struct):
 
 
 class Heap(Struct):
-    """The letters that are sent to one partition. sizes: of each, bytes. keys: distinct ones."""
+    """The letters that are sent to one partition."""
 
     sizes: list[int] = field(default_factory=list)
+    """The size of each letter, in bytes."""
     keys: set[bytes] = field(default_factory=set)
+    """The distinct keys."""
     nulls: int = 0
     keyless: int = 0
 
@@ -447,17 +455,17 @@ _Kind = tuple[str, str, str, bytes, Age]
 
 
 class Survey(Struct):
-    """What a redrive found and would send.
+    """The letters that a redrive found and would send.
 
     Attributes:
         now: the time from which ages count, ms since 1970, a whole minute.
-        piles: by convention, original topic, exception, its header, and age.
-        heaps: by topic and partition.
-        stays: how many letters stay, by reason.
+        piles: the piles by convention, original topic, exception, its header, and age.
+        heaps: the heaps by topic and partition.
+        stays: reason -> the number of letters that stay because of it.
         failed: topic -> the groups in which its letters failed.
-        before: how many letters this selection sent before.
-        others: group of another selection of the topic -> how many letters it sent; unread: how many others were not
-            read.
+        before: the number of letters that this selection sent before.
+        others: group of another selection of the topic -> the number of letters that it sent.
+        unread: the number of other selections that were not read.
     """
 
     now: int = 0
@@ -481,7 +489,7 @@ class Survey(Struct):
 
     @property
     def in_the_way(self) -> tuple[str, ...]:
-        """Why a redrive can't begin, a line each: chosen letters that have no place to go to."""
+        """The reasons why a redrive can't begin, a line each: chosen letters that have no place to go to."""
         return tuple(
             f"{plural(self.stays[why], 'chosen letter')} {why.value}" for why in IN_THE_WAY if self.stays.get(why)
         )
@@ -490,7 +498,7 @@ class Survey(Struct):
         """Count a letter.
 
         Args:
-            found: from `addressed`.
+            found: the result of `addressed`.
             partitions: the number of partitions of each topic that exists.
         """
         origin, age = origin_of(record) or Origin("", ""), age_of(record.timestamp, self.now)

@@ -21,20 +21,22 @@ PROTOBUF, AVRO, COMMAND = "protobuf", "avro", "command"
 
 
 class DecodeRule(Struct, frozen=True):
-    """A rule for keys or for values.
-
-    topic: a glob. part: ``key`` or ``value``. kind: PROTOBUF, AVRO, COMMAND, or one of NUMBER_TYPES. file: the absolute
-    path of the schema; of the folder of its own file for a command. message: the full name of a Protobuf message.
-    command: the program and its arguments. place: file and line of the rule, for messages.
-    """
+    """A rule for keys or for values."""
 
     topic: str
+    """A glob for names of topics."""
     part: str
+    """``key`` or ``value``."""
     kind: str
+    """PROTOBUF, AVRO, COMMAND, or one of NUMBER_TYPES."""
     place: str
+    """The file and line of the rule, for messages."""
     file: str = ""
+    """The absolute path of the schema; for a command, the folder of the file with the rule."""
     message: str = ""
+    """The full name of a Protobuf message."""
     command: tuple[str, ...] = ()
+    """The program and its arguments."""
 
     def fits(self, topic: str, part: str) -> bool:
         """Return whether the rule is for this part of a topic's records."""

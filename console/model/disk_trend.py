@@ -20,11 +20,12 @@ LEAST = 30.0
 
 
 class DirSample(Struct, frozen=True):
-    """The usable bytes of a log directory at a time. held: the bytes of its replicas, -1 if unknown."""
+    """The usable bytes of a log directory at a time."""
 
     at: datetime
     usable: int
     held: int = -1
+    """The bytes of its replicas; -1 if unknown."""
 
 
 def sampled(before: tuple[DirSample, ...], sample: DirSample) -> tuple[DirSample, ...]:

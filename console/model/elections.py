@@ -23,7 +23,7 @@ def preferred(partition: Partition) -> int:
 
 
 def why_not_preferred(partition: Partition) -> str:
-    """Return why the preferred replica can't be elected now; ``""`` if it can, or leads already."""
+    """Return the reason why the preferred replica can't be elected now; ``""`` if it can, or leads already."""
     first = preferred(partition)
     if first == NOBODY or first in partition.offline:
         return "is down"
@@ -55,22 +55,22 @@ def by_leader(topics: Mapping[str, Topic], places: Iterable[tuple[str, int]]) ->
 
 
 class UncleanElection(Struct, frozen=True):
-    """The effect of an unclean election of a partition.
-
-    leader: the present leader, -1 without one. elected: the next leader, -1 if no replica is alive. clean: whether the
-    elected replica has all committed records. first: the end of its log: records from this offset on are lost; -1 if
-    unknown. least, most: the number of lost records: those that other replicas are known to have beyond it, and the
-    possible maximum; most is None if a replica that may have more can't be described.
-    """
+    """The effect of an unclean election of a partition."""
 
     leader: int
+    """The present leader; -1 without one."""
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     elected: int = NOBODY
+    """The next leader; -1 if no replica is alive."""
     clean: bool = False
+    """Whether the elected replica has all committed records."""
     first: int = -1
+    """The end of the elected replica's log: records from this offset on are lost; -1 if unknown."""
     least: int = 0
+    """The least number of lost records: those that other replicas are known to have beyond `first`."""
     most: int | None = None
+    """The largest possible number of lost records; None if a replica that may have more can't be described."""
 
 
 def unclean_election(partition: Partition, logs: ReplicaLogs | None, seen_end: int = -1) -> UncleanElection:

@@ -59,16 +59,17 @@ class FileForm(Enum):
 
 
 class NameForm(NamedTuple):
-    """The check of a name before a request.
-
-    what, whose: nouns for the name, in plans and in files; give, write: the remedy for another name, there.
-    """
+    """The check of a name before a request."""
 
     allows: Callable[[str], bool]
     what: str = "name"
+    """The noun for the name in plans."""
     whose: str = "name"
+    """The noun for the name in files."""
     give: str = "another name"
+    """The remedy in plans: give another name."""
     write: str = "another name"
+    """The remedy in files: write another name."""
 
 
 TEXT = NameForm(bool)
@@ -80,14 +81,14 @@ BROKER_ID = NameForm(is_natural, "broker id", "broker's id", "the broker's numbe
 
 
 class KnownKey(NamedTuple):
-    """A key of a type that brokers describe only if it is set. type: Kafka's name of its data type. values: the legal
-    ones, empty for any.
-    """
+    """A key of a type that brokers describe only if it is set."""
 
     name: str
     type: str
+    """Kafka's name of its data type."""
     default: str
     values: tuple[str, ...] = ()
+    """The legal values; empty for any."""
 
 
 # -- the table ---------------------------------------------------------------------------------------------------------
@@ -112,45 +113,54 @@ class EntityType(NamedTuple):
     """A type of entity.
 
     Types of services next to the brokers have numbers above 127: Kafka's are one byte.
-
-    word: kac's name, in the language, maybe of two words; spoken: the plural, in a sentence; one: the singular.
-    name: Kafka's. number: its ConfigResource.Type, None for a type with quotas and no configs.
-    help: its settings, for completion; usage: its forms in the language; asked: the argument after the word.
-    pane: the pane of the screen that shows it. lister: the API that lists its entities; listed: since when
-    ListConfigResources also does.
-    names: the check of a name; has_default: whether it has an entry for all entities without one of their own.
-    route: the broker for its requests. guard: the resource type of the ACLs that protect its configs.
-    sources: of its values, the strongest first, which is its own (DescribeConfigsResponse.ConfigSource).
-    default_source: the source that marks the values of the default of all entities; 0 without such a default.
-    section, form: its place and form in files.
-    keys: those that brokers leave out unless they are set, in display order.
-    has_levels: whether its keys are loggers and its values levels: a process keeps them, in no record, and each is
-    described as set.
-    own_keys: whether each has keys of its own: another one of the type does not show them, and any key may be set.
     """
 
     word: str
+    """kac's name in the language, which may have two words."""
     name: str
+    """Kafka's name."""
     number: int | None
+    """The ConfigResource.Type; None for a type with quotas and no configs."""
     one: str
+    """The singular of the noun."""
     spoken: str
+    """The plural of the noun, in a sentence."""
     help: str
+    """The settings of the type, for completion."""
     usage: tuple[str, ...]
+    """The forms of the type in the language."""
     asked: str
+    """The argument after the word."""
     pane: str
+    """The pane of the screen that shows it."""
     lister: Lister
+    """The API that lists its entities."""
     names: NameForm = TEXT
+    """The check of a name."""
     listed: Listed | None = None
+    """The release since which ListConfigResources also lists its entities; None if it does not."""
     has_default: bool = False
+    """Whether there is an entry for all entities that have no entry of their own."""
     route: Route = Route.ANY_BROKER
+    """The broker for its requests."""
     guard: str = "CLUSTER"
+    """The resource type of the ACLs that protect its configs."""
     sources: tuple[int, ...] = ()
+    """The sources of its values, the strongest first, which is its own (DescribeConfigsResponse.ConfigSource)."""
     default_source: int = 0
+    """The source of the values from the default of all entities; 0 without such a default."""
     section: str = ""
+    """The section of files that has its entities."""
     form: FileForm = FileForm.NOWHERE
+    """The form of its entities in files."""
     keys: tuple[KnownKey, ...] = ()
+    """The keys that brokers leave out unless they are set, in display order."""
     has_levels: bool = False
+    """Whether its keys are loggers and its values levels. A process keeps these in memory, in no record, and describes
+    each as set.
+    """
     own_keys: bool = False
+    """Whether each entity has its own keys: others of the type do not show them, and any key may be set."""
 
     @property
     def plural(self) -> str:

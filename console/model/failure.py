@@ -11,17 +11,16 @@ WRONG_BROKER, WRONG_CLUSTER = "WRONG_BROKER", "WRONG_CLUSTER"
 
 
 class Failure(Struct, frozen=True):
-    """An error of a broker or of the connection to it: its name, its message, and a remedy.
-
-    name: Kafka's error name (``UNKNOWN_TOPIC_OR_PARTITION``, ``UNKNOWN(999)``), or one of kac's for errors before a
-    broker responds (``UNREACHABLE``, ``TIMED_OUT``, ``UNSUPPORTED``…).
-    message: the broker's message, possibly empty. Untrusted text.
-    remedy: the next step for an operator, possibly empty.
-    """
+    """An error of a broker or of the connection to it: its name, its message, and a remedy."""
 
     name: str
+    """Kafka's name of the error (``UNKNOWN_TOPIC_OR_PARTITION``, ``UNKNOWN(999)``), or kac's for an error before a
+    broker responds (``UNREACHABLE``, ``TIMED_OUT``, ``UNSUPPORTED``…).
+    """
     message: str = ""
+    """The broker's message, possibly empty. Untrusted text."""
     remedy: str = ""
+    """The next step for an operator, possibly empty."""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.message}" if self.message else self.name

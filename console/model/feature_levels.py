@@ -23,13 +23,16 @@ CORDONED, CORDONS_FROM = "cordoned.log.dirs", 30
 
 
 class FeatureLevel(NamedTuple):
-    """A level of a feature. name: for metadata.version, such as ``4.0-IV1``; for another feature, the level of
-    metadata.version from which it is the default of new clusters. changed: for metadata.version, whether the format of
-    the metadata log changed. needs: other features and their lowest levels."""
+    """A level of a feature."""
 
     name: str
+    """For metadata.version, a name such as ``4.0-IV1``; for another feature, the level of metadata.version from which
+    it is the default of new clusters.
+    """
     changed: bool
+    """For metadata.version, whether the format of the metadata log changed."""
     needs: Mapping[str, int]
+    """Other features and their lowest levels."""
 
 
 _BRINGS: Mapping[str, Mapping[int, str]] = {
@@ -105,7 +108,7 @@ def missing_needs(feature: str, level: int, others: Mapping[str, int]) -> tuple[
 
 
 def why_no_way_back(feature: str, old: int, new: int) -> str:
-    """Return why a feature can't be lowered from level `new` to `old`; ``""`` if it can, as far as is known.
+    """Return the reason why a feature can't be lowered from level `new` to `old`; ``""`` if it can, as far as is known.
 
     metadata.version can only be lowered over levels that did not change the metadata log's format
     (MetadataVersion.checkIfMetadataChanged); kraft.version never can (KIP-853).

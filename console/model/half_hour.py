@@ -38,22 +38,26 @@ What = Literal["under-replicated", "offline", "written", "read", "behind", "thro
 
 
 class Measure(NamedTuple):
-    """A measured quantity. about: the broker's id, the group, the throttled client with the source, or the broker and
-    its directory; ``""`` for the cluster."""
+    """A measured quantity."""
 
     what: What
     about: str = ""
+    """The broker's id, the group, the throttled client with the source, or the broker and its directory; ``""`` for the
+    cluster.
+    """
 
 
 class Sample(NamedTuple):
-    """The cluster at one time. slot: Unix seconds divided by `EVERY`. values: partitions; bytes a second written to the
-    partitions that a broker leads, and read from them by groups; seconds behind; throttled requests a minute; the used
-    share of a disk. Unknown values are missing. least: measures whose value may be larger, such as a lag that began
-    before the polls."""
+    """The cluster at one time."""
 
     slot: int
+    """Unix seconds divided by `EVERY`."""
     values: Mapping[Measure, float]
+    """The number of partitions; bytes a second written to the partitions that a broker leads, and read from them by
+    groups; seconds behind; throttled requests a minute; the used share of a disk. Unknown values are missing.
+    """
     least: frozenset[Measure] = frozenset()
+    """The measures whose value may be larger, such as a lag that began before the polls."""
 
 
 CORRECTED = 2
@@ -65,8 +69,8 @@ def first_kept(slots: Sequence[int], slot: int, most: int) -> int | None:
     the clock went back; None if the next sample is not due yet, or the clock was corrected by a little.
 
     Args:
-        slots: of the known samples, ascending.
-        slot: of the sample to add.
+        slots: the slots of the known samples, ascending.
+        slot: the slot of the sample to add.
         most: slots of the half hour.
     """
     if slots and slot <= slots[-1]:
@@ -86,15 +90,14 @@ groups read from them, and the used share of the fullest disk."""
 
 
 class Values(NamedTuple):
-    """One value for each of many names, 4 bytes for each that is not the usual one.
-
-    usual: the most frequent value; NaN for unknown. places: 32-bit indexes, ascending, of the names with another value;
-    None if each name has its own value. values: 32-bit floats of these.
-    """
+    """One value for each of many names, 4 bytes for each that is not the usual one."""
 
     usual: float
+    """The most frequent value; NaN for unknown."""
     places: bytes | None
+    """The ascending 32-bit indexes of the names with another value; None if each name has its own value."""
     values: bytes
+    """The 32-bit floats of these."""
 
     def at(self, place: int) -> float:
         """Return the value of the name at an index."""
@@ -107,11 +110,12 @@ class Values(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """The values of all entities of a kind. names: sorted, topics' and groups' names or brokers' ids. columns: the
-    values of each of `OWN`."""
+    """The values of all entities of a kind."""
 
     names: tuple[str, ...]
+    """Sorted names of topics or groups, or ids of brokers."""
     columns: tuple[Values, ...]
+    """The values of each of `OWN`."""
 
     def of(self, name: str) -> Sequence[float] | None:
         """Return the values of one name, in the order of `OWN`; None if the sample does not have it."""
@@ -122,9 +126,10 @@ class Packed(NamedTuple):
 
 
 class OwnSample(NamedTuple):
-    """All topics, groups and brokers at one time. slot: Unix seconds divided by `OWN_EVERY`."""
+    """All topics, groups and brokers at one time."""
 
     slot: int
+    """Unix seconds divided by `OWN_EVERY`."""
     kinds: Mapping[Kind, Packed]
 
 
@@ -157,8 +162,8 @@ class HalfHour(NamedTuple):
 
         Args:
             at: time of the poll, an aware time. If the clock went back, the samples start over.
-            throttled: see `throttled_kac` and `throttled_by_log`.
-            totals: of the snapshot's rates; None to sum them up here.
+            throttled: the throttling from `throttled_kac` and `throttled_by_log`.
+            totals: the sums of the snapshot's rates; None to sum them up here.
         """
         slot, own_slot = int(at.timestamp() // EVERY), int(at.timestamp() // OWN_EVERY)
         first = first_kept([each.slot for each in self.samples], slot, SLOTS)
@@ -187,13 +192,16 @@ class HalfHour(NamedTuple):
 
 
 def throttled_kac(answers: int) -> Mapping[Measure, float]:
-    """Return how much brokers throttle kac itself. answers: throttled responses since the sample before."""
+    """Return the rate at which brokers throttle kac itself, in responses a minute. answers: throttled responses since
+    the sample before.
+    """
     return {Measure("throttled", "kac by answers"): answers * 60.0 / EVERY}
 
 
 def throttled_by_log(clients: Mapping[Client, Throttled]) -> Mapping[Measure, float]:
-    """Return how much clients are throttled. clients: from brokers' request logs of the last minute, the most throttled
-    first."""
+    """Return the throttled requests of each client. clients: the clients in brokers' request logs of the last minute,
+    the most throttled first.
+    """
     return {
         Measure("throttled", f"{client.client_id or client.principal} {client.api} by log"): float(each.throttled)
         for client, each in islice(clients.items(), MOST_THROTTLED)

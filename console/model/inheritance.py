@@ -16,17 +16,16 @@ _FACTORS = {broker_key.name: broker_key.factor for keys in TOPIC_SYNONYMS.values
 
 
 class Inherited(NamedTuple):
-    """The inherited value of a key: in the key's own unit, and its source.
-
-    name: the key's name at the source (``log.retention.hours``). value: None for no value, or a hidden one. known:
-    whether the configs that were read show it.
-    """
+    """The inherited value of a key: in the key's own unit, and its source."""
 
     value: str | None
+    """The value; None for no value, or a hidden one."""
     source: ConfigSource | None = None
     name: str = ""
+    """The key's name at the source (``log.retention.hours``)."""
     hidden: bool = False
     known: bool = True
+    """Whether the configs that were read show it."""
 
 
 UNKNOWN = Inherited(None, known=False)
@@ -84,7 +83,7 @@ def by_broker(snapshot: Snapshot, key: str) -> dict[int, Inherited]:
     """Return the value that topics inherit for a key on each broker whose configs were read.
 
     Args:
-        snapshot: with the sets of brokers in its configs.
+        snapshot: a snapshot with the configs of brokers.
         key: a topic's key.
 
     Returns:

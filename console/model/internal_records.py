@@ -164,7 +164,9 @@ def _mirror_structs() -> Mapping[str, Sequence[_Half]]:
 
 @lru_cache(1 << 10)
 def _mirror_topic(topic: str) -> str:
-    """Return what MirrorMaker keeps in a topic of this name: ``syncs``, ``heartbeats``, or ``""``."""
+    """Return the contents of a topic of MirrorMaker with this name: ``syncs``, ``heartbeats``, or ``""`` for another
+    topic.
+    """
     owner = system_topics.system_topic(topic)
     if owner is system_topics.MIRROR_SYNCS:
         return "syncs"
@@ -186,7 +188,7 @@ def mirror_fields(topic: str, key: bytes, value: bytes) -> tuple[str, dict[str, 
     its value; None for any other record.
 
     Args:
-        topic: its topic, whose name decides which records may be there.
+        topic: the topic of the record, whose name decides which records may be there.
     """
     kept = _mirror_topic(topic)
     if not kept:
@@ -248,12 +250,13 @@ def _object(data: bytes) -> dict[str, Any] | None:
 
 
 class _Connects(NamedTuple):
-    """A kind of Connect's records. key: how its text begins. members: some that every value has; newer releases add
-    others."""
+    """A kind of Connect's records."""
 
     key: bytes
+    """The beginning of the key's text."""
     name: str
     members: tuple[str, ...]
+    """Members that every value has; newer releases add others."""
 
 
 _CONNECTS = (

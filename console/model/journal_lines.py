@@ -71,11 +71,14 @@ class Origin(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Request(Struct, frozen=True):
-    """A request of a change. api: Kafka's name. broker: the required broker, None for any. edits: their indexes."""
+    """A request of a change."""
 
     api: str
+    """Kafka's name of the request."""
     broker: int | None
+    """The required broker; None for any."""
     edits: tuple[int, ...]
+    """The indexes of its edits."""
 
 
 class Place(NamedTuple):
@@ -86,23 +89,28 @@ class Place(NamedTuple):
 
 
 class EditLine(Struct, frozen=True, omit_defaults=True):
-    """An edit of a change. edit, was: JSON. lasts_ms, until: how long it is to hold. reverts: the edit that it takes
-    back. topic_id: the id of the topic that it was bound to. overridden: whether it overrode another client's change.
-    overrides: configs of a deleted topic."""
+    """An edit of a change."""
 
     edit: Json
+    """The edit."""
     was: Any
+    """The state of its target before."""
     lasts_ms: int | None = None
+    """The milliseconds for which it is to hold; None for good."""
     until: Time | None = None
+    """The time until which it is to hold; None for good."""
     reverts: Place | None = None
+    """The edit that it reverts."""
     topic_id: str | None = None
+    """The id of the topic that it was bound to."""
     overridden: bool = False
+    """Whether it overrode another client's change."""
     overrides: Mapping[str, str] = field(default_factory=dict)
+    """The configs of a deleted topic."""
 
 
 class IntentLine(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="intent", rename={"origin": "from"}):
-    """A whole change that is about to be sent. operation: the number of the operation if the change is a step of
-    one."""
+    """A whole change that is about to be sent."""
 
     change: int
     at: Time
@@ -112,6 +120,7 @@ class IntentLine(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag=
     edits: tuple[EditLine, ...]
     requests: tuple[Request, ...]
     operation: int | None = None
+    """The number of the operation if the change is a step of one."""
 
 
 class Sending(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="sending"):
@@ -123,13 +132,16 @@ class Sending(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="se
 
 
 class EndedLine(Struct, frozen=True, omit_defaults=True):
-    """The result of an edit. status: one of STATUSES. error: (name, message, remedy), None for no error. topic_id: id
-    of the topic that it created. offset: of the first record that it wrote."""
+    """The result of an edit."""
 
     status: HowItEnded
+    """One of `STATUSES`."""
     error: tuple[str, str, str] | None = None
+    """Name, message and remedy; None for no error."""
     topic_id: str | None = None
+    """The id of the topic that it created."""
     offset: int | None = None
+    """The offset of the first record that it wrote."""
 
 
 class OutcomeLine(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="outcome"):
@@ -144,12 +156,13 @@ class OutcomeLine(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag
 class Settled(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="settled"):
     """The result of a later read of the cluster for edits with an unknown outcome: edit index -> status. Only APPLIED
     is conclusive: that an edit does not show yet does not prove that its request is not still on its way.
-    topic_ids: of created topics."""
+    """
 
     change: int
     at: Time
     edits: Mapping[int, HowItEnded]
     topic_ids: Mapping[int, str] = field(default_factory=dict)
+    """The ids of created topics."""
 
 
 class Decided(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="decided"):
@@ -190,13 +203,15 @@ end."""
 
 
 class OperationLine(Struct, frozen=True):
-    """A line of an operation. change: its number, in one sequence with the changes. kind: one of OPERATION_KINDS.
-    data: JSON, which `console.journal.operations` reads."""
+    """A line of an operation."""
 
     change: int
+    """The number of the operation, in one sequence with the changes."""
     kind: str
+    """One of `OPERATION_KINDS`."""
     at: Time
     data: Json
+    """JSON, which `console.journal.operations` reads."""
 
 
 Line = IntentLine | Sending | OutcomeLine | Settled | Decided | Told | Closed | Mended | OperationLine
@@ -251,13 +266,15 @@ def segment_number(name: str) -> int | None:
 
 
 class RawLine(NamedTuple):
-    """A line of a file, and its offset. data: the bytes with the line feed; only the beginning of a line that is too
-    long. size: its bytes. is_ended: whether it has a line feed: the last line of a file may be cut or incomplete."""
+    """A line of a file, and its offset."""
 
     at: int
     data: bytes
+    """The bytes with the line feed; only the beginning of a line that is too long."""
     size: int
+    """The number of its bytes."""
     is_ended: bool
+    """Whether it has a line feed: the last line of a file may be cut or incomplete."""
 
     @property
     def whole(self) -> bytes:

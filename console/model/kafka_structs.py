@@ -17,16 +17,18 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Field:
-    """A field in one version of its record. name: as in Kafka's JSON. type: Kafka's name of the type; of the elements
-    if `is_array`. tag: None for an untagged field. fields: of a struct.
-    """
+    """A field in one version of its record."""
 
     name: str
+    """The name as in Kafka's JSON."""
     type: str
+    """Kafka's name of the type; the type of the elements if `is_array`."""
     is_array: bool
     nullable: bool
     tag: int | None
+    """The tag; None for an untagged field."""
     fields: tuple[Field, ...]
+    """The fields of a struct."""
 
 
 def _fields_of(raw: Iterable[Mapping[str, Any]], version: int) -> tuple[Field, ...]:
@@ -55,10 +57,11 @@ def versions_of(text: str | None) -> range:
 
 @dataclass(frozen=True)
 class RecordSchema:
-    """One version of a record's schema. api_key: its number among those of its log."""
+    """One version of a record's schema."""
 
     name: str
     api_key: int
+    """The record's number among those of its log."""
     version: int
     fields: tuple[Field, ...]
     is_flexible: bool = True

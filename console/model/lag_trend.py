@@ -47,39 +47,44 @@ Direction = Literal["grows", "shrinks", "steady"]
 
 
 class PartitionTrend(NamedTuple):
-    """The trend of the lag of a partition.
-
-    rate: records a second by which the lag grows; negative if it shrinks, 0 within a step of commits; None if unknown.
-    still: seconds without a commit while records waited, 0 if the commit moves or no records wait. stuck: whether it
-    has stood still for so long that a record probably blocks it.
-    """
+    """The trend of the lag of a partition."""
 
     rate: float | None = None
+    """Records a second by which the lag grows; negative if it shrinks, 0 within a step of commits; None if unknown."""
     still: float = 0.0
+    """Seconds without a commit while records waited; 0 if the commit moves or no records wait."""
     stuck: bool = False
+    """Whether it has stood still for so long that a record probably blocks it."""
 
 
 class Standing(NamedTuple):
-    """The observed movement of a commit. since: the first poll (Unix seconds) at which records waited at it, None if no
-    records wait; end: of the partition then. moved: the poll at which the commit was first seen here, None if it never
-    moved. step: records of its last move. pause: the longest time, seconds, that it stood before a move. first_moved:
-    the poll of its first move. moves: the number of moves. read: whether a reader was observed: a member had the
-    partition, or the commit moved within the log; a commit beyond the end was copied from elsewhere. held: whether a
-    member ever had the partition; then `since` does not count the time in which no member has it. high, next_high: the
-    highest lag since the poll that the trend compares with, and since the poll that replaces it."""
+    """The observed movement of a commit."""
 
     committed: int
     since: float | None
+    """The first poll (Unix seconds) at which records waited at the commit; None if no records wait."""
     end: int
+    """The end of the partition then."""
     moved: float | None = None
+    """The poll at which the commit was first seen here; None if it never moved."""
     step: int = 0
+    """The number of records of its last move."""
     pause: float = 0.0
+    """The longest time that it stood before a move, in seconds."""
     first_moved: float | None = None
+    """The poll of its first move."""
     moves: int = 0
+    """The number of moves."""
     read: bool = False
+    """Whether kac saw a reader: a member had the partition, or the commit moved within the log. A commit beyond the end
+    was copied from elsewhere.
+    """
     held: bool = False
+    """Whether a member ever had the partition; then `since` does not count the time in which no member has it."""
     high: int = 0
+    """The highest lag since the poll that the trend compares with."""
     next_high: int = 0
+    """The highest lag since the poll that replaces it."""
 
     @property
     def interval(self) -> float | None:
@@ -97,25 +102,26 @@ class Poll(NamedTuple):
 
 
 class LagTrend(Struct, frozen=True):
-    """The trend of the lag of a group, from its polls so far.
-
-    base: the poll that the last one is compared with; next_base: the poll that replaces it. partitions: those with a
-    known trend. rate: of the group, over the partitions with a known rate; None if unknown for all. stuck: the stuck
-    partitions, sorted. seen: the end offsets of partitions with a lag, from the last poll on at which the lag was 0.
-    written: the times of the records at commits, as far as they were requested. behind: how long the next record of
-    a partition has waited; partitions without waiting records are missing.
-    """
+    """The trend of the lag of a group, from its polls so far."""
 
     base: Poll
+    """The poll that the last one is compared with."""
     next_base: Poll
+    """The poll that replaces `base`."""
     last: Poll
     standing: Mapping[Place, Standing]
     partitions: Mapping[Place, PartitionTrend] = field(default_factory=dict)
+    """The partitions with a known trend."""
     rate: float | None = None
+    """The rate of the group, over the partitions with a known rate; None if unknown for all."""
     stuck: tuple[Place, ...] = ()
+    """The stuck partitions, sorted."""
     seen: Mapping[Place, model_time_lag.EndsSeen] = MappingProxyType({})
+    """The end offsets of partitions with a lag, from the last poll on at which the lag was 0."""
     written: Mapping[Place, model_time_lag.Written] = MappingProxyType({})
+    """The times of the records at commits, as far as they were requested."""
     behind: Mapping[Place, model_time_lag.Behind] = MappingProxyType({})
+    """The time for which the next record of a partition has waited; partitions without waiting records are missing."""
 
     @property
     def catch_up(self) -> float | None:
@@ -124,7 +130,7 @@ class LagTrend(Struct, frozen=True):
 
     @property
     def longest_behind(self) -> model_time_lag.Behind:
-        """How long the next record of the group has waited, in the partition with the longest wait."""
+        """The time for which the next record of the group has waited, in the partition with the longest wait."""
         if self.behind:
             return model_time_lag.longest(self.behind.values())
         return model_time_lag.NOT_BEHIND if self.last.lag.partitions else model_time_lag.UNSEEN
@@ -227,7 +233,7 @@ def time_left(lag: int, rate: float | None) -> float | None:
     """Return the seconds until a lag is 0.
 
     Args:
-        lag: records.
+        lag: the lag in records.
         rate: records a second by which it grows, None if unknown.
 
     Returns:
@@ -410,8 +416,8 @@ def _is_stuck(
 
     Args:
         still: seconds without a commit, less the seconds by which the response may be delayed.
-        of_member: when a commit of the same member last moved, Unix seconds; None for never.
-        anywhere: the same for any commit of the group.
+        of_member: the time at which a commit of the same member last moved, Unix seconds; None for never.
+        anywhere: the time at which a commit of the group last moved.
         interval: seconds between two commits of the member, None if unknown.
     """
     # Offsets up to the end may hold no record (a transaction's markers, a gap of compaction): only records that were

@@ -22,24 +22,27 @@ NEVER = -1
 
 
 class Late(NamedTuple):
-    """A partition in an outdated state on a broker. known: the epoch that was known before the request; shown: the
-    epoch in the response, `NEVER` if the broker does not know the partition. since: Unix seconds of the first such
-    response."""
+    """A partition in an outdated state on a broker."""
 
     topic: str
     partition: int
     known: int
+    """The epoch that was known before the request."""
     shown: int
+    """The epoch in the response; `NEVER` if the broker does not know the partition."""
     since: float
+    """The time of the first such response, Unix seconds."""
 
 
 class Views(Struct, frozen=True):
-    """The comparison so far. epochs: (topic id, partition) -> the highest leader epoch in any response. late: broker ->
-    the outdated partitions in its last response; at: the time of that response, Unix seconds."""
+    """The comparison so far."""
 
     epochs: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """(topic id, partition) -> the highest leader epoch in any response."""
     late: Mapping[int, tuple[Late, ...]] = field(default_factory=dict)
+    """Broker -> the outdated partitions in its last response."""
     at: Mapping[int, float] = field(default_factory=dict)
+    """Broker -> the time of that response, Unix seconds."""
 
     def behind(self, seconds: float) -> dict[int, tuple[Late, ...]]:
         """Return the brokers that have shown outdated partitions for at least these seconds, and these partitions."""

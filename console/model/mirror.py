@@ -49,22 +49,23 @@ class Heartbeat(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """An offset that a group committed at the source, and its translation.
-
-    topic: the name of the copy. upstream, downstream: the offset at the source, and here.
-    """
+    """An offset that a group committed at the source, and its translation."""
 
     group: str
     topic: str
+    """The name of the copied topic."""
     partition: int
     upstream: int
+    """The offset at the source."""
     downstream: int
+    """The offset at the target."""
 
 
 class OffsetSync(NamedTuple):
-    """A pair of offsets of one record, at the source and here. topic: its name at the source."""
+    """A pair of offsets of one record, at the source and here."""
 
     topic: str
+    """The topic's name at the source."""
     partition: int
     upstream: int
     downstream: int
@@ -75,12 +76,13 @@ Key = tuple[str | int, ...]
 
 
 class Kept(NamedTuple):
-    """The newest record of a key. at_ms: its time, ms since 1970. before_ms: that of the one before it; None if it was
-    not read."""
+    """The newest record of a key."""
 
     record: MirrorRecord
     at_ms: int
+    """The time of the record, ms since 1970."""
     before_ms: int | None = None
+    """The time of the record before it; None if it was not read."""
 
 
 def decoded(record: Record) -> tuple[MirrorRecord, int] | None:
@@ -117,8 +119,8 @@ def with_records(known: Mapping[Key, Kept], records: Iterable[Record]) -> dict[K
     """Return the newest record of each key, the newest keys last, `MOST_KEPT` at most.
 
     Args:
-        known: of the records before these.
-        records: in the order of their offsets.
+        known: the newest of the records before these.
+        records: the records in the order of their offsets.
     """
     kept = dict(known)
     for each in records:
@@ -130,14 +132,15 @@ def with_records(known: Mapping[Key, Kept], records: Iterable[Record]) -> dict[K
 
 
 class Followed(Struct, frozen=True):
-    """The newest records of a topic. is_part: whether older ones were not read."""
+    """The newest records of a topic."""
 
     kept: Mapping[Key, Kept] = field(default_factory=dict)
     is_part: bool = False
+    """Whether older records were not read."""
 
 
 class MirrorListing(NamedTuple):
-    """What was read: topic -> its records, and the topics that could not be read."""
+    """The result of a read: topic -> its records, and the topics that could not be read."""
 
     topics: Mapping[str, Followed]
     failures: Mapping[str, Failure]
@@ -153,15 +156,14 @@ def mirror_topics(names: Iterable[str]) -> list[str]:
 
 
 class Beat(NamedTuple):
-    """The newest heartbeat of a flow in one topic.
-
-    at_ms: when MirrorMaker wrote it, by its own clock. every_ms: between it and the one before; None if that was not
-    read. seen: when kac first saw it, UTC.
-    """
+    """The newest heartbeat of a flow in one topic."""
 
     at_ms: int
+    """The time at which MirrorMaker wrote it, by its own clock."""
     every_ms: int | None
+    """The time between it and the heartbeat before; None if that was not read."""
     seen: datetime
+    """The time at which kac first saw it, UTC."""
 
 
 class Flow(Struct, frozen=True):
@@ -201,12 +203,15 @@ class Flow(Struct, frozen=True):
 
 
 class MirrorConnector(NamedTuple):
-    """A connector of MirrorMaker's. name: kac's. source, target: the aliases in its config."""
+    """A connector of MirrorMaker's."""
 
     name: str
+    """kac's name of the connector."""
     class_name: str
     source: str
+    """The alias of the source cluster in its config."""
     target: str
+    """The alias of the target cluster in its config."""
     syncs_here: bool
     """Whether its config places offset syncs at the target."""
 
@@ -239,8 +244,8 @@ def flows(
     """Return the flows to this cluster, by name.
 
     Args:
-        names: all topics of this cluster.
-        connectors: those of MirrorMaker's that are known.
+        names: the names of all topics of this cluster.
+        connectors: the known connectors of MirrorMaker.
         known: the flows of the last read: a heartbeat that they have keeps the time at which kac first saw it.
         at: the time of this read, UTC.
     """
@@ -320,7 +325,7 @@ def _beat(kept: Kept | None, at: datetime) -> Beat | None:
 
 
 def _seen_before(known: Flow | None, flow: Flow) -> Flow:
-    """Return a flow whose unchanged heartbeats keep what the last read knew of them."""
+    """Return a flow whose unchanged heartbeats keep the facts of the last read."""
     if known is None:
         return flow
     beat, copied = (
@@ -355,7 +360,7 @@ def copied_up_to(sync: OffsetSync, end: int) -> int:
     source leave some out, so that each record after one is a record here.
 
     Args:
-        end: of the copy's partition.
+        end: the end of the copy's partition.
     """
     return sync.upstream + max(0, end - sync.downstream)
 

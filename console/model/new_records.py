@@ -1,4 +1,5 @@
-"""Records to write: their form in JSON lines, their partitions and batches, and what a journal may keep of them. Pure.
+"""Records to write: their form in JSON lines, their partitions and batches, and the form in which a journal may keep
+them. Pure.
 
 A line has the members of ``kac records --output jsonl``, so that an export can be written again, equal to the byte.
 """
@@ -25,7 +26,7 @@ MOST_BYTES = 256 << 20
 """Most bytes of the records of one statement, and of a file with them."""
 RECORDS_OF_BATCH = 1_000
 BYTES_OF_BATCH = 512 << 10
-"""Most records and bytes of one batch; a larger record has a batch of its own."""
+"""Most records and bytes of one batch; a larger record has its own batch."""
 _OF_RECORD, _OF_HEADER = 32, 10
 """Most bytes of a batch for a record and for a header besides their contents: lengths and differences."""
 _HASH = 16
@@ -37,8 +38,8 @@ class NewRecord(Struct, frozen=True, repr_omit_defaults=True):
     """A record to write.
 
     Attributes:
-        key, value: None for null.
-        partition: None for that of its key.
+        key, value: the contents; None for null.
+        partition: the partition; None for the one that the key determines.
         timestamp: ms since 1970; `NO_TIMESTAMP` for the time at which it is sent.
     """
 
@@ -252,8 +253,8 @@ def batched(
     a broker that refuses it refuses no other.
 
     Args:
-        most: bytes of one batch.
-        count: records of one batch.
+        most: the largest number of bytes in one batch.
+        count: the largest number of records in one batch.
     """
     batch: list[NewRecord] = []
     size = 0

@@ -17,7 +17,7 @@ def is_broker(snapshot: Snapshot, name: str) -> bool:
     controllers, it is that of one of them.
 
     Args:
-        name: the id in digits.
+        name: the id of a node, in digits.
     """
     cluster = snapshot.cluster
     ids = {node.id for node in cluster.brokers or cluster.controllers}
@@ -25,8 +25,9 @@ def is_broker(snapshot: Snapshot, name: str) -> bool:
 
 
 def controller_named(snapshot: Snapshot, name: str) -> str:
-    """Return why this node can't be named as a broker; ``""`` unless it is known to be a controller and not a broker.
-    Brokers before Kafka 4.0 do not describe brokers that are down, so a controller may be one."""
+    """Return the reason why this node can't be named as a broker; ``""`` unless it is known to be a controller and not
+    a broker. Brokers before Kafka 4.0 do not describe brokers that are down, so a controller may be one.
+    """
     if int(name) not in controllers(snapshot):
         return ""
     cluster = snapshot.cluster
@@ -35,8 +36,9 @@ def controller_named(snapshot: Snapshot, name: str) -> str:
 
 
 def holds_nothing(snapshot: Snapshot, node: int) -> str:
-    """Return why replicas can't move to or from this node; ``""`` unless it is known to be a controller that is not a
-    broker. A node in a list of replicas was a broker, and before Kafka 4.0 may still be."""
+    """Return the reason why replicas can't move to or from this node; ``""`` unless it is known to be a controller that
+    is not a broker. A node in a list of replicas was a broker, and before Kafka 4.0 may still be.
+    """
     what = controller_named(snapshot, str(node))
     was = what and any(node in each.replicas for topic in snapshot.topics.values() for each in topic.partitions)
     return "" if was or not what else f"{what}: it holds no replicas"

@@ -180,7 +180,7 @@ def json_text(data: object, **options: Any) -> str:
     or ``-inf``, which `float` parses.
 
     Args:
-        options: of `json.dumps`.
+        options: the options of `json.dumps`.
     """
     import json
 

@@ -20,11 +20,11 @@ CORRECTED = 5.0
 
 
 class LogOffsets(NamedTuple):
-    """The log of a partition at one time. stable: the last stable offset, read before `end`, the high watermark; equal
-    to the end if it was not requested."""
+    """The log of a partition at one time."""
 
     start: int
     stable: int
+    """The last stable offset, read before `end`, the high watermark; equal to the end if it was not requested."""
     end: int
 
     @property
@@ -41,50 +41,57 @@ class Newest(NamedTuple):
 
 
 class ObservedLog(NamedTuple):
-    """The observations of a log. at: time of the last poll, Unix seconds; first_at: of the first, first_end: its end
-    then. stable_since: since when the last stable offset has been at this value below the end; None if it is not below.
-    grew_at: the last poll with a higher end, None without one. pause: the longest time between two such polls, or from
-    the first poll to the first of them, in seconds."""
+    """The observations of a log."""
 
     last: LogOffsets
     at: float
+    """The time of the last poll, Unix seconds."""
     first_at: float
+    """The time of the first poll, Unix seconds."""
     first_end: int
+    """The end of the log at the first poll."""
     stable_since: float | None = None
+    """The time since which the last stable offset has been at this value below the end; None if it is not below."""
     grew_at: float | None = None
+    """The time of the last poll with a higher end; None without one."""
     pause: float = 0.0
+    """The longest time between two such polls, or from the first poll to the first of them, in seconds."""
 
 
 class Jump(NamedTuple):
-    """A rise of a log's first offset. after, at: the polls before and after it, Unix seconds."""
+    """A rise of a log's first offset."""
 
     topic: str
     partition: int
     was: int
     start: int
     after: float
+    """The time of the poll before it, Unix seconds."""
     at: float
+    """The time of the poll after it, Unix seconds."""
 
 
 class Fall(NamedTuple):
-    """A fall of a log's end. at: Unix seconds."""
+    """A fall of a log's end."""
 
     topic: str
     partition: int
     was: int
     end: int
     at: float
+    """The time of the poll, Unix seconds."""
 
 
 class ObservedLogs(Struct, frozen=True):
-    """The observations of all logs. at: time of the last read, Unix seconds. waiting: logs whose last stable offset was
-    below the end then, so that a read does not scan all logs."""
+    """The observations of all logs."""
 
     at: float = 0.0
+    """The time of the last read, Unix seconds."""
     logs: Mapping[Place, ObservedLog] = field(default_factory=dict)
     jumps: tuple[Jump, ...] = ()
     falls: tuple[Fall, ...] = ()
     waiting: frozenset[Place] = frozenset()
+    """The logs whose last stable offset was below the end then; with them, a read does not scan all logs."""
 
     def standing(self, seconds: float) -> tuple[Place, ...]:
         """Return the partitions whose last stable offset has stood still below the end for at least these seconds,
@@ -164,7 +171,7 @@ def without_logs(before: ObservedLogs, gone: Set[str]) -> ObservedLogs:
     """Return the observations without those of deleted topics.
 
     Args:
-        gone: their names, which other topics may have now.
+        gone: the names of the topics, which other topics may have now.
     """
     if not any(topic in gone for topic, _ in before.logs):
         return before

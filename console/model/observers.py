@@ -59,7 +59,7 @@ def placements_to_read(
 
     Args:
         topics: all topics, by name.
-        configs: their configs that were read so far.
+        configs: the topics' configs that were read so far.
         asked: names of topics whose configs were requested before: they are not requested again.
     """
     known = [configs.get(topic_resource(name)) for name in topics]
@@ -77,7 +77,7 @@ def placements_to_read(
 def observed(
     topics: Mapping[str, Topic], rules: Mapping[str, Rules], brokers: tuple[Broker, ...]
 ) -> Mapping[str, Topic]:
-    """Return the topics with their observers marked; the same mapping and topic objects where nothing changes."""
+    """Return the topics with their observers marked; the same mapping and topic objects if nothing changes."""
     racks = {broker.id: broker.rack for broker in brokers}
     changed = {}
     for name in rules.keys() & topics.keys():

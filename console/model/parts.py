@@ -93,7 +93,7 @@ def about(name: str) -> About:
     """Return the description of a part. The failure to read a single group has its own name, which becomes the noun.
 
     Args:
-        name: of a part, or of a failure.
+        name: the name of a part, or of a failure.
     """
     part = _BY_NAME.get(name)
     return About(name) if part is None else part.about._replace(noun=part.noun)

@@ -46,12 +46,13 @@ def follows(quorum: Quorum, replica: QuorumReplica) -> bool:
 
 
 class KnownVoters(NamedTuple):
-    """The known voters of a quorum without a reachable leader. source: where they were found. at: time of the leader's
-    response, UTC; None if they are from the configs of a node."""
+    """The known voters of a quorum without a reachable leader."""
 
     ids: tuple[int, ...]
     source: str
+    """The place where kac found them."""
     at: datetime | None = None
+    """The time of the leader's response, UTC; None if they are from the configs of a node."""
 
 
 _STATIC, _SERVERS = "controller.quorum.voters", "controller.quorum.bootstrap.servers"

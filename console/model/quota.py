@@ -141,7 +141,7 @@ def filter_for_name(type_: str, name: str | None, *, strict: bool = False) -> Qu
     """Return the filter that matches entities with this component.
 
     Args:
-        name: None for the default.
+        name: the name; None for the default.
         strict: match only entities without other components.
     """
     match = QuotaMatch(type_, Match.DEFAULT) if name is None else QuotaMatch(type_, Match.EXACT, name)
@@ -181,7 +181,7 @@ class QuotaKey(NamedTuple):
     """The meaning of a quota key, and how kac reads and shows its values.
 
     Attributes:
-        unit: of the values that are shown.
+        unit: the unit of the values that are shown.
         suffix: text that an operator may write after a number; a byte rate has amounts, as ``10MB/s``.
         short: the heading of its column.
         about: the resource that it limits, as a help text.
@@ -276,18 +276,17 @@ class Level(NamedTuple):
 
 
 class Effective(NamedTuple):
-    """The limit that applies to one key, and the levels that it beat, the strongest first.
-
-    shared: ``"client"`` (this user's connections with this client id), ``"user"`` (all clients of the user),
-    ``"client-id"`` (all users of the client id), ``"ip"`` (the address). It depends on the kind of the entity, not on
-    whether it is a default: under a default, each name gets the limit for itself.
-    """
+    """The limit that applies to one key, and the levels that it beat, the strongest first."""
 
     key: str
     value: float
     entity: QuotaEntity
     beaten: tuple[Level, ...]
     shared: str
+    """The connections that share it: ``"client"`` (this user's connections with this client id), ``"user"`` (all
+    clients of the user), ``"client-id"`` (all users of the client id), ``"ip"`` (the address). It depends on the kind
+    of the entity, not on whether it is a default: under a default, each name gets the limit for itself.
+    """
 
     @property
     def level(self) -> int:

@@ -35,19 +35,18 @@ Place = tuple[str, int]
 
 
 class Counter(NamedTuple):
-    """A number that only grows, read repeatedly; times are Unix seconds.
-
-    base: the reading that the last one is compared with; next: the reading that replaces it. source: the broker whose
-    log was measured, for a size.
-    """
+    """A number that only grows, read repeatedly; times are Unix seconds."""
 
     base_at: float
     base: int
+    """The reading that the last one is compared with."""
     next_at: float
     next: int
+    """The reading that replaces `base`."""
     at: float
     value: int
     source: int = -1
+    """The broker whose log was measured, for a size."""
 
     @property
     def rate(self) -> float | None:
@@ -89,12 +88,14 @@ UNKNOWN = Rate()
 
 
 class Rates(Struct, frozen=True, dict=True):
-    """The rates from the polls so far. ends: the end offset of each partition; sizes: the bytes of its leader's log.
-    dirs: (broker, path) -> samples of the usable bytes, the earliest first."""
+    """The rates from the polls so far."""
 
     ends: Mapping[Place, Counter] = field(default_factory=dict)
+    """The end offset of each partition."""
     sizes: Mapping[Place, Counter] = field(default_factory=dict)
+    """The bytes of the log of each partition's leader."""
     dirs: Mapping[tuple[int, str], tuple[DirSample, ...]] = field(default_factory=dict)
+    """Broker and path -> samples of the usable bytes, the earliest first."""
 
     def of(self, topic: str, number: int) -> Rate:
         """Return the rate of a partition."""
@@ -123,8 +124,8 @@ def with_ends(rates: Rates, asked: Iterable[Place], read: Mapping[Place, int], a
 
     Args:
         asked: the partitions whose ends were requested: those that are not in `read` lose their counters.
-        read: end offsets.
-        at: when they were read, an aware time.
+        read: the end offsets.
+        at: the time of the read, with its zone.
     """
     ends, counted = dict(rates.ends), _Counting(at.timestamp())
     for place in asked:
@@ -136,7 +137,9 @@ def with_ends(rates: Rates, asked: Iterable[Place], read: Mapping[Place, int], a
 
 
 def without_topics(rates: Rates, gone: Set[str]) -> Rates:
-    """Return the rates without the counters of some topics. gone: their names, which other topics may have now."""
+    """Return the rates without the counters of some topics. gone: the names of the topics, which other topics may have
+    now.
+    """
 
     def left(known: Mapping[Place, Counter]) -> dict[Place, Counter]:
         return {place: each for place, each in known.items() if place[0] not in gone}
@@ -167,7 +170,7 @@ def with_dirs(rates: Rates, topics: Mapping[str, Topic], dirs: Mapping[int, Iter
     Args:
         topics: all topics, by name: the size of a partition is that of its leader's replica.
         dirs: the directories of the brokers that responded, by broker id; samples of other brokers stay.
-        at: when they were read, an aware time.
+        at: the time of the read, with its zone.
     """
     from console.model.disk_trend import DirSample, sampled
 
@@ -243,14 +246,15 @@ def by_leader(rates: Rates, topic: Topic) -> dict[int, Tally]:
 
 
 class RateTotals(NamedTuple):
-    """Sums by topic, and their inputs. topics: topic -> its rate, if a part of it is known. leaders: broker -> the rate
-    of writes to the partitions that it leads, if known."""
+    """Sums by topic, and their inputs."""
 
     rates: Rates = NOT_POLLED
     made_of: Mapping[str, Topic] = MappingProxyType({})
     tallies: Mapping[str, Mapping[int, Tally]] = MappingProxyType({})
     topics: Mapping[str, Rate] = MappingProxyType({})
+    """Topic -> its rate, if a part of it is known."""
     leaders: Mapping[int, Rate] = MappingProxyType({})
+    """Broker -> the rate of writes to the partitions that it leads, if known."""
 
     def after(self, rates: Rates, topics: Mapping[str, Topic]) -> RateTotals:
         """Return the totals of newer rates.

@@ -22,13 +22,14 @@ KEY, VALUE = "key", "value"
 
 
 class Decoded(NamedTuple):
-    """A decoded key or value. made: JSON."""
+    """A decoded key or value."""
 
     form: str
     """Its encoding, as in `Encoding`."""
     schema: str
     """The name of its schema, or of its kind."""
     made: bytes
+    """The content as JSON."""
     is_changed: bool = False
     """Whether the decoder hides a part of the contents: the bytes of the record may not be shown either."""
     aliases: Mapping[str, frozenset[str]] = MappingProxyType({})
@@ -54,8 +55,10 @@ class RecordDecoder:
     It decodes contents that an own decoder claims, and contents with a reference to a schema of a registry. It leaves
     other contents unchanged but for masked fields.
 
-    known: function that returns a schema, the reason for its absence, or None if it has to be requested; None for a
-    context without a registry. own: decoders that come before the registry, the first one that claims a part.
+    Attributes:
+        known: a function that returns a schema, the reason for its absence, or None if it has to be requested; None for
+            a context without a registry.
+        own: the decoders that come before the registry; the first one that claims a part decodes it.
     """
 
     def __init__(

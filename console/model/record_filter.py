@@ -1,4 +1,4 @@
-"""Filters of records, which also say what bytes the contents of every record that passes must hold."""
+"""Filters of records, which also name bytes that every record that passes must contain."""
 
 from __future__ import annotations
 

@@ -50,10 +50,11 @@ Steps = tuple[str | int | Anything | Deep, ...]
 
 
 class MaskPath(Struct, frozen=True):
-    """The path of a masked field. text: its original text."""
+    """The path of a masked field."""
 
     steps: Steps
     text: str
+    """The original text of the path."""
 
 
 def mask_path(text: str) -> MaskPath:
@@ -99,7 +100,7 @@ def without_masked(data: bytes | None, paths: Sequence[MaskPath], aliases: Alias
 
     Args:
         data: a key, a value or a header.
-        paths: of the fields.
+        paths: the paths of the fields.
         aliases: other names of fields, from the schema of the contents.
 
     Returns:
@@ -197,7 +198,8 @@ _NOTATION = re.compile('[{\\["=:>,;|\t\x00-\x08\x0b\x0c\x0e-\x1f\x7f]')
 def _element(element: Any, states: frozenset[Steps], left: frozenset[Steps], aliases: Aliases, texts: int) -> Any:
     """Mask an element of a list; the value of a key-value pair, Connect's form of a map, is also masked by its key.
 
-    states, left: the steps before it, and after it.
+    Args:
+        states, left: the steps before it, and after it.
     """
     if () in left or not isinstance(element, dict) or element.keys() != _PAIR:
         return _masked(element, left, aliases, texts)

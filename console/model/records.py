@@ -16,25 +16,28 @@ NO_TIMESTAMP = -1
 
 
 class BatchFacts(Struct, frozen=True):
-    """The common properties of the records of a batch.
-
-    producer_id, producer_epoch, base_sequence, leader_epoch: -1 for none. codec: ``none``, ``gzip``, ``snappy``,
-    ``lz4`` or ``zstd``. append_time: whether the broker set the timestamps (LogAppendTime). magic: the format version.
-    size: the bytes that max.message.bytes limits, 0 for a message of an old set. claimed: the number of records in the
-    header.
-    """
+    """The common properties of the records of a batch."""
 
     base_offset: int
     leader_epoch: int = -1
+    """-1 for none."""
     producer_id: int = -1
+    """-1 for none."""
     producer_epoch: int = -1
+    """-1 for none."""
     base_sequence: int = -1
+    """-1 for none."""
     codec: str = "none"
+    """``none``, ``gzip``, ``snappy``, ``lz4`` or ``zstd``."""
     append_time: bool = False
+    """Whether the broker set the timestamps (LogAppendTime)."""
     transactional: bool = False
     magic: int = 2
+    """The format version."""
     size: int = 0
+    """The bytes that max.message.bytes limits; 0 for a message of an old set."""
     claimed: int = 1
+    """The number of records that the header claims."""
 
 
 Header = tuple[bytes, bytes | None]
@@ -42,37 +45,42 @@ Header = tuple[bytes, bytes | None]
 
 
 class Encoding(Struct, frozen=True):
-    """The result of decoding a key or a value.
-
-    form: ``avro``, ``protobuf``, ``json``, ``kafka`` (a record of Kafka's own), ``number`` or ``command``; ``""`` if it
-    is not decoded. schema: its subject, version and id in a registry, or another name of its schema. why: the
-    reason if it is not decoded. size: original bytes; sent: the original bytes, None if they may not be shown. note: a
-    remark on the schema of a decoded value.
-    """
+    """The result of decoding a key or a value."""
 
     form: str
+    """``avro``, ``protobuf``, ``json``, ``kafka`` (a record of Kafka's own), ``number`` or ``command``; ``""`` if it is
+    not decoded.
+    """
     schema: str
+    """The subject, version and id in a registry, or another name of the schema."""
     size: int
+    """The number of original bytes."""
     why: str = ""
+    """The reason if it is not decoded."""
     sent: bytes | None = None
+    """The original bytes; None if they may not be shown."""
     note: str = ""
+    """A remark on the schema of a decoded value."""
 
 
 class Record(Struct, frozen=True, repr_omit_defaults=True):
-    """One record. timestamp: ms since 1970, `NO_TIMESTAMP` for none. key, value: None for null; a null value deletes
-    the key in a compacted topic. key_encoding, value_encoding: if they refer to a schema; then they are JSON, if they
-    could be decoded. The repr has no content, so that no log gets any."""
+    """One record. Its repr has no content, so that no log gets any."""
 
     topic: str
     partition: int
     offset: int
     timestamp: int
+    """Milliseconds since 1970; `NO_TIMESTAMP` for none."""
     key: bytes | None
+    """The key; None for null."""
     value: bytes | None
+    """The value; None for null, which deletes the key in a compacted topic."""
     headers: tuple[Header, ...]
     batch: BatchFacts
     key_encoding: Encoding | None = None
+    """The decoding of a key that refers to a schema; if it succeeded, `key` is JSON."""
     value_encoding: Encoding | None = None
+    """The decoding of a value that refers to a schema; if it succeeded, `value` is JSON."""
 
     @property
     def sequence(self) -> int:
@@ -90,15 +98,15 @@ class Record(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class NewestBatches(NamedTuple):
-    """What producers wrote to a topic lately, by the newest batches of some of its partitions. Zeros if nothing was
-    read.
+    """The properties of the records that producers wrote to a topic lately, by the newest batches of some of its
+    partitions. Zeros if nothing was read.
     """
 
     largest: int = 0
     """The bytes of the largest batch, as max.message.bytes limits them."""
     records: int = 0
     keyless: int = 0
-    """How many of the records have no key."""
+    """The number of records without a key."""
 
 
 class Undecodable(NamedTuple):
@@ -181,7 +189,9 @@ Until = ToOffset | ToTime
 
 
 class Search(Struct, frozen=True):
-    """What to search. Without `follow` a search ends at the ends that the logs have at its start."""
+    """The partitions and conditions of a search. Without `follow` a search ends at the ends that the logs have at its
+    start.
+    """
 
     topics: tuple[str, ...]
     """Names of topics, without globs."""
@@ -190,7 +200,7 @@ class Search(Struct, frozen=True):
     start: Start = Last()
     until: Until | None = None
     limit: int = 0
-    """Number of found records after which the search ends; 0 for none. `Last` has a count of its own."""
+    """Number of found records after which the search ends; 0 for none. `Last` has its own count."""
     committed: bool = True
     """Whether to leave out records of open and aborted transactions (read_committed)."""
     rate: int = 0
@@ -217,7 +227,7 @@ class Scanned(NamedTuple):
 
 
 class Progress(Struct, frozen=True):
-    """How far a search has come."""
+    """The progress of a search."""
 
     scanned: tuple[Scanned, ...] = ()
     looked_at: int = 0
@@ -233,8 +243,9 @@ class Progress(Struct, frozen=True):
     left: float | None = None
     """Estimated seconds to the end; None if unknown."""
     stopped: str = ""
-    """Why the search ended before the end of its ranges: ``records`` for its limit, ``asked`` for a request to stop,
-    another text for another reason; ``""`` for no early end."""
+    """The reason why the search ended before the end of its ranges: ``records`` for its limit, ``asked`` for a request
+    to stop, another text for another reason; ``""`` for no early end.
+    """
     more: Start | None = None
     """The start of a search that continues this one; None if nothing is left."""
 
@@ -252,15 +263,14 @@ class Portion(NamedTuple):
 
 
 class RecordsRead(Struct, frozen=True):
-    """The collected results of a search.
-
-    records: by time, then topic, partition and offset; of one partition, by offset. notes: differences from the
-    request. problems: partitions that were not searched to their ends.
-    """
+    """The collected results of a search."""
 
     search: Search
     records: Sequence[Record] = ()
+    """The records by time, then topic, partition and offset; of one partition, by offset."""
     undecodable: tuple[Undecodable, ...] = ()
     progress: Progress = Progress()
     notes: tuple[str, ...] = ()
+    """Differences from the request."""
     problems: tuple[Failure, ...] = ()
+    """Partitions that were not searched to their ends."""

@@ -11,16 +11,16 @@ KEY, VALUE = "key", "value"
 
 
 class SchemaSample(NamedTuple):
-    """What the newest records of a topic say of their schemas.
-
-    records: that were read. bare: values without a reference to a schema. named: part and reference -> records with it.
-    subjects: reference in another name space than Confluent's -> the subjects that the registry has for it.
-    """
+    """The references to schemas in the newest records of a topic."""
 
     records: int = 0
+    """The number of records that were read."""
     bare: int = 0
+    """The number of values without a reference to a schema."""
     named: Mapping[tuple[str, SchemaKey], int] = {}
+    """Part and reference -> the number of records with it."""
     subjects: Mapping[SchemaKey, tuple[str, ...]] = {}
+    """Reference in another name space than Confluent's -> the subjects that the registry has for it."""
 
 
 def together(samples: Iterable[SchemaSample]) -> SchemaSample:

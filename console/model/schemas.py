@@ -39,16 +39,14 @@ MOST_SECONDS = 6.0
 
 
 class SchemaKey(NamedTuple):
-    """The reference to a schema: its id in the registry, or its GUID in hex. of: the name space, ``""`` for
-    Confluent's.
-
-    subject: instead of these, the subject, for its newest version.
-    """
+    """The reference to a schema: its id in the registry, or its GUID in hex."""
 
     id: int = 0
     guid: str = ""
     of: str = ""
+    """The name space of the id; ``""`` for Confluent's."""
     subject: str = ""
+    """The subject whose newest version is meant, instead of an id or GUID."""
 
     def __str__(self) -> str:
         if self.subject:
@@ -59,12 +57,15 @@ class SchemaKey(NamedTuple):
 
 
 class Framed(NamedTuple):
-    """Contents with a reference to their schema. payload: the bytes that the schema describes. indexes: of a Protobuf
-    message, if they are not before the payload; also a message's name, in the headers of Apicurio's serializers."""
+    """Contents with a reference to their schema."""
 
     key: SchemaKey
     payload: bytes
+    """The bytes that the schema describes."""
     indexes: bytes | None = None
+    """The indexes of a Protobuf message, if they are not before the payload; also a message's name, in the headers of
+    Apicurio's serializers.
+    """
 
 
 def framed(data: bytes | None, headers: tuple[Header, ...], header: bytes) -> Framed | None:
@@ -172,15 +173,18 @@ def no_encoding(_document: bytes) -> bytes:
 
 
 class SchemaText(Struct, frozen=True):
-    """A schema in the registry. name: by which other schemas refer to it. references: the schemas that it refers to,
-    each after its own references. subject: one of its subjects, with its version; 0 for none."""
+    """A schema in the registry."""
 
     kind: str
     text: str
     name: str = ""
+    """The name by which other schemas refer to it."""
     references: tuple[SchemaText, ...] = ()
+    """The schemas that it refers to, each after its own references."""
     subject: str = ""
+    """One of its subjects."""
     version: int = 0
+    """The version in that subject; 0 for none."""
 
     @property
     def size(self) -> int:
@@ -189,24 +193,26 @@ class SchemaText(Struct, frozen=True):
 
 
 class Schema(Struct, frozen=True):
-    """A compiled schema. decode: payload and indexes -> JSON; encode: JSON -> payload; both raise `NotDecoded`. weight:
-    bytes of memory.
-
-    subjects: all its subjects, as far as the registry reports them. name: its own, by which some serializers register
-    it. aliases: a field's name -> its other names in Avro. doubt: why the record may have another schema.
-    """
+    """A compiled schema."""
 
     key: SchemaKey
     kind: str
     decode: Decode
+    """Payload and indexes -> JSON; raises `NotDecoded`."""
     subject: str = ""
     version: int = 0
     weight: int = 0
+    """The bytes of memory that it takes."""
     subjects: tuple[str, ...] = ()
+    """All its subjects, as far as the registry reports them."""
     name: str = ""
+    """The schema's own name, by which some serializers register it."""
     aliases: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    """A field's name -> its other names in Avro."""
     doubt: str = ""
+    """The reason why the record may have another schema."""
     encode: Encode = no_encoding
+    """JSON -> payload; raises `NotDecoded`."""
 
     def framed(self, document: bytes) -> bytes:
         """Return JSON as a key or a value in Confluent's form: a zero, the id, and the payload. Raises NotDecoded."""

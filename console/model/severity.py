@@ -1,4 +1,4 @@
-"""How bad a cause or a change is, and how sure its name. Pure."""
+"""The severity of a cause or a change, and the certainty of a cause. Pure."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """The severity. CRITICAL: data is lost or stopped; HIGH: it soon will be, or is slow; WARNING: a later problem;
-    INFO: under way.
-    """
+    """The severity of a cause or a change."""
 
     CRITICAL = "critical"
+    """Data is lost or stopped."""
     HIGH = "high"
+    """Data will soon be lost or stopped, or is slow."""
     WARNING = "warning"
+    """A later problem."""
     INFO = "info"
+    """Work under way."""
 
 
 class Certainty(StrEnum):
-    """CERTAIN: the evidence is the cause. LIKELY: evidence, and all predictions fit. POSSIBLE: less."""
+    """The certainty of a cause."""
 
     CERTAIN = "certain"
+    """The evidence is the cause."""
     LIKELY = "likely"
+    """There is evidence, and all predictions fit."""
     POSSIBLE = "possible"
+    """Less than that."""

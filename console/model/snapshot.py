@@ -37,76 +37,77 @@ EMPTY_CLUSTER = model_cluster.ClusterInfo(cluster_id=None, controller_id=-1, bro
 
 
 class Snapshot(Struct, frozen=True):
-    """All state that was read so far. A part that was not read yet is empty and missing from `read_at`.
-
-    configs_from: the broker that described the topics, whose inherited values they show; None for any.
-    configs_at: when the configs of each resource were last read, UTC.
-    documentation: (resource type code, key) -> text, requested once for each key.
-    connect_seen: kac's name of a connector -> its states, and since when they are known.
-    read_at: part ("topics", "quotas", …) -> when the whole part was last read, UTC.
-    quorum_asked: when the quorum was first requested; None after any response: without a leader brokers hold the
-    request back.
-    mirrors: flows of MirrorMaker to this cluster, by name.
-    group_positions: members and offsets, read at the same time, of the groups that were requested by name.
-    had_members: the groups that were listed or described with members since the first listing.
-    replica_logs: (topic, partition) -> state of its replicas, for the requested partitions.
-    log_ranges: (topic, partition) -> its first offset and its end, for the requested partitions.
-    tiered: (topic, partition) -> offsets on the leader's disk and in remote storage, for the requested topics that are
-    tiered.
-    connector_classes: (Connect cluster, class) -> the keys that it defines with their defaults; empty if unknown.
-    connector_offsets: offsets of the connectors that were requested, in their own form.
-    offsets_at: (topic, partition, ms since 1970) -> offset of its first record that is not older, -1 without such a
-    record, for the requested times.
-    schema_texts: (subject, version) -> its text, for the versions that were requested.
-    schema_samples: topic -> the schemas that its newest records name, for the topics that were requested.
-    transactions: (topic, partition) -> its last poll; a poll covers many partitions.
-    rates: the rates between two polls of offsets and log dirs; empty after one poll.
-    observer_rules: the rules for replicas that are outside of the ISR by design, of the topics that have such rules.
-    quotas_sparse: whether there are so many quotas that those of users' clients are known only for polled users.
-    analyses: what is in the topics that this session analyzed, by name.
-    failures: (part, entity text, reason) for each read that failed; a pane shows the rest.
-    """
+    """All state that was read so far. A part that was not read yet is empty and missing from `read_at`."""
 
     cluster: model_cluster.ClusterInfo = EMPTY_CLUSTER
     versions: Mapping[int, model_cluster.BrokerVersion] = field(default_factory=dict)
     quorum: model_cluster.Quorum | None = None
     quorum_asked: datetime | None = None
+    """The time at which kac first requested the quorum; None after any response: without a leader, brokers hold the
+    request back.
+    """
     topics: Mapping[str, model_cluster.Topic] = field(default_factory=dict)
     configs: Mapping[ConfigResource, ConfigSet] = field(default_factory=dict)
     configs_from: int | None = None
+    """The broker that described the topics, whose inherited values they show; None for any."""
     configs_at: Mapping[ConfigResource, datetime] = field(default_factory=dict)
+    """The time at which the configs of each resource were last read, UTC."""
     documentation: Mapping[tuple[int, str], str] = field(default_factory=dict)
+    """Resource type code and key -> text, requested once for each key."""
     quotas: Mapping[quota.QuotaEntity, quota.QuotaValues] = field(default_factory=dict)
     quotas_sparse: bool = False
+    """Whether there are so many quotas that those of users' clients are known only for polled users."""
     acls: tuple[Acl, ...] = ()
     scram: Mapping[str, tuple[model_cluster.ScramCredential, ...]] = field(default_factory=dict)
     tokens: Mapping[str, DelegationToken] = field(default_factory=dict)
     connect: Mapping[str, model_connect.ConnectCluster] = field(default_factory=dict)
     connect_seen: Mapping[str, model_connect.StatesSeen] = field(default_factory=dict)
+    """kac's name of a connector -> its states, and the time since which they are known."""
     connector_classes: Mapping[tuple[str, str], ConfigSet] = field(default_factory=dict)
+    """Connect cluster and class -> the keys that the class defines, with their defaults; empty if unknown."""
     connector_offsets: Mapping[str, tuple[model_connect.ConnectorOffset, ...]] = field(default_factory=dict)
+    """The offsets of the requested connectors, in the connectors' own form."""
     mirrors: Mapping[str, Flow] = field(default_factory=dict)
+    """The flows of MirrorMaker to this cluster, by name."""
     schemas: Mapping[str, Subject] = field(default_factory=dict)
     schema_texts: Mapping[tuple[str, int], SchemaSource] = field(default_factory=dict)
+    """Subject and version -> the text, for the requested versions."""
     schema_samples: Mapping[str, SchemaSample] = field(default_factory=dict)
+    """Topic -> the schemas that its newest records name, for the requested topics."""
     groups: Mapping[str, model_cluster.Group] = field(default_factory=dict)
     had_members: frozenset[str] = frozenset()
+    """The groups that were listed or described with members since the first listing."""
     lags: Mapping[str, model_cluster.GroupLag] = field(default_factory=dict)
     group_positions: Mapping[str, model_cluster.GroupPosition] = field(default_factory=dict)
+    """Members and offsets, read at the same time, of the groups that were requested by name."""
     log_ranges: Mapping[TopicPartition, model_cluster.LogRange] = field(default_factory=dict)
+    """Topic and partition -> the first offset and the end, for the requested partitions."""
     tiered: Mapping[TopicPartition, model_cluster.TieredOffsets] = field(default_factory=dict)
+    """Topic and partition -> the offsets on the leader's disk and in remote storage, for the requested tiered
+    topics.
+    """
     offsets_at: Mapping[tuple[str, int, int], int] = field(default_factory=dict)
+    """Topic, partition and time (ms since 1970) -> the offset of the first record that is not older, -1 without such a
+    record, for the requested times.
+    """
     lag_trends: Mapping[str, LagTrend] = field(default_factory=dict)
     transactions: Mapping[TopicPartition, Transactions] = field(default_factory=dict)
+    """Topic and partition -> its last poll; a poll covers many partitions."""
     log_dirs: Mapping[int, tuple[model_cluster.LogDir, ...]] = field(default_factory=dict)
     reassignments: tuple[model_cluster.Reassignment, ...] = ()
     features: model_cluster.ClusterFeatures | None = None
     replica_logs: Mapping[TopicPartition, model_cluster.ReplicaLogs] = field(default_factory=dict)
+    """Topic and partition -> the state of its replicas, for the requested partitions."""
     rates: Rates = NOT_POLLED
+    """The rates between two polls of offsets and log dirs; empty after one poll."""
     observer_rules: Mapping[str, Rules] = field(default_factory=dict)
+    """The rules for replicas that are outside of the ISR by design, of the topics that have such rules."""
     read_at: Mapping[str, datetime] = field(default_factory=dict)
+    """Part ("topics", "quotas", …) -> the time at which the whole part was last read, UTC."""
     analyses: Mapping[str, TopicAnalysis] = field(default_factory=dict)
+    """The analyses of the topics that this session analyzed, by name."""
     failures: tuple[ReadFailure, ...] = ()
+    """Part, entity text and reason of each read that failed; a pane shows the rest."""
 
 
 class ReadFailure(Struct, frozen=True):
@@ -195,14 +196,17 @@ ReplicaPlace = tuple[str, int, int]
 
 
 class DirCopy(NamedTuple):
-    """A replica that its broker copies from one directory to another. before: path, ``""`` if unknown. copied: bytes of
-    the copy. size: bytes of the replica. behind: records that the copy lacks."""
+    """A replica that its broker copies from one directory to another."""
 
     before: str
+    """The path of the directory; ``""`` if unknown."""
     after: str
     copied: int
+    """The bytes of the copy."""
     size: int
+    """The bytes of the replica."""
     behind: int
+    """The number of records that the copy lacks."""
 
 
 def dir_copies(log_dirs: Mapping[int, Sequence[model_cluster.LogDir]]) -> Mapping[ReplicaPlace, DirCopy]:
@@ -226,7 +230,7 @@ def with_failures(snapshot: Snapshot, part: str, failures: Iterable[tuple[str, F
     """Return the snapshot with the failures of one part replaced; other parts keep theirs.
 
     Args:
-        part: "topics", "quotas", …
+        part: the name of the part: "topics", "quotas", …
         failures: the entity as text, and the reason.
     """
     others = tuple(f for f in snapshot.failures if f.part != part)
@@ -407,7 +411,7 @@ def with_topics(snapshot: Snapshot, listing: model_cluster.TopicListing, *, whol
     Args:
         whole: whether the listing has all topics. If so, topics that it lacks are gone, unless it has a failure for
             them (``""`` for all). Otherwise only those that it reports as unknown are gone.
-        at: when it was read, UTC.
+        at: the time of the read, UTC.
     """
     if snapshot.observer_rules:
         found = observed(listing.topics, snapshot.observer_rules, snapshot.cluster.brokers)
@@ -439,7 +443,7 @@ def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, de
 
     Args:
         listing: the requested resources; others keep their known state.
-        at: when they were read, UTC.
+        at: the time of the read, UTC.
         described_by: the broker whose inherited values the topics show; None if brokers described themselves.
     """
     documentation: dict[tuple[int, str], str] = {}
@@ -586,9 +590,9 @@ def with_groups(
     """Return the snapshot with newly read groups.
 
     Args:
-        groups: by name; a listing keeps the known members of a group that did not change otherwise.
+        groups: the groups by name; a listing keeps the known members of a group that did not change otherwise.
         whole: whether it lists all groups, so that groups that it lacks are gone; otherwise it describes some groups.
-        at: when they were read, UTC.
+        at: the time of the read, UTC.
     """
     if not whole:
         return replace(snapshot, groups={**snapshot.groups, **groups})
@@ -729,9 +733,9 @@ def with_log_dirs(
     """Return the snapshot with the log directories of the brokers.
 
     Args:
-        dirs: by broker id, of all brokers: those that did not respond keep their known directories.
+        dirs: broker id -> its directories, of all brokers; those that did not respond keep their known directories.
         rates: the rates after this read.
-        at: when they were read, UTC.
+        at: the time of the read, UTC.
     """
     log_dirs = share(snapshot.log_dirs, dirs)
     return replace(snapshot, log_dirs=log_dirs, rates=rates, read_at=_read_at(snapshot, Part.LOG_DIRS, at))
@@ -763,7 +767,7 @@ def with_transactions(
     Args:
         asked: the partitions of the poll.
         poll: the result; None if the brokers refuse it.
-        at: when it was read, UTC.
+        at: the time of the read, UTC.
     """
     places = frozenset(asked)
     kept = {place: known for place, known in snapshot.transactions.items() if place not in places}

@@ -56,7 +56,7 @@ class SchemaVersion(Struct, frozen=True):
     """A version of a subject.
 
     Attributes:
-        id: of the schema, which several subjects may share; 0 if it was not read.
+        id: the id of the schema, which several subjects may share; 0 if it was not read.
         kind: AVRO, PROTOBUF, JSON, or another word of the registry's; ``""`` if it was not read.
         record: the full name of an Avro record; ``""`` for others.
         is_deleted: whether it is soft-deleted: records are still decoded by its id.
@@ -103,7 +103,9 @@ class Subject(Struct, frozen=True):
 
 
 class SchemaListing(NamedTuple):
-    """What the registry answered: subjects, configs of subjects and of the default, subject -> why it was not read."""
+    """The registry's answers: subjects, configs of subjects and of the default, subject -> the reason why it was not
+    read.
+    """
 
     subjects: Mapping[str, Subject] = {}
     configs: Mapping[ConfigResource, ConfigSet] = {}
@@ -111,11 +113,12 @@ class SchemaListing(NamedTuple):
 
 
 class SchemaSource(Struct, frozen=True):
-    """A schema as text, to register or to compare. references: in the order of the registry."""
+    """A schema as text, to register or to compare."""
 
     kind: str
     text: str
     references: tuple[SchemaReference, ...] = ()
+    """The references, in the order of the registry."""
 
 
 def subject_resource(subject: str) -> ConfigResource:
@@ -140,13 +143,14 @@ def users_of(subjects: Mapping[str, Subject], name: str) -> Iterator[tuple[str, 
 
 
 class TopicUse(NamedTuple):
-    """A topic that uses a subject, for its keys or values. why: the naming strategy. is_sure: whether the name alone
-    proves it: a record's name does not say in which topics the record is."""
+    """A topic that uses a subject, for its keys or values."""
 
     topic: str
     part: str
     why: str
+    """The naming strategy."""
     is_sure: bool
+    """Whether the name alone proves it: a record's name does not name the topics that have the record."""
 
 
 def topics_of(subject: Subject, topics: Iterable[str]) -> list[TopicUse]:
@@ -187,12 +191,13 @@ def is_by_record(subject: Subject) -> bool:
 
 
 class SubjectTarget(OwnTarget, frozen=True):
-    """A subject, or one of its versions; not its configs. version: None for the subject, 0 for a new version."""
+    """A subject, or one of its versions; not its configs."""
 
     part: ClassVar[Part | None] = Part.SCHEMAS
 
     name: str
     version: int | None = None
+    """The version; None for the subject, 0 for a new version."""
 
     @property
     def title(self) -> str:
@@ -216,19 +221,19 @@ class AlterSchemaConfigs(ChangeRequest, frozen=True):
 
 
 class RegisterSchema(ChangeRequest, frozen=True):
-    """POST /subjects/NAME/versions. schema: None if undeletes, the number of a soft-deleted version, names
-    it."""
+    """POST /subjects/NAME/versions."""
 
     kafka_name: ClassVar[str] = "POST /subjects/NAME/versions"
     about: ClassVar[str] = "schema {0.name}"
 
     name: str
     schema: SchemaSource | None = None
+    """The schema; None if `undeletes`, the number of a soft-deleted version, names it."""
     undeletes: int = 0
 
 
 class DeleteSchema(ChangeRequest, frozen=True):
-    """DELETE /subjects/NAME, or one version of it: softly. version: None for the subject."""
+    """DELETE /subjects/NAME, or one version of it: softly."""
 
     kafka_name: ClassVar[str] = "DELETE /subjects/NAME"
     about: ClassVar[str] = "schema {0.name}"
@@ -236,10 +241,13 @@ class DeleteSchema(ChangeRequest, frozen=True):
 
     name: str
     version: int | None = None
+    """The version; None for the subject."""
 
 
 class SchemaTexts(Struct, frozen=True):
-    """Texts that were read of versions. texts: (subject, version) -> its schema; failures: why it was not read."""
+    """The texts of versions that were read."""
 
     texts: Mapping[tuple[str, int], SchemaSource] = field(default_factory=dict)
+    """Subject and version -> the schema."""
     failures: Mapping[tuple[str, int], Failure] = field(default_factory=dict)
+    """Subject and version -> the reason why it was not read."""

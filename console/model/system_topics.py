@@ -21,18 +21,18 @@ _OF_STREAMS = ("-changelog", "-repartition", "-subscription-registration-topic",
 
 
 class SystemTopic(Struct, frozen=True):
-    """A topic that holds the state of a system.
-
-    owner: the system, in an operator's words. lost: the loss when the topic is deleted or emptied. grown: the problem
-    with more partitions, ``""`` for none. policy: an item without which its cleanup.policy loses records that are
-    needed, ``""`` for none. keeps: whether a retention loses records that are needed.
-    """
+    """A topic that holds the state of a system."""
 
     owner: str
+    """The system, in an operator's words."""
     lost: str
+    """The loss when the topic is deleted or emptied."""
     grown: str = ""
+    """The problem with more partitions; ``""`` for none."""
     policy: str = ""
+    """An item without which its cleanup.policy loses records that are needed; ``""`` for none."""
     keeps: bool = False
+    """Whether a retention loses records that are needed."""
 
 
 _KAFKAS_OWN = {
@@ -125,13 +125,14 @@ _STRIMZI = SystemTopic("Strimzi's operators", "what the operators keep of topics
 
 
 class _Named(NamedTuple):
-    """Names of topics. shaped: whether any topic may have the name: it counts if the topic is compacted. single: and
-    has one partition."""
+    """Names of topics."""
 
     pattern: re.Pattern[str]
     what: SystemTopic
     shaped: bool = False
+    """Whether any topic may have the name, so that it counts only if the topic is compacted."""
     single: bool = False
+    """Whether it counts only if the topic also has one partition."""
 
 
 def _named(pattern: str, what: SystemTopic, *, shaped: bool = False, single: bool = False) -> _Named:
@@ -164,7 +165,7 @@ _NAMED = (
     _named(r"_redpanda\..+|_redpanda_e2e_probe", _REDPANDA),
 )
 _ANY_NAMED = re.compile(rf"\A(?:{'|'.join(f'(?:{each.pattern.pattern})' for each in _NAMED)})")
-"""What fits one of them: of 100,000 topics few do."""
+"""A pattern of all names in one: of 100,000 topics few match it."""
 
 
 def system_topic(
@@ -173,9 +174,9 @@ def system_topic(
     """Return the record of the system that keeps its state in a topic, None for an ordinary topic.
 
     Args:
-        name: the topic's.
+        name: the name of the topic.
         partitions: the number of its partitions, None if unknown.
-        policy: its cleanup.policy, None if it was not read: then only the name decides.
+        policy: the cleanup.policy of the topic; None if it was not read: then only the name decides.
         groups: the groups of the cluster, including Streams applications, whose topics begin with the group's name.
     """
     if (own := _KAFKAS_OWN.get(name)) is not None:

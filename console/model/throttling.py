@@ -46,19 +46,19 @@ class Throttled(NamedTuple):
 
 
 class Logged(NamedTuple):
-    """A request of a client. at: the line's own time in seconds, read as UTC (the log has no zone)."""
+    """A request of a client."""
 
     at: int
+    """The line's own time in seconds, read as UTC (the log has no zone)."""
     client: Client
     throttle_ms: int
 
 
 class LogThrottles(Struct, frozen=True):
-    """The recent throttles in one log. seconds: a line's second -> client -> its requests, within `WINDOW` of the
-    newest.
-    """
+    """The recent throttles in one log."""
 
     seconds: Mapping[int, Mapping[Client, Throttled]] = field(default_factory=dict)
+    """Second of a line -> client -> its requests, within `WINDOW` of the newest."""
 
     def after(self, requests: Iterable[Logged]) -> LogThrottles:
         """Return the counts with more requests of the log; seconds older than `WINDOW` are dropped."""

@@ -28,10 +28,12 @@ NO_TIMESTAMP, IN_FUTURE = "the record has no timestamp", "the record's timestamp
 
 
 class EndsSeen(NamedTuple):
-    """The end offsets of a log at its polls, in order. ats: Unix seconds. ends: offsets, never falling."""
+    """The end offsets of a log at its polls, in order."""
 
     ats: tuple[float, ...]
+    """The times of the polls, Unix seconds."""
     ends: tuple[int, ...]
+    """The end offsets, never falling."""
 
 
 class Spot(NamedTuple):
@@ -43,15 +45,17 @@ class Spot(NamedTuple):
 
 
 class Written(NamedTuple):
-    """The write time in the record at a committed offset. timestamp: milliseconds since 1970, -1 if it has none. why:
-    the reason if it could not be read, ``""`` if it was. refused: whether brokers refuse the read at any offset. until:
-    the first offset that may have a record; earlier ones are a transaction's marker, or were compacted away."""
+    """The write time in the record at a committed offset."""
 
     offset: int
     timestamp: int = -1
+    """Milliseconds since 1970; -1 if the record has no time."""
     why: str = ""
+    """The reason if it could not be read; ``""`` if it was."""
     refused: bool = False
+    """Whether brokers refuse the read at any offset."""
     until: int = -1
+    """The first offset that may have a record; earlier ones are a transaction's marker, or were compacted away."""
 
     def says_of(self, committed: int) -> bool:
         """Return whether it applies to the record at a committed offset."""
@@ -59,12 +63,14 @@ class Written(NamedTuple):
 
 
 class Behind(NamedTuple):
-    """Seconds for which the next record has waited, 0 if no record waits, None if unknown. least: whether it may be
-    longer. why: why the record's own time is unavailable, ``""`` if it is not needed, or unknown."""
+    """The time for which the next record has waited."""
 
     seconds: float | None = None
+    """0 if no record waits; None if unknown."""
     least: bool = False
+    """Whether it may be longer."""
     why: str = ""
+    """The reason why the record's own time is unavailable; ``""`` if it is not needed, or unknown."""
 
 
 UNSEEN, NOT_BEHIND = Behind(), Behind(0.0)
@@ -118,7 +124,7 @@ def waits_since(seen: EndsSeen, offset: int) -> float | None:
 
 
 def time_lag(partition: PartitionLag, seen: EndsSeen | None, written: Written | None, now: float) -> Behind:
-    """Return how long the next record of a partition has waited.
+    """Return the time for which the next record of a partition has waited.
 
     Args:
         seen: the end offsets at polls, None before the first one.

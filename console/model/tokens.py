@@ -69,11 +69,12 @@ def is_replaced(token: DelegationToken, tokens: Iterable[DelegationToken]) -> bo
 
 
 class NewToken(OwnTarget, frozen=True):
-    """A token to create. owner: a principal, ``""`` for the requester."""
+    """A token to create."""
 
     part: ClassVar[Part | None] = Part.TOKENS
 
     owner: str = ""
+    """The principal that owns it; ``""`` for the requester."""
 
     @property
     def title(self) -> str:
@@ -91,13 +92,14 @@ class TokenTarget(OwnTarget, frozen=True):
 
 
 class CreateToken(ChangeRequest, frozen=True):
-    """One CreateDelegationToken. lifetime_ms: the maximum lifetime, -1 for the broker's configured one."""
+    """One CreateDelegationToken."""
 
     kafka_name: ClassVar[str] = "CreateDelegationToken"
 
     owner: str = ""
     renewers: tuple[str, ...] = ()
     lifetime_ms: int = -1
+    """The longest lifetime in milliseconds; -1 for the broker's configured one."""
 
     @property
     def content(self) -> str:
@@ -106,12 +108,13 @@ class CreateToken(ChangeRequest, frozen=True):
 
 
 class TokenChange(ChangeRequest, frozen=True):
-    """A change of a token's expiry. period_ms: milliseconds from now on, or -1."""
+    """A change of a token's expiry."""
 
     about: ClassVar[str] = "token {0.id}"
 
     id: str
     period_ms: int = -1
+    """Milliseconds from now on, or -1."""
 
 
 class RenewToken(TokenChange, frozen=True):

@@ -1,4 +1,4 @@
-"""What is in a topic: counts and sketches over its records, whatever the order of its partitions. Pure.
+"""The analysis of a topic: counts and sketches over its records, whatever the order of its partitions. Pure.
 
 Counts are exact. The number of different keys, the heaviest keys and the quantiles of sizes come from sketches of
 Apache DataSketches (HyperLogLog, frequent items, KLL), which need as much memory for a billion records as for a
@@ -62,7 +62,7 @@ class Quantiles(NamedTuple):
 
     least: int
     at: tuple[int, ...]
-    """At `RANKS`."""
+    """The values at `RANKS`."""
     most: int
 
 
@@ -98,7 +98,7 @@ class HeavyKey(NamedTuple):
 
 
 class PartitionCount(NamedTuple):
-    """What one partition has."""
+    """The counts of one partition."""
 
     number: int
     records: int
@@ -119,7 +119,7 @@ class SchemaCount(NamedTuple):
     """Records of those that were decoded, spread over all of them."""
     failed: int = 0
     why: str = ""
-    """Why the first of them failed."""
+    """The reason why the first of them failed."""
 
 
 class Gap(NamedTuple):
@@ -140,7 +140,7 @@ class Times(NamedTuple):
     too_early: int = 0
     ahead: int = 0
     furthest_ms: int = 0
-    """How far the furthest record is in the future."""
+    """The time by which the furthest record is in the future."""
     disordered: int = 0
     """Records whose time is before that of an earlier record of their partition."""
     furthest_back_ms: int = 0
@@ -153,11 +153,11 @@ class Times(NamedTuple):
 
 
 class TopicAnalysis(Struct, frozen=True):
-    """What is in a topic, without contents: no key and no name of a header."""
+    """The analysis of a topic, without contents: no key and no name of a header."""
 
     topic: str
     at: datetime
-    """When it began, UTC."""
+    """The time at which it began, UTC."""
     progress: Progress = Progress()
     sample: float = 0.0
     """The share of the offsets that was to be read; 0 for all."""
@@ -169,12 +169,12 @@ class TopicAnalysis(Struct, frozen=True):
     keyless: int = 0
     """Records with a null key."""
     key_sizes: Quantiles | None = None
-    """None without a key that is not null."""
+    """The quantiles of the sizes of keys; None without a key that is not null."""
     value_sizes: Quantiles | None = None
     sizes: Quantiles | None = None
-    """Of key, value and headers together."""
+    """The quantiles of the sizes of key, value and headers together."""
     rank_error: float = 0.0
-    """How far the rank of a quantile may be off."""
+    """The largest error of the rank of a quantile."""
     codecs: tuple[Codec, ...] = ()
     distinct: Estimate = Estimate(0, 0, 0)
     """The number of different keys."""
@@ -208,7 +208,7 @@ class TopicAnalysis(Struct, frozen=True):
 
     @property
     def skew(self) -> float:
-        """How many times the mean the fullest partition has; 0 without records."""
+        """The records of the fullest partition as a multiple of the mean; 0 without records."""
         most = max((each.records for each in self.partitions), default=0)
         return most * len(self.partitions) / self.records if self.records else 0.0
 
@@ -335,7 +335,7 @@ class Counting:
             self._schemas[part, key] = known._replace(records=known.records + count)
 
     def tried(self, part: str, key: SchemaKey) -> int:
-        """Return how many records of a schema were decoded."""
+        """Return the number of records of a schema that kac tried to decode."""
         known = self._schemas.get((part, key))
         return known.tried if known is not None else 0
 
@@ -355,10 +355,10 @@ class Counting:
         return found
 
     def result(self, progress: Progress, undecodable: int = 0, problems: int = 0) -> Analysed:
-        """Return what was counted so far.
+        """Return the analysis of the records so far.
 
         Args:
-            progress: of the search.
+            progress: the progress of the search.
             undecodable: batches that can't be decoded.
             problems: partitions that were given up.
         """
@@ -539,7 +539,7 @@ class _Times:
             self._buckets = wider
 
     def result(self) -> Times:
-        """Return what is known of the times."""
+        """Return the times of the records so far."""
         buckets = sorted(self._buckets.items())
         first = buckets[0][1].first if buckets else -1
         last = buckets[-1][1].last if buckets else -1

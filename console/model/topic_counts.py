@@ -28,13 +28,15 @@ def alike(topics: Collection[Topic]) -> list[tuple[Topic, int]]:
 
 
 class TopicCounts(NamedTuple):
-    """Counts over all topics, and their input. topics: without internal ones. under_replicated: partitions with fewer
-    in-sync replicas than replicas. offline: partitions without a leader."""
+    """Counts over all topics, and their input."""
 
     made_of: Mapping[str, Topic] = MappingProxyType({})
     topics: int = 0
+    """The number of topics without internal ones."""
     under_replicated: int = 0
+    """The number of partitions with fewer in-sync replicas than replicas."""
     offline: int = 0
+    """The number of partitions without a leader."""
 
     def after(self, topics: Mapping[str, Topic]) -> TopicCounts:
         """Return the counts of other topics; only differences are counted again."""

@@ -18,16 +18,20 @@ if TYPE_CHECKING:
 
 
 class TopicReaders(NamedTuple):
-    """The progress of groups in reading a topic. committed: (group, partition) -> offset. groups: the number of all
-    groups; asked: the number of them that were requested. problem: why some of these could not be read, ``""`` for
-    none. members: group -> the number of its members with partitions of the topic. listed: the names of all groups."""
+    """The progress of groups in reading a topic."""
 
     committed: Mapping[tuple[str, int], int]
+    """Group and partition -> offset."""
     groups: int
+    """The number of all groups."""
     asked: int
+    """The number of groups that kac requested."""
     problem: str = ""
+    """The reason why some of these could not be read; ``""`` for none."""
     members: Mapping[str, int] = MappingProxyType({})
+    """Group -> the number of its members with partitions of the topic."""
     listed: frozenset[str] = frozenset()
+    """The names of all groups."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -42,24 +46,26 @@ class TopicReaders(NamedTuple):
 
 
 class TopicLag(NamedTuple):
-    """The groups that read a topic, as far as their offsets were read. behind: how long the next record of the group
-    that is furthest behind has waited."""
+    """The groups that read a topic, as far as their offsets were read."""
 
     groups: int = 0
     behind: Behind = UNSEEN
+    """The time for which the next record of the group that is furthest behind has waited."""
 
 
 class TopicLags(NamedTuple):
-    """The lags of groups by topic, and their inputs. listed: the groups, None if they were not listed. by_group: group
-    -> topic -> how long its next record has waited; by_topic: the same by topic. complete: whether all listed groups
-    were read, so that a missing topic has no reader."""
+    """The lags of groups by topic, and their inputs."""
 
     trends: Mapping[str, LagTrend] = MappingProxyType({})
     listed: Mapping[str, Group] | None = None
+    """The groups; None if they were not listed."""
     by_group: Mapping[str, Mapping[str, Behind]] = MappingProxyType({})
+    """Group -> topic -> the time for which its next record has waited."""
     by_topic: Mapping[str, Mapping[str, Behind]] = MappingProxyType({})
+    """Topic -> group -> the same."""
     topics: Mapping[str, TopicLag] = MappingProxyType({})
     complete: bool = False
+    """Whether all listed groups were read, so that a missing topic has no reader."""
 
     def after(self, snapshot: Snapshot) -> TopicLags:
         """Return the lags by topic after more groups were read; only changes are computed again.
@@ -92,8 +98,9 @@ class TopicLags(NamedTuple):
         return TopicLags(trends, listed, by_group, by_topic, self.topics if same else topics, complete)
 
     def readers(self, topic: str) -> list[tuple[str, Behind]]:
-        """Return the groups that read a topic, with how long their next record there has waited; the group that is
-        furthest behind first."""
+        """Return the groups that read a topic, with the time for which their next record there has waited; the group
+        that is furthest behind first.
+        """
         return sorted(self.by_topic.get(topic, {}).items(), key=lambda each: (-(each[1].seconds or 0), each[0]))
 
     def of(self, topic: str) -> TopicLag | None:
@@ -102,7 +109,7 @@ class TopicLags(NamedTuple):
 
 
 def _by_topic(trend: LagTrend) -> Mapping[str, Behind]:
-    """Return each topic of a group, with how long its next record there has waited."""
+    """Return topic -> the time for which a group's next record there has waited."""
     found = grouped(
         (each.topic, trend.behind.get((each.topic, each.partition), NOT_BEHIND if each.lag == 0 else UNSEEN))
         for each in trend.last.lag.partitions

@@ -24,20 +24,19 @@ _TOPIC, _WRITE = AclResourceType.parse("TOPIC"), AclOperation.parse("WRITE")
 
 
 class TopicUse(NamedTuple):
-    """A use of a topic.
-
-    what: `READS`, `WRITES`, `KEEPS` or `DESCRIBES`. who: as ``connector main/orders``, ``group billing``, ``User:etl``.
-    why: the sign of it.
-    """
+    """A use of a topic."""
 
     what: str
+    """`READS`, `WRITES`, `KEEPS` or `DESCRIBES`."""
     who: str
+    """The user of the topic, as ``connector main/orders``, ``group billing``, ``User:etl``."""
     sure: Sure
     why: str
+    """The sign of the use."""
 
 
 def topic_uses(snapshot: Snapshot, topic: str) -> list[TopicUse]:
-    """Return the uses of a topic that the snapshot shows, the surest first; each user once for what it does."""
+    """Return the uses of a topic that the snapshot shows, the surest first; each user once for each kind of use."""
     best: dict[tuple[str, str], TopicUse] = {}
     for use in _uses(snapshot, topic):
         before = best.get((use.what, use.who))
@@ -47,7 +46,7 @@ def topic_uses(snapshot: Snapshot, topic: str) -> list[TopicUse]:
 
 
 def unknown_uses(snapshot: Snapshot) -> list[str]:
-    """Return what the snapshot can't show about the uses of topics, a sentence each."""
+    """Return the uses of topics that the snapshot can't show, a sentence each."""
     lines = [
         f"Connect{' ' if each.entity else ''}{each.entity} was not read: {each.failure}"
         for each in snapshot.failures

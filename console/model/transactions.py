@@ -38,19 +38,17 @@ Place = tuple[str, int]
 
 
 class Producer(Struct, frozen=True):
-    """A producer in the description of a partition's leader (DescribeProducers).
-
-    last_timestamp: of its last record, Unix milliseconds by the producer's clock or the broker's, -1 for none.
-    coordinator_epoch: of the last marker, -1 before the first. start_offset: the first offset of its open transaction,
-    -1 without one.
-    """
+    """A producer in the description of a partition's leader (DescribeProducers)."""
 
     id: int
     epoch: int
     last_sequence: int = -1
     last_timestamp: int = -1
+    """The time of its last record, Unix milliseconds by the producer's clock or the broker's; -1 for none."""
     coordinator_epoch: int = -1
+    """The epoch of the coordinator that wrote the last marker; -1 before the first."""
     start_offset: int = -1
+    """The first offset of its open transaction; -1 without one."""
 
 
 class ProducerListing(Struct, frozen=True):
@@ -61,37 +59,42 @@ class ProducerListing(Struct, frozen=True):
 
 
 class Transaction(Struct, frozen=True):
-    """A transactional id in its coordinator's description. state: Kafka's word (``Ongoing``).
+    """A transactional id in its coordinator's description.
 
-    The other fields are known once it was described; partitions is None before. start_ms: Unix milliseconds, -1 without
-    a running transaction. partitions: those that still wait for a marker.
+    The other fields are known once it was described; partitions is None before.
     """
 
     id: str
     producer_id: int
     state: str
+    """Kafka's word (``Ongoing``)."""
     coordinator: int = -1
     epoch: int = -1
     timeout_ms: int = -1
     start_ms: int = -1
+    """The start of the running transaction, Unix milliseconds; -1 without one."""
     partitions: frozenset[Place] | None = None
+    """The partitions that still wait for a marker."""
 
 
 class TransactionListing(Struct, frozen=True):
-    """Transactions by transactional id. failures: the reason by an id or ``broker N``.
+    """Transactions by transactional id.
 
     Brokers leave out the ids that the principal may not describe, without reporting it.
     """
 
     transactions: Mapping[str, Transaction]
     failures: Mapping[str, Failure] = field(default_factory=dict)
+    """The failure by a transactional id, or by ``broker N``."""
 
 
 class StableOffsets(NamedTuple):
-    """stable: the last stable offset, where consumers with read_committed stop. end: the high watermark."""
+    """The last stable offset of a partition, and its high watermark."""
 
     stable: int
+    """The last stable offset, where consumers with read_committed stop."""
     end: int
+    """The high watermark."""
 
     @property
     def waiting(self) -> int:
@@ -100,13 +103,13 @@ class StableOffsets(NamedTuple):
 
 
 class OpenTransaction(NamedTuple):
-    """An open transaction of one producer in one partition. confirmed: whether it was the same before and after the
-    requests to the coordinators."""
+    """An open transaction of one producer in one partition."""
 
     topic: str
     partition: int
     producer: Producer
     confirmed: bool = False
+    """Whether it was the same before and after the requests to the coordinators."""
 
     @property
     def place(self) -> Place:
@@ -115,21 +118,22 @@ class OpenTransaction(NamedTuple):
 
 
 class Transactions(Struct, frozen=True, dict=True):
-    """The result of one poll of partitions and coordinators.
-
-    offsets: of the partitions that were read. open: the open transactions in them. transactions: as the coordinators
-    describe them. failures: of partitions that could not be read. gaps: why coordinators may have a transaction that is
-    not in `transactions`; empty if all are visible. max_timeout_ms: the highest transaction.max.timeout.ms of the
-    brokers; Kafka's default if it was not read. at_ms: end of the poll, Unix milliseconds, 0 before the first.
-    """
+    """The result of one poll of partitions and coordinators."""
 
     offsets: Mapping[Place, StableOffsets] = field(default_factory=dict)
+    """The offsets of the partitions that were read."""
     open: tuple[OpenTransaction, ...] = ()
+    """The open transactions in these partitions."""
     transactions: Mapping[str, Transaction] = field(default_factory=dict)
+    """Transactional ids as the coordinators describe them."""
     failures: Mapping[Place, Failure] = field(default_factory=dict)
+    """The failures of partitions that could not be read."""
     gaps: tuple[Failure, ...] = ()
+    """The reasons why coordinators may have a transaction that is not in `transactions`; empty if all are visible."""
     max_timeout_ms: int = DEFAULT_MAX_TIMEOUT_MS
+    """The highest transaction.max.timeout.ms of the brokers; Kafka's default if it was not read."""
     at_ms: int = 0
+    """The end of the poll, Unix milliseconds; 0 before the first."""
 
     @cached_property
     def by_producer(self) -> Mapping[int, Transaction]:
@@ -149,20 +153,20 @@ NOTHING_SEEN = Transactions()
 
 
 class Standing(StrEnum):
-    """The state of an open transaction.
-
-    HANGS: no coordinator will ever end it. UNDELIVERED: its end is decided, but its markers do not arrive; an abort
-    from outside would undo a part of a commit. POSSIBLE: it appears to hang, but the proof is not visible. YOUNG: no
-    coordinator shows it, and it is not older than the longest timeout. SLOW: its coordinator will end it, but it is
-    older than its timeout. HEALTHY: its coordinator will end it.
-    """
+    """The state of an open transaction."""
 
     HANGS = "hangs"
+    """No coordinator will ever end it."""
     UNDELIVERED = "undelivered"
+    """Its end is decided, but its markers do not arrive; an abort from outside would undo a part of a commit."""
     POSSIBLE = "possible"
+    """It appears to hang, but the proof is not visible."""
     YOUNG = "young"
+    """No coordinator shows it, and it is not older than the longest timeout."""
     SLOW = "slow"
+    """Its coordinator will end it, but it is older than its timeout."""
     HEALTHY = "healthy"
+    """Its coordinator will end it."""
 
 
 class Verdict(NamedTuple):
@@ -241,8 +245,7 @@ def was_committed(producer: Producer, known: Transaction) -> bool:
 
 
 class SeenTransaction(Struct, frozen=True):
-    """An open transaction as a plan keeps it: the fields that a marker needs, and its verdict. age_ms: of its last
-    record by the clock of this host, -1 if unknown."""
+    """An open transaction as a plan keeps it: the fields that a marker needs, and its verdict."""
 
     epoch: int
     coordinator_epoch: int
@@ -252,6 +255,7 @@ class SeenTransaction(Struct, frozen=True):
     remedy: str = ""
     transactional_id: str = ""
     age_ms: int = -1
+    """The age of its last record by the clock of this host; -1 if unknown."""
     was_committed: bool = False
 
 

@@ -14,7 +14,7 @@ _SEES_ALL_GROUPS = frozenset({"DESCRIBE", "ALL"})
 
 
 def unseen_topics(snapshot: Snapshot, who: str) -> Failure | None:
-    """Return why an empty listing of topics does not prove that the cluster has no topics.
+    """Return the reason why an empty listing of topics does not prove that the cluster has no topics.
 
     Args:
         who: the principal, ``""`` if it is unknown.
@@ -41,7 +41,7 @@ def unseen_topics(snapshot: Snapshot, who: str) -> Failure | None:
 
 
 def unseen_groups(snapshot: Snapshot, who: str) -> Failure | None:
-    """Return why an empty listing of groups does not prove that the cluster has no groups.
+    """Return the reason why an empty listing of groups does not prove that the cluster has no groups.
 
     Args:
         who: the principal, ``""`` if it is unknown.

@@ -11,18 +11,19 @@ KINDS = (TOPIC, GROUP, BROKER, CONNECTOR, SCHEMA)
 
 
 class Watched(NamedTuple):
-    """A subject: an entity by its name, or all whose names match a pattern.
-
-    kind: one of `KINDS`. name: a broker's is its number. is_pattern: whether the name is one for `fnmatch`.
-    """
+    """A subject: an entity by its name, or all entities whose names match a pattern."""
 
     kind: str
+    """One of `KINDS`."""
     name: str
+    """The name or the pattern; a broker's name is its number."""
     is_pattern: bool = False
+    """Whether `name` is a pattern for `fnmatch`."""
 
     def among(self, names: Iterable[str]) -> list[str]:
-        """Return the names that the subject means, in their order. kac's name of a connector has its Connect cluster
-        before a slash, which may be left out."""
+        """Return those of the names that the subject matches, in their order. kac's name of a connector has its Connect
+        cluster before a slash, which may be left out.
+        """
         return [each for each in names if any(map(self._is, (each, *self._short(each))))]
 
     def _is(self, name: str) -> bool:

@@ -164,13 +164,17 @@ class Plain(str):
 
 @dataclass(frozen=True)
 class Document:
-    """A document of a file. data: mappings, lists and texts; scalars keep their text in the file, whatever their YAML
-    type (`Plain` if unquoted), and a null is None. lines: path -> line, from 1. begins: its first line."""
+    """A document of a file."""
 
     source: str
     data: Any
+    """Mappings, lists and texts. Scalars keep their text in the file, whatever their YAML type (`Plain` if unquoted),
+    and a null is None.
+    """
     lines: dict[Path, int] = field(default_factory=dict)
+    """Path -> line, from 1."""
     begins: int = 1
+    """The first line of the document."""
 
     def line(self, path: Path) -> int:
         """Return the line of a value; if it is unknown, the line of the nearest value that contains it."""
@@ -222,11 +226,12 @@ def _read(text: str, source: str, *, several: bool) -> tuple[Document, ...]:
 
 @dataclass(slots=True)
 class _Open:
-    """A collection that is being read. key: the key of the next value of a mapping, None before a key."""
+    """A collection that is being read."""
 
     path: Path
     data: dict[str, Any] | list[Any]
     key: str | None = None
+    """The key of the next value of a mapping; None before a key."""
 
 
 def _documents(events: Iterator[yaml.Event], source: str) -> Iterator[Document]:

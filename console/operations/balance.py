@@ -33,11 +33,10 @@ def balanced(placement: Placement) -> list[tuple[int, ...]]:
 
 
 class _Arc(NamedTuple):
-    """A move of a replica, of the partition at index `place` of the placement, to another broker. cost: its bytes plus
-    1.
-    """
+    """A move of a replica, of the partition at index `place` of the placement, to another broker."""
 
     cost: int
+    """The bytes to copy, plus 1."""
     place: int
     source: int
     to: int
@@ -81,7 +80,7 @@ class _Flow:
         for source in self.brokers:
             if self.count[source] <= self.low:
                 continue
-            # The smallest first: for the counts any replica will do, and this one copies the least.
+            # Any replica improves the counts, so begin with the smallest, which copies the fewest bytes.
             for index in sorted(self.at[source], key=lambda i: partitions[i].size):
                 needed = self.count[source] > self.high
                 if not needed and (

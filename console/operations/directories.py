@@ -197,7 +197,7 @@ def _paths(dirs: Sequence[LogDir]) -> str:
 
 
 def _why_closed(log_dir: LogDir) -> str:
-    """Return why a directory takes no replica; ``""`` if it does."""
+    """Return the reason why a directory takes no replica; ``""`` if it does."""
     if log_dir.failure is not None:
         return "is offline"
     return (

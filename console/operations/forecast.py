@@ -16,49 +16,53 @@ from console.operations.proposal import DirMove, Proposal, Relocation
 
 
 class BrokerForecast(NamedTuple):
-    """A broker before and after. leads: number of partitions that it leads. bytes: of its replicas. copied: bytes that
-    it copies from others. read: bytes that others copy from it. free: bytes left after all copies, -1 if unknown;
-    replicas that it drops afterwards are not counted.
-    """
+    """A broker before and after."""
 
     id: int
     replicas: tuple[int, int]
     leads: tuple[int, int]
+    """The numbers of partitions that it leads, before and after."""
     bytes: tuple[int, int]
+    """The bytes of its replicas, before and after."""
     copied: int
+    """The bytes that it copies from others."""
     read: int
+    """The bytes that others copy from it."""
     free: int
+    """The bytes left after all copies, -1 if unknown; replicas that it drops afterwards are not counted."""
 
 
 class DirForecast(NamedTuple):
-    """A log directory of a broker before and after. bytes: of its replicas. copied: bytes that the broker copies into
-    it. free: bytes left after all copies, -1 if unknown; replicas that are dropped afterwards are not counted.
-    """
+    """A log directory of a broker before and after."""
 
     broker: int
     path: str
     replicas: tuple[int, int]
     bytes: tuple[int, int]
+    """The bytes of its replicas, before and after."""
     copied: int
+    """The bytes that the broker copies into it."""
     free: int
+    """The bytes left after all copies, -1 if unknown; replicas that are dropped afterwards are not counted."""
 
 
 class Forecast(Struct, frozen=True):
-    """The cost and result of a proposal.
-
-    partitions: number of moving ones. replicas: number of moves to another directory of the broker. bytes: the bytes to
-    copy. seconds: the time of the copy at the throttle; None without a throttle or if no size is known. fewer_racks:
-    (topic, partition) of those in fewer racks afterwards. brokers: all, sorted by id, including those that left the
-    cluster. dirs: of the brokers that copy between them.
-    """
+    """The cost and result of a proposal."""
 
     partitions: int
+    """The number of moving partitions."""
     bytes: int
+    """The bytes to copy."""
     seconds: float | None
+    """The time of the copy at the throttle; None without a throttle or if no size is known."""
     fewer_racks: tuple[tuple[str, int], ...]
+    """Topic and number of the partitions in fewer racks afterwards."""
     brokers: tuple[BrokerForecast, ...]
+    """All brokers, sorted by id, including those that left the cluster."""
     replicas: int = 0
+    """The number of moves to another directory of the broker."""
     dirs: tuple[DirForecast, ...] = ()
+    """The directories of the brokers that copy between them."""
 
 
 def forecast(proposal: Proposal, placement: Placement, throttle: int | None = None) -> Forecast:

@@ -67,14 +67,13 @@ class DrainDir(Struct, frozen=True, tag="drain-dir"):
 
 
 class MoveIntoDir(Struct, frozen=True, tag="dir"):
-    """The goal that a broker's replicas of a topic are in one of its log directories. partition: only this one; None
-    for all.
-    """
+    """The goal that a broker's replicas of a topic are in one of its log directories."""
 
     topic: str
     broker: int
     path: str
     partition: int | None = None
+    """The only partition to move; None for all."""
 
     def __str__(self) -> str:
         one = f" partition {self.partition}" if self.partition is not None else ""
@@ -82,14 +81,15 @@ class MoveIntoDir(Struct, frozen=True, tag="dir"):
 
 
 class Restore(Struct, frozen=True, tag="back"):
-    """The goal that each partition that an operation moved has its former replicas, in their order, or that each
-    replica is in its former directory. replicas: (topic, partition, replicas). dirs: (topic, partition, broker,
-    directory).
+    """The goal that each partition that an operation moved has its former replicas again, in their order, or that each
+    replica is in its former directory.
     """
 
     operation: int
     replicas: tuple[tuple[str, int, tuple[int, ...]], ...] = ()
+    """Topic, partition and replicas."""
     dirs: tuple[tuple[str, int, int, str], ...] = ()
+    """Topic, partition, broker and directory."""
 
     def __str__(self) -> str:
         return f"back {self.operation}"
@@ -97,11 +97,13 @@ class Restore(Struct, frozen=True, tag="back"):
 
 class Reassign(Struct, frozen=True, tag="reassign"):
     """The goal that each partition of a list has these replicas, in their order, and that each replica of another list
-    is in its directory: the form of a file for kafka-reassign-partitions. replicas, dirs: as in `Restore`.
+    is in its directory: the form of a file for kafka-reassign-partitions.
     """
 
     replicas: tuple[tuple[str, int, tuple[int, ...]], ...]
+    """As in `Restore`."""
     dirs: tuple[tuple[str, int, int, str], ...] = ()
+    """As in `Restore`."""
 
     def __str__(self) -> str:
         topics = sorted({topic for topic, _, _ in self.replicas})

@@ -36,20 +36,22 @@ BLOCKING = frozenset({Part.CLUSTER, Part.TOPICS, Part.REASSIGNMENTS})
 
 
 class Send(Struct, frozen=True):
-    """Send these edits as one change. step: the journal's record before the change. waits: reasons for waiting that
-    remain, a line each.
-    """
+    """Send these edits as one change."""
 
     step: Step
+    """The journal's record before the change."""
     edits: tuple[Edit, ...]
     waits: tuple[str, ...] = ()
+    """The reasons for waiting that remain, a line each."""
 
 
 class Wait(Struct, frozen=True):
-    """Nothing can be sent now. copies: whether its moves are under way. waits: the reasons, a line each."""
+    """Nothing can be sent now."""
 
     copies: bool
+    """Whether the operation's moves are under way."""
     waits: tuple[str, ...] = ()
+    """The reasons, a line each."""
 
 
 class End(Struct, frozen=True):
@@ -68,8 +70,8 @@ def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decisi
     can call it again after a crash: a move under way is not proposed a second time.
 
     Args:
-        snapshot: with `placement.PARTS` and the configs of all topics and brokers, read after the last step was sent.
-            If a part of `BLOCKING` is missing, the result is Wait.
+        snapshot: a snapshot with `placement.PARTS` and the configs of all topics and brokers, read after the last step
+            was sent. If a part of `BLOCKING` is missing, the result is Wait.
         now: UTC; deadlines count from it.
 
     Returns:
@@ -118,7 +120,7 @@ def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decisi
 
 
 def _proposed(operation: Operation, placement: Placement) -> tuple[Proposal, tuple[str, ...]]:
-    """Return the remaining moves for the goal, and why it can't be reached, a line each."""
+    """Return the remaining moves for the goal, and the reasons why it can't be reached, a line each."""
     try:
         return propose(operation.goal, placement), ()
     except UnknownPlace as error:
@@ -175,7 +177,7 @@ def _cancel(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision
     """
     running, copying = operation.running(snapshot), operation.copying(snapshot)
     change = throttle_change(snapshot, operation.owned(), (), (), None, gives_up=operation.gives_up)
-    # Orders are restored in a step of their own: a partition can't be moved while its cancellation is under way.
+    # Orders are restored in their own step: a partition can't be moved while its cancellation is under way.
     if running or copying:
         edits = (
             *(CancelMove(*place) for place in running),

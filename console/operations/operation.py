@@ -22,41 +22,44 @@ from console.plan.kinds.moves import moves_in
 
 
 class State(StrEnum):
-    """The state of an operation. WAITING: its next step has to wait. SENT: a step is being sent. RUNNING: brokers copy
-    replicas. STALLED: no progress for a while. DONE, CANCELLED: it has ended.
-    """
+    """The state of an operation."""
 
     WAITING = "waiting"
+    """The next step has to wait."""
     SENT = "sent"
+    """A step is being sent."""
     RUNNING = "running"
+    """Brokers copy replicas."""
     STALLED = "stalled"
+    """There was no progress for a while."""
     DONE = "done"
     CANCELLED = "cancelled"
 
 
 class Step(Struct, frozen=True):
-    """A batch of moves, a change of throttles, or elections. The journal records it before its change.
-
-    deadline: when it should be done, UTC. moves: with the replicas before and after. sets: the throttles that it sets,
-    which marks them as this operation's; they are removed once they are unused. dirs: moves between directories of a
-    broker. elects: partitions whose preferred replica shall lead.
-    """
+    """A batch of moves, a change of throttles, or elections. The journal records it before its change."""
 
     at: datetime
     deadline: datetime
+    """The time at which it should be done, UTC."""
     moves: tuple[Relocation, ...] = ()
+    """The moves, with the replicas before and after."""
     sets: Throttles = Throttles()
+    """The throttles that it sets, which marks them as this operation's; they are removed once they are unused."""
     dirs: tuple[DirMove, ...] = ()
+    """Moves between directories of a broker."""
     elects: tuple[model_snapshot.TopicPartition, ...] = ()
+    """The partitions whose preferred replica shall lead."""
 
 
 class SentLetters(Struct, frozen=True):
-    """A transaction of a redrive that was committed. The journal records it afterwards, for what comes back.
+    """A transaction of a redrive that was committed. The journal records it afterwards, to recognize letters that come
+    back.
 
     Attributes:
         reached: partition of the dead-letter topic -> the first offset that was not looked at.
         written: topic, partition, offset of the first record (-1 if no broker said it), and number of records.
-        hash: of all records, in their order.
+        hash: the hash of all records, in their order.
         is_canary: whether it has one letter, to see what becomes of it.
     """
 
@@ -71,10 +74,11 @@ class Letters(Struct, frozen=True):
     """The letters of a redrive.
 
     Attributes:
-        sent, stayed: those that were looked at, also by earlier redrives of the same selection.
+        sent, stayed: the numbers of letters that were looked at, also by earlier redrives of the same selection.
         left: offsets that were not looked at.
-        came_back: sent letters that are in the dead-letter topic again; newer: other letters since the beginning.
-        canary: what became of the first letter; ``""`` until that is known.
+        came_back: sent letters that are in the dead-letter topic again.
+        newer: other letters since the beginning.
+        canary: the fate of the first letter; ``""`` until that is known.
     """
 
     sent: int = 0
@@ -92,16 +96,18 @@ class Letters(Struct, frozen=True):
 
 
 class Progress(Struct, frozen=True):
-    """The progress of an operation. copied, left: bytes of the replicas that brokers copy now; of a redrive, letters
-    that were looked at or not. waits: reasons for waiting, a line each. letters: those of a redrive.
-    """
+    """The progress of an operation."""
 
     at: datetime
     state: State
     copied: int = 0
+    """Bytes of the present replicas that brokers have copied; letters of a redrive that were looked at."""
     left: int = 0
+    """Bytes that are still to copy; letters of a redrive that were not looked at."""
     waits: tuple[str, ...] = ()
+    """Reasons for waiting, a line each."""
     letters: Letters | None = None
+    """The letters of a redrive."""
 
     @property
     def is_held_up(self) -> bool:
@@ -110,28 +116,31 @@ class Progress(Struct, frozen=True):
 
 
 class Operation(Struct, frozen=True):
-    """Long work on a cluster.
-
-    number: from the same sequence as the numbers of changes. throttle: limit in bytes per second, for copying and for
-    being read, of each broker, or in letters per second; None for no throttle. sent: the transactions of a redrive.
-    paused: whether an operator wants it to wait. cancelling: whether an operator has cancelled it. gives_up: do not
-    wait for silent brokers to remove its throttles. ended: time, UTC; None while it is open.
-    """
+    """Long work on a cluster."""
 
     number: int
+    """The number, from the same sequence as the numbers of changes."""
     at: datetime
     context: str
     who: Who
     origin: Origin
     goal: Goal
     throttle: int | None = None
+    """The limit for each broker in bytes per second, for copying and for being read, or in letters per second; None for
+    no throttle.
+    """
     steps: tuple[Step, ...] = ()
     progress: Progress | None = None
     cancelling: bool = False
+    """Whether an operator has cancelled it."""
     gives_up: bool = False
+    """Whether the end does not wait for silent brokers to remove their throttles."""
     ended: datetime | None = None
+    """The time of the end, UTC; None while it is open."""
     sent: tuple[SentLetters, ...] = ()
+    """The transactions of a redrive."""
     paused: bool = False
+    """Whether an operator wants it to wait."""
 
     @property
     def state(self) -> State:
@@ -214,8 +223,8 @@ def copied_bytes(
     places: Iterable[model_snapshot.TopicPartition],
     copies: Iterable[model_snapshot.DirCopy] = (),
 ) -> tuple[int, int]:
-    """Return how many bytes the new replicas of moving partitions, and copies between directories, have and lack. A
-    replica of unknown size lacks all.
+    """Return the numbers of bytes that the new replicas of moving partitions, and copies between directories, have and
+    lack. A replica of unknown size lacks all.
     """
     between, left = _copied_between(snapshot, places)
     some = tuple(copies)

@@ -18,43 +18,44 @@ PARTS = frozenset({Part.CLUSTER, Part.TOPICS, Part.REASSIGNMENTS, Part.LOG_DIRS}
 
 
 class Host(Struct, frozen=True):
-    """A broker that may hold replicas.
-
-    rack: None if it has none. takes: it is alive, and one of its log directories takes new replicas. free: usable bytes
-    in these directories, less the bytes that running moves still have to copy; -1 if unknown.
-    """
+    """A broker that may hold replicas."""
 
     id: int
     rack: str | None = None
+    """The rack; None if it has none."""
     takes: bool = True
+    """Whether it is alive and one of its log directories takes new replicas."""
     free: int = -1
+    """The usable bytes in these directories, less the bytes that running moves still have to copy; -1 if unknown."""
 
 
 class Placed(Struct, frozen=True):
-    """A partition, its replicas in order and the size of one of them.
-
-    replicas: for a moving partition, those after the move. size: bytes of the largest replica of known size, else 0.
-    min_isr: 1 if unknown. leader: -1 for no leader. moving: a reassignment is under way. observers: replicas that are
-    outside the ISR by design.
-    """
+    """A partition, its replicas in order and the size of one of them."""
 
     topic: str
     number: int
     replicas: tuple[int, ...]
+    """The replicas in order; for a moving partition, those after the move."""
     size: int = 0
+    """The bytes of the largest replica of known size, else 0."""
     leader: int = -1
+    """The leader; -1 for no leader."""
     isr: tuple[int, ...] = ()
     min_isr: int = 1
+    """The min.insync.replicas; 1 if unknown."""
     moving: bool = False
+    """Whether a reassignment is under way."""
     observers: tuple[int, ...] = ()
+    """The replicas that are outside the ISR by design."""
 
 
 class Placement(Struct, frozen=True):
-    """All brokers and all partitions. log_dirs: of the brokers whose log directories could be read."""
+    """All brokers and all partitions."""
 
     hosts: Mapping[int, Host]
     partitions: tuple[Placed, ...]
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
+    """The log directories of the brokers whose directories could be read."""
 
     def rack(self, broker: int) -> str:
         """Return the broker's rack; a broker without one, or an unknown broker, counts as a rack of its own."""
@@ -62,7 +63,7 @@ class Placement(Struct, frozen=True):
         return f"rack {host.rack}" if host is not None and host.rack is not None else f"broker {broker}"
 
     def racks(self, replicas: Iterable[int]) -> int:
-        """Return how many racks hold these replicas."""
+        """Return the number of racks that hold these replicas."""
         return len({self.rack(each) for each in replicas})
 
 
@@ -125,5 +126,5 @@ def _placed(topic: str, partition: Partition, size: int, wanted: int, move: Reas
 
 
 def replica_counts(partitions: Iterable[Placed]) -> Counter[int]:
-    """Return how many replicas each broker holds."""
+    """Return the number of replicas that each broker holds."""
     return Counter(replica for each in partitions for replica in each.replicas)

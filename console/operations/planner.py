@@ -50,7 +50,7 @@ def check_named(goal: goals.Goal, snapshot: Snapshot) -> None:
     """Check, before a goal begins, that it names no controller as a broker: a controller holds no replicas.
 
     Args:
-        snapshot: with the quorum, if the goal names a node that is not a broker.
+        snapshot: a snapshot with the quorum, if the goal names a node that is not a broker.
 
     Raises:
         UnknownPlace: it names a controller that is not also a broker.

@@ -8,13 +8,14 @@ from msgspec import Struct
 
 
 class Relocation(NamedTuple):
-    """A partition's replicas before and after. size: bytes to copy for each new replica."""
+    """A partition's replicas before and after."""
 
     topic: str
     number: int
     before: tuple[int, ...]
     after: tuple[int, ...]
     size: int = 0
+    """The bytes to copy for each new replica."""
 
     @property
     def added(self) -> tuple[int, ...]:
@@ -28,9 +29,7 @@ class Relocation(NamedTuple):
 
 
 class DirMove(NamedTuple):
-    """A move of a broker's replica from one of its log directories to another. size: bytes to copy. replicas: of the
-    partition.
-    """
+    """A move of a broker's replica from one of its log directories to another."""
 
     topic: str
     number: int
@@ -38,7 +37,9 @@ class DirMove(NamedTuple):
     before: str
     after: str
     size: int = 0
+    """The bytes to copy."""
     replicas: tuple[int, ...] = ()
+    """The replicas of the partition."""
 
     @property
     def place(self) -> tuple[str, int, int]:
@@ -47,22 +48,25 @@ class DirMove(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A partition of the goal that can't be moved now. why: the condition that has to be met first."""
+    """A partition of the goal that can't be moved now."""
 
     topic: str
     number: int
     why: str
+    """The condition that has to be met first."""
 
 
 class Proposal(Struct, frozen=True):
-    """The present moves for a goal, between brokers and between directories of a broker. held: partitions that have to
-    wait. waits: reasons why more can't be planned yet, a line each. The goal is reached when all are empty.
+    """The present moves for a goal, between brokers and between directories of a broker. The goal is reached when all
+    fields are empty.
     """
 
     moves: tuple[Relocation, ...] = ()
     held: tuple[Held, ...] = ()
+    """The partitions that have to wait."""
     dirs: tuple[DirMove, ...] = ()
     waits: tuple[str, ...] = ()
+    """The reasons why more can't be planned yet, a line each."""
 
     @property
     def reached(self) -> bool:

@@ -86,27 +86,28 @@ def _wanted(moves: Iterable[Relocation], dirs: Iterable[DirMove]) -> tuple[Seque
 
 
 class Throttles(Struct, frozen=True):
-    """Throttles that are set.
-
-    rate: bytes per second. rates: the brokers and keys with it. lists: topic, key, replicas.
-    """
+    """Throttles that are set."""
 
     rate: int = 0
+    """Bytes per second."""
     rates: tuple[Rated, ...] = ()
+    """The brokers and keys with that rate."""
     lists: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    """Topic, key and replicas."""
 
     def __bool__(self) -> bool:
         return bool(self.rates or self.lists)
 
 
 class Owned(NamedTuple):
-    """All throttles that an operation has ever set. rates: the values by broker and key. lists: the replicas by topic
-    and key. latest: the rates that may be set now.
-    """
+    """All throttles that an operation has ever set."""
 
     rates: Mapping[Rated, frozenset[str]]
+    """Broker and key -> the values."""
     lists: Mapping[tuple[str, str], frozenset[str]]
+    """Topic and key -> the replicas."""
     latest: frozenset[Rated] = frozenset()
+    """The rates that may be set now."""
 
     @classmethod
     def of(cls, steps: Iterable[Throttles]) -> Owned:
@@ -143,18 +144,18 @@ class Owned(NamedTuple):
 
 
 class ThrottleChange(NamedTuple):
-    """The edits that set an operation's throttles as they are needed.
-
-    edits: the changes. sets: throttles that may be set afterwards and belong to the operation; throttles that these
-    edits remove are included until a later snapshot shows that they are gone. foreign: brokers whose rate has another
-    owner; it also limits the moves, and stays. unread: brokers with a rate of the operation's that can't be read, and
-    therefore can't be removed.
-    """
+    """The edits that set an operation's throttles as they are needed."""
 
     edits: tuple[SetConfig | UnsetConfig, ...] = ()
+    """The changes."""
     sets: Throttles = Throttles()
+    """The throttles that may be set afterwards and belong to the operation; throttles that these edits remove are
+    included until a later snapshot shows that they are gone.
+    """
     foreign: tuple[int, ...] = ()
+    """The brokers whose rate has another owner; that rate also limits the moves, and stays."""
     unread: tuple[int, ...] = ()
+    """The brokers with a rate of the operation's that can't be read, and therefore can't be removed."""
 
 
 def throttle_change(
@@ -171,7 +172,8 @@ def throttle_change(
     other owners are neither changed nor removed.
 
     Args:
-        snapshot: with the configs of all topics and brokers. A broker whose configs are unknown gets no rate.
+        snapshot: a snapshot with the configs of all topics and brokers. A broker whose configs are unknown gets no
+            rate.
         owned: throttles that the operation has set before: only these may be removed.
         rate: bytes per second; None for no throttle.
         later: leave unused throttles for another time: they do not slow down replicas in sync, and each change takes
@@ -214,13 +216,13 @@ def throttle_change(
 
 
 class _RateEdits(NamedTuple):
-    """The edits of a broker's rates. held: the operation's rates afterwards. foreign: whether another client set a
-    wanted one.
-    """
+    """The edits of a broker's rates."""
 
     edits: list[SetConfig | UnsetConfig]
     held: list[Rated]
+    """The operation's rates afterwards."""
     foreign: bool
+    """Whether another client set a wanted rate."""
 
 
 def _rate_edits(

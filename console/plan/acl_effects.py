@@ -23,7 +23,7 @@ from console.plan.staged import Draft
 NAMED = 3
 """Limit of principals, resources and addresses that a line names; the rest is counted."""
 MOST_JUDGED = 200
-"""Limit of principals with ACLs of their own, and of addresses, that are evaluated one by one."""
+"""Limit of principals with their own ACLs, and of addresses, that are evaluated one by one."""
 MOST_NARROWER = 2_000
 """Limit of resources with narrower ACLs that are evaluated one by one, for all principals and edits of a plan."""
 FEWEST = 20
@@ -34,33 +34,36 @@ _LAST = "\U0010ffff"
 
 
 class Move(NamedTuple):
-    """Access that moves for a principal. operations: the operations; names: existing resources; others: whether other
-    names also move; hosts: the only addresses, empty for all; but: the addresses that keep access.
-    """
+    """Access that moves for a principal."""
 
     operations: tuple[AclOperation, ...]
     names: tuple[str, ...]
+    """The existing resources."""
     others: bool
+    """Whether other names also move."""
     hosts: tuple[str, ...]
+    """The only addresses; empty for all."""
     but: tuple[str, ...]
+    """The addresses that keep access."""
 
 
 class Change(NamedTuple):
-    """The ACLs of a cluster before and after a plan. existing: the sorted names of the resources of a type, if they
-    were read. limit: resources that may be evaluated one by one for each edit.
-    """
+    """The ACLs of a cluster before and after a plan."""
 
     before: authorizer.AclIndex
     after: authorizer.AclIndex
     existing: Mapping[AclResourceType, Sequence[str]]
+    """The sorted names of the resources of each type, if they were read."""
     limit: int = MOST_NARROWER
+    """The number of resources that may be evaluated one by one for each edit."""
 
 
 class Moves(NamedTuple):
-    """The moves for a principal. unjudged: the count of resources with narrower ACLs above the limit."""
+    """The moves for a principal."""
 
     moves: list[Move]
     unjudged: int
+    """The number of resources with narrower ACLs above the limit, which were not judged."""
 
 
 def acl_effects(edit: AclEdit, draft: Draft) -> tuple[str, ...]:
@@ -122,7 +125,7 @@ def _moves(
     """Yield the access that the ACLs of `held` allow and those of `left` do not: one line for all principals with the
     same change.
     """
-    # A change for everyone may have no effect on principals with ACLs of their own: they are evaluated separately.
+    # A change for everyone may have no effect on principals with their own ACLs: they are evaluated separately.
     own = sorted({*_with_own(acl, held), *_with_own(acl, left)}) if acl.principal == authorizer.EVERYBODY else []
     limit = max(FEWEST, change.limit // (len(own[:MOST_JUDGED]) + 1))
     names = _names(acl, change.existing)
@@ -248,7 +251,7 @@ def _narrower(
 
 
 def _with_own(acl: Acl, index: authorizer.AclIndex) -> Iterator[str]:
-    """Yield the principals with ACLs of their own on a resource that the ACL matches."""
+    """Yield the principals with their own ACLs on a resource that the ACL matches."""
     there = [*index.patterns_on(acl.resource_type, any_name(acl))]
     if authorizer.is_pattern(acl):
         there += [each for each in index.patterns() if authorizer.is_within(each, acl)]

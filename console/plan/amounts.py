@@ -65,8 +65,8 @@ def _exact_units(per_second: float) -> tuple[tuple[str, int], ...] | None:
 
 
 def quota(key: str, value: float, beside: float | None = None) -> str:
-    """Return a quota's value by its key, with its unit; the bare number for a key unknown to Kafka. beside: as in
-    `byte_rate`.
+    """Return a quota's value by its key, with its unit; the bare number for a key unknown to Kafka. beside: an adjacent
+    value whose units are used, as in `byte_rate`.
     """
     known = BY_KEY.get(key)
     if known is None:
@@ -169,8 +169,11 @@ def exact_quota(key: str, value: float) -> str:
 class Unit(Enum):
     """The unit of a config key's number.
 
-    plural: its name in a sentence. short: its sign behind a number. milliseconds: their number in one unit, 0 for a
-    unit other than time. examples: amounts for help and refusals.
+    Attributes:
+        plural: the name in a sentence.
+        short: the sign behind a number.
+        milliseconds: the milliseconds in one unit; 0 for a unit other than time.
+        examples: the amounts for help and refusals.
     """
 
     NONE = "", "", 0, ""

@@ -27,7 +27,7 @@ def compile_plan(plan: Plan, facts: Facts) -> tuple[Step, ...]:
     """Return the requests that carry out a plan, in the order in which they are sent.
 
     Args:
-        facts: of the cluster now: the reachable brokers, their APIs, and the number of ACLs.
+        facts: the facts of the present cluster: the reachable brokers, their APIs, and the number of ACLs.
 
     Returns:
         As few requests as the controller's limits allow; each edit is in exactly one. `Step.after` has the places in

@@ -228,7 +228,7 @@ def _judge_items(
 
     Args:
         change: returns the list after adding or removing the items.
-        there: how items without effect relate to the list, for the message: ``already`` or ``not``.
+        there: the relation of items without effect to the list, for the message: ``already`` or ``not``.
     """
     resource, key = edit.resource, edit.key
     _check_place(edit, draft)

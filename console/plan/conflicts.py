@@ -17,20 +17,21 @@ from console.plan.staged import UNREAD, Described, Staged, Was, topic_id_of
 
 
 class Conflict(Struct, frozen=True):
-    """An edit whose target changed after the edit was staged.
-
-    was: the state at staging; theirs: the present state, unknown if it could not be read again; mine: the state after
-    the edit. now, topic_id: the new state and the id of its topic, which distinguish a conflict that the operator has
-    seen from a later one. why: a problem with the target even if its value is unchanged; ``""`` if there is no problem.
-    """
+    """An edit whose target changed after the edit was staged."""
 
     staged: Staged
     was: EffectiveValue
+    """The state at staging."""
     theirs: EffectiveValue
+    """The present state; unknown if it could not be read again."""
     mine: EffectiveValue
+    """The state after the edit."""
     now: Was
+    """The present state, which distinguishes a conflict that the operator has seen from a later one."""
     topic_id: str | None = None
+    """The id of the present topic, for the same purpose."""
     why: str = ""
+    """A problem of the target even if its value is unchanged; ``""`` for no problem."""
 
     @property
     def is_unknown(self) -> bool:

@@ -41,7 +41,7 @@ def _group_of(name: str, config: dict[str, MaybeSecret]) -> str:
 
 
 def creation_effects(edit: edits.CreateConnector, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the effects of a creation: where a sink begins, and the rebalance."""
+    """Return the effects of a creation: the offset at which a sink begins, and the rebalance."""
     config = dict(edit.config)
     topics = next((value for key in (connect.TOPICS, connect.PATTERN) if (value := config.get(key))), None)
     lines = []
@@ -84,7 +84,7 @@ def steering_effects(edit: edits.Steering, snapshot: Snapshot) -> tuple[str, ...
 
 
 def offset_effects(name: str, offsets: Sequence[connect.ConnectorOffset] | None, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return what a connector reads again, or never, with other offsets."""
+    """Return the effect of other offsets, a line each: the records that a connector reads again, or never."""
     found = connect.connector_in(snapshot.connect, name)
     is_sink = found is not None and found.kind == connect.SINK
     if offsets is None or all(offset is None for _, offset in offsets):

@@ -105,7 +105,9 @@ def defined_entry(seen: Described, name: str, class_name: str, key: str) -> Conf
 
 
 def is_secret(key: str, value: str, entry: ConfigEntry | None) -> bool:
-    """Return whether a value of a connector may be a secret. entry: of the key; None if no definition is known."""
+    """Return whether a value of a connector may be a secret. entry: the entry of the key; None if no definition is
+    known.
+    """
     is_password = entry is not None and (entry.type == _PASSWORD or entry.hidden)
     return holds_a_secret(key, value, is_password=is_password)
 

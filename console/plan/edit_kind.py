@@ -25,17 +25,18 @@ from console.plan.staged import Described, Draft, Verdict, Was
 
 
 class Reversal(NamedTuple):
-    """The reversal of an edit.
-
-    edits: the edits that revert it together; empty if it is impossible. left: the state of their targets that the edit
-    left, on which they are based. loss: the part that they do not restore; ``""`` if they restore all. secrets: the
-    keys that the reversal, one edit, lacks because their values are kept nowhere; an operator may give them.
-    """
+    """The reversal of an edit."""
 
     edits: tuple[Edit, ...]
+    """The edits that revert it together; empty if that is impossible."""
     left: Was
+    """The state of the targets after the reverted edit, on which `edits` are based."""
     loss: str = ""
+    """The part that the edits do not restore; ``""`` if they restore all."""
     secrets: tuple[str, ...] = ()
+    """The keys that the reversal, a single edit, lacks because their values are kept nowhere; an operator may give
+    them.
+    """
 
 
 class EditKind:
@@ -44,7 +45,7 @@ class EditKind:
     Methods are pure and read nothing but their arguments; `Any` stands for the kind's own edit and state.
 
     Args:
-        edit: of the class in the attribute `edit`.
+        edit: an edit of the class in the attribute `edit`.
         was, now, there: a state of the edit's target as `current` returns it: at staging, read again, either of both.
             None if the target is absent. UNREAD reaches only `settled`; `note` and `after` receive None instead.
         seen, draft: the snapshot with lookups that are computed once; a draft also has all staged edits.
@@ -58,7 +59,7 @@ class EditKind:
     state: Any
     """The type of the target's state in plan files and journals: the state's own type, or that of `kept`."""
     batch: Batch
-    """How it is sent. Kinds that one request can carry share a batch."""
+    """The batch by which it is sent. Kinds that one request can carry share a batch."""
     risks: tuple[RiskRule, ...] = ()
     """Its warnings, in the order of `risk_rules.NAMES`."""
     no_way_back: str
@@ -101,7 +102,9 @@ class EditKind:
         return (edit.target,)
 
     def obstacle(self, edit: Any, now: Any) -> str:
-        """Return why the edit is impossible now, even if its value is unchanged; ``""`` if it is possible."""
+        """Return the reason why the edit is impossible now, even if its value is unchanged; ``""`` if it is
+        possible.
+        """
         return ""
 
     def moved(self, edit: Any, was: Any, now: Any) -> bool:
@@ -166,8 +169,8 @@ class EditKind:
         return Reversal((), self.left, self.no_way_back)
 
     def with_secrets(self, edit: Any, secrets: Mapping[str, Secret]) -> tuple[Edit, str]:
-        """Return the reversal with the values of `Reversal.secrets` that an operator gave, and what it does not restore
-        even with all of them.
+        """Return the reversal with the values of `Reversal.secrets` that an operator gave, and the part that it does
+        not restore even with all of them.
 
         Args:
             edit: the reversal without them; the edit itself if that has none.
@@ -213,7 +216,7 @@ def each_line(command: Callable[[Any, DiffLine], Command]) -> Callable[[Target, 
 
 
 class Batch(Struct, frozen=True, eq=False, kw_only=True):
-    """How edits of some kinds are sent together, after all batches before it in `kinds.registry.BATCHES`.
+    """The way to send edits of some kinds together, after all batches before it in `kinds.registry.BATCHES`.
 
     Kinds share a batch by naming the same object; two with equal fields are two batches, and each edit is sent once.
     """

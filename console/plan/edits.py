@@ -22,12 +22,11 @@ from console.model.tokens import NewToken, TokenTarget
 
 
 class Slot(NamedTuple):
-    """The target and key of an edit: a plan has at most one edit for each slot. key: ``""`` for an edit of the whole
-    target.
-    """
+    """The target and key of an edit: a plan has at most one edit for each slot."""
 
     target: changes.Target
     key: str
+    """The key; ``""`` for an edit of the whole target."""
 
 
 def _op(name: str) -> str:
@@ -36,9 +35,10 @@ def _op(name: str) -> str:
 
 
 class Passed(NamedTuple):
-    """A place at which records are passed over. group: the one that goes on behind them; None if they are deleted."""
+    """A place at which records are passed over."""
 
     group: str | None
+    """The group that continues behind them; None if they are deleted."""
     topic: str
     partition: int
 
@@ -285,10 +285,12 @@ class WriteRecords(_OnTopic, frozen=True):
     """Write records to a partition, as one batch, which a broker takes or refuses as a whole. No file has the records.
 
     Attributes:
-        number: of the batch, among those of the plan for the partition.
-        sizes, hashes: of each record: bytes of key, value and headers.
-        keys: distinct keys; nulls: records without a value; keyless: records without a key; strays: records whose key
-            belongs to another partition by Java's partitioner.
+        number: the number of the batch among those of the plan for the partition.
+        sizes, hashes: the size of each record in bytes (key, value and headers), and its hash.
+        keys: the number of distinct keys.
+        nulls: records without a value.
+        keyless: records without a key.
+        strays: records whose key belongs to another partition by Java's partitioner.
         schemas: the subjects and ids by which values and keys were encoded; ``""`` for none.
         again: the groups in which dead letters failed that are sent again; None for other records.
         first_for: the edits of the plan that pass over the records of which these are the letters: none of them is sent
@@ -346,10 +348,11 @@ class _OfMove(_OnTopic, frozen=True):
 
 
 class MoveReplicas(_OfMove, frozen=True):
-    """Move a partition to these brokers, the preferred leader first. resize: their number may differ from today's."""
+    """Move a partition to these brokers, the preferred leader first."""
 
     replicas: tuple[int, ...]
     resize: bool = False
+    """Whether the number of replicas may change."""
 
 
 class CancelMove(_OfMove, frozen=True):
@@ -386,16 +389,17 @@ class _GroupOffsetEdit(Edit, frozen=True):
 
 
 class CommitOffset(_GroupOffsetEdit, frozen=True):
-    """Commit an offset for a group; for a share group, set its start offset. leader_epoch: -1 if unknown; metadata:
-    text that is stored with the offset. restored: the group had it before, so it may be outside the log. share: create
-    a missing group as a share group.
-    """
+    """Commit an offset for a group; for a share group, set its start offset."""
 
     offset: int
     leader_epoch: int = -1
+    """The epoch of the leader at the offset; -1 if unknown."""
     metadata: str = ""
+    """The text that is stored with the offset."""
     restored: bool = False
+    """Whether the group had the offset before, so that it may be outside the log."""
     share: bool = False
+    """Whether to create a missing group as a share group."""
 
     @property
     def passes(self) -> Passed:
@@ -453,12 +457,15 @@ class _VoterEdit(Edit, frozen=True):
 
 class JoinQuorum(_VoterEdit, frozen=True):
     """Make a controller that follows the log a voter. directory_id: the directory of its log, ``""`` if no such
-    controller follows; listener, host, port: its endpoint for other voters, ``""`` and -1 if unknown.
+    controller follows.
     """
 
     listener: str = ""
+    """The listener for other voters; ``""`` if unknown."""
     host: str = ""
+    """Its host; ``""`` if unknown."""
     port: int = -1
+    """Its port; -1 if unknown."""
 
 
 class LeaveQuorum(_VoterEdit, frozen=True):
@@ -470,13 +477,13 @@ BROKERS_OWN, AT_ONCE = -1, -1
 
 
 class MakeToken(Edit, frozen=True):
-    """Create a token. owner: a principal, ``""`` for the client's own. lifetime_ms: the longest lifetime, or
-    `BROKERS_OWN`.
-    """
+    """Create a token."""
 
     owner: str = ""
+    """A principal; ``""`` for the client's own."""
     renewers: tuple[str, ...] = ()
     lifetime_ms: int = BROKERS_OWN
+    """The longest lifetime in milliseconds, or `BROKERS_OWN`."""
 
     @property
     def target(self) -> NewToken:
@@ -512,10 +519,11 @@ class _ConnectorEdit(Edit, frozen=True):
 
 
 class CreateConnector(_ConnectorEdit, frozen=True):
-    """Create a connector. state: its first one, ``""`` for RUNNING."""
+    """Create a connector."""
 
     config: Mapping[str, MaybeSecret]
     state: str = ""
+    """The first state; ``""`` for RUNNING."""
 
     @property
     def holds_secret(self) -> bool:
@@ -540,18 +548,22 @@ class ResumeConnector(_ConnectorEdit, frozen=True):
 
 
 class RestartConnector(_ConnectorEdit, frozen=True):
-    """Restart a connector. only_failed: only its failed instances; tasks: also its tasks; task: only this one."""
+    """Restart a connector."""
 
     only_failed: bool = False
+    """Whether to restart only failed instances."""
     tasks: bool = False
+    """Whether to restart also the connector's tasks."""
     task: int | None = None
+    """The only task to restart; None for the connector."""
 
 
 class ChangeConnectorOffsets(Edit, frozen=True):
-    """Give a stopped connector other offsets, in its own form. offsets: None to forget all."""
+    """Give a stopped connector other offsets, in its own form."""
 
     name: str
     offsets: tuple[connect.ConnectorOffset, ...] | None
+    """The offsets; None to forget all."""
 
     @property
     def target(self) -> connect.ConnectorOffsetsTarget:
@@ -564,9 +576,10 @@ class _SchemaEdit(Edit, frozen=True):
 
 
 class AddSchema(_SchemaEdit, frozen=True):
-    """Register a schema as the newest version of a subject. kind: AVRO, PROTOBUF or JSON."""
+    """Register a schema as the newest version of a subject."""
 
     kind: str
+    """AVRO, PROTOBUF or JSON."""
     text: str
     references: tuple[SchemaReference, ...] = ()
 
@@ -577,9 +590,10 @@ class AddSchema(_SchemaEdit, frozen=True):
 
 
 class DropSchema(_SchemaEdit, frozen=True):
-    """Delete a version of a subject softly. version: None for the subject."""
+    """Delete a version of a subject softly."""
 
     version: int | None = None
+    """The version; None for the subject."""
 
     @property
     def target(self) -> SubjectTarget:

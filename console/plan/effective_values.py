@@ -12,19 +12,20 @@ from console.plan.staged import Staged
 
 
 class EffectiveValue(NamedTuple):
-    """The effective value of a slot before or after an edit.
-
-    value: a config's text, a quota's number, a topic's partition count, a credential's iterations, an ACL's permission
-    (``ALLOW``); None: no value. source, name: the source of a config value and the key's name there
-    (``log.retention.ms``); None, ``""`` for everything but configs. hidden: there is or may be a value that is not
-    shown. known: False if it was not read.
-    """
+    """The effective value of a slot before or after an edit."""
 
     value: str | float | None
+    """A config's text, a quota's number, a topic's partition count, a credential's iterations, or an ACL's permission
+    (``ALLOW``); None for no value.
+    """
     source: ConfigSource | None = None
+    """The source of a config's value; None for everything else."""
     name: str = ""
+    """The key's name in that source (``log.retention.ms``); ``""`` for everything but configs."""
     hidden: bool = False
+    """Whether there is, or may be, a value that is not shown."""
     known: bool = True
+    """False if the value was not read."""
 
 
 NOTHING = EffectiveValue(None)
@@ -37,22 +38,21 @@ def inherited_value(inherited: Inherited) -> EffectiveValue:
 
 
 class DiffLine(NamedTuple):
-    """One change by a request, from one staged edit (a created topic also has a line for each config).
-
-    verb: ``set`` ``unset`` ``append`` ``subtract`` ``add`` ``remove`` ``create`` ``grow`` ``delete``. key: a config's
-    or a quota's; ``""`` for a line about the whole target. moved: the target has changed since the edit was staged.
-    note: an effect that the operator may not expect. implied: the edit of this line if the staged edit implies it: a
-    config of a created topic.
-    """
+    """One change by a request, from one staged edit (a created topic also has a line for each config)."""
 
     staged: Staged
     verb: str
+    """``set`` ``unset`` ``append`` ``subtract`` ``add`` ``remove`` ``create`` ``grow`` ``delete``."""
     key: str
+    """The key of a config or a quota; ``""`` for a line about the whole target."""
     old: EffectiveValue
     new: EffectiveValue
     moved: bool = False
+    """Whether the target has changed since the edit was staged."""
     note: str = ""
+    """An effect that the operator may not expect."""
     implied: Edit | None = None
+    """The edit of this line if the staged edit implies it: a config of a created topic."""
 
     @property
     def edit(self) -> Edit:

@@ -27,7 +27,7 @@ def reset_commands(group: str, staged: Sequence[Staged]) -> Iterator[Command]:
     """Yield the commands that reset a group's offsets: one for each topic and offset, or one that reads all from a
     file.
     """
-    # Share groups have a tool of their own, with other options.
+    # Share groups have their own tool, with other options.
     if _is_share(staged):
         yield from _share_commands(group, staged)
         return

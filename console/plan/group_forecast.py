@@ -27,14 +27,16 @@ def members_of(group: Group) -> tuple[str, ...]:
 
 
 def nothing_committed(name: str, position: GroupPosition) -> str:
-    """Return why a group has no committed offsets to reset; ``""`` if it has some."""
+    """Return the reason why a group has no committed offsets to reset; ``""`` if it has some."""
     if position.committed:
         return ""
     return f"there is no group {name}" if position.group is None else f"group {name} has no offsets"
 
 
 def has_members(group: str, members: Sequence[str]) -> str:
-    """Return why a group's offsets can't be changed, with its members; ``""`` for a group without members."""
+    """Return the reason why a group's offsets can't be changed, with its members; ``""`` for a group without
+    members.
+    """
     if not members:
         return ""
     count = "a member" if len(members) == 1 else f"{len(members)} members"
@@ -42,8 +44,8 @@ def has_members(group: str, members: Sequence[str]) -> str:
 
 
 def forecast(was: GroupOffset, offset: int) -> tuple[int, int]:
-    """Return how many offsets of a partition are read again and how many are never read, if the group continues at
-    `offset` instead of at its committed one.
+    """Return the numbers of a partition's offsets that are read again and that are never read, if the group continues
+    at `offset` instead of at its committed one.
 
     An upper bound for records: compacted records and transaction markers also have offsets.
     """

@@ -22,16 +22,18 @@ _TRIMMED = "".join(map(chr, range(0x21)))
 
 
 class Command(NamedTuple):
-    """One command. words: the program and its arguments; empty if no command can do it. stdin: its standard input.
-    note: a text for the operator. connection_at: index of the word before which the options of the connection go; None
-    for the end. config_option: its option for the file of the connection's settings.
-    """
+    """One command."""
 
     words: tuple[str, ...]
+    """The program and its arguments; empty if no command can do it."""
     stdin: str = ""
+    """The standard input of the program."""
     note: str = ""
+    """A text for the operator."""
     connection_at: int | None = None
+    """The index of the word before which the options of the connection go; None for the end."""
     config_option: str = CONFIG_OPTION
+    """The program's option for the file of the connection's settings."""
 
 
 def option(name: str, value: str) -> tuple[str, ...]:

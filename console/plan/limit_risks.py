@@ -69,10 +69,11 @@ def _segments(values: Mapping[str, int]) -> str:
 
 
 class _Pair(NamedTuple):
-    """Settings that may contradict each other. said: returns the contradiction as text, ``""`` for none."""
+    """Settings that may contradict each other."""
 
     keys: frozenset[str]
     said: Callable[[Mapping[str, int]], str]
+    """Returns the contradiction as text; ``""`` for none."""
 
 
 _PAIRS = (
@@ -87,7 +88,7 @@ def contradictions(snapshot: Snapshot, resource: ConfigResource, keys: Iterable[
     """Yield the contradictions between the values of a topic or a broker, inherited or not.
 
     Args:
-        keys: only pairs with one of them.
+        keys: the keys of which a pair must have one.
     """
     configs, wanted = snapshot.configs.get(resource), frozenset(keys)
     if configs is None:

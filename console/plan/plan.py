@@ -83,16 +83,15 @@ class Moment:
 
 
 class Plan(Struct, frozen=True):
-    """Edits in the order of staging, at most one for each slot.
-
-    outcomes: of the last check or apply, for the edits still staged. past, future: the states for `undo` and `redo`,
-    the nearest last.
-    """
+    """Edits in the order of staging, at most one for each slot."""
 
     staged: tuple[Staged, ...] = ()
     past: tuple[Moment, ...] = ()
+    """The states for `undo`, the nearest last."""
     future: tuple[Moment, ...] = ()
+    """The states for `redo`, the nearest last."""
     outcomes: Mapping[Slot, Outcome] = msgspec.field(default_factory=dict)
+    """The outcomes of the last check or apply, for the edits still staged."""
 
     def __len__(self) -> int:
         return len(self.staged)
@@ -114,15 +113,15 @@ EMPTY = Plan()
 
 @dataclass(frozen=True, slots=True)
 class StageReport:
-    """The outcome of the edits of one `stage` call, each list in their order.
-
-    added: as in the plan, with parsed values. replaced: edits that were staged before for a slot and were replaced. An
-    edit may be in `replaced` and its successor in `dropped`: back to the present value.
-    """
+    """The outcome of the edits of one `stage` call, each list in their order."""
 
     made: Callable[[], Plan] = field(compare=False, repr=False)
     added: tuple[Staged, ...] = ()
+    """The edits as they are in the plan, with parsed values."""
     replaced: tuple[Staged, ...] = ()
+    """The edits that were staged before for a slot and were replaced. An edit may be in `replaced` and its successor in
+    `dropped`: back to the present value.
+    """
     dropped: tuple[Dropped, ...] = ()
     refused: tuple[Refusal, ...] = ()
 
@@ -245,7 +244,9 @@ class Staging:
             raise Refused("the plan sends its records to a topic first", "Apply that, or discard it first.")
 
     def _held_together(self, edits: Sequence[Edit]) -> _Held | None:
-        """Return why letters and the edits that pass over their records are not staged: all of them are, or none."""
+        """Return the slots of letters and of edits that pass over their records, with the error, if one of them can't
+        be staged: then none is. None if all can be.
+        """
         from console.plan.kinds.registry import kind_of
 
         places = frozenset(each for edit in edits for each in edit.first_for)
@@ -295,7 +296,7 @@ def stage(plan: Plan, edits: Iterable[Edit], snapshot: Snapshot, lasts_ms: int |
     its reason. The last edit of a slot counts. Outcomes of the edited subjects are cleared.
 
     Args:
-        edits: in the order of their effect: one may depend on another before it, as a config on its topic.
+        edits: the edits in the order of their effect: one may depend on another before it, as a config on its topic.
         snapshot: the base of validation; its states of the targets are stored as `Staged.was`.
         lasts_ms: milliseconds for which the edits hold after they are applied; None for good.
 
@@ -329,8 +330,8 @@ def discard(plan: Plan, target: Target | None = None, key: str | None = None) ->
     creation of a topic takes its config edits with it, which would have no topic.
 
     Args:
-        target: None for any.
-        key: of a config or quota; None for any.
+        target: the target of the edits; None for any.
+        key: the key of a config or quota; None for any.
 
     Returns:
         The same plan (the same object) if no edit matches.
@@ -346,8 +347,7 @@ def marked(plan: Plan, pruned: Mapping[Slot, Pruned]) -> Plan:
 
 def without(plan: Plan, gone: Collection[Slot]) -> Plan:
     """Return the plan without the edits in these slots, without the config edits of topics whose creation is among
-    them, and without what stands or falls with letters among them; `undo` brings them back. The same plan if no slot
-    matches.
+    them, and without the edits that need letters among them; `undo` brings them back. The same plan if no slot matches.
     """
     created = {name for s in plan.staged if (name := s.edit.new_topic) is not None and s.edit.slot in gone}
     # Without the letters their records would be lost, and without the skip they would be read twice.

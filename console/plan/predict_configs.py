@@ -35,7 +35,7 @@ def predict_configs(snapshot: Snapshot, edits: Edits) -> Configs:
     """Return the configs that brokers will describe after these edits. A resource that was not read stays unread.
 
     Args:
-        edits: by resource, each list in the order of its effect.
+        edits: resource -> its edits, in the order of their effect.
 
     Returns:
         All configs of the snapshot. Unchanged sets are the same objects, and topics that share a set still share one if
@@ -114,7 +114,7 @@ def _broker(
         return configs
     layers = _changed_layers(broker_keys.layers_of(configs), changed)
     touched = set(broker_keys.names_touched(names))
-    # A listener's key without a value of its own inherits from the key without the prefix.
+    # A listener's key without its own value inherits from the key without the prefix.
     touched.update(
         e.name for e in configs if e.name.startswith("listener.") and broker_keys.listener_base(e.name) in names
     )
@@ -225,7 +225,7 @@ def _edited(
         if isinstance(edit, UnsetConfig):
             if old is not None:
                 entries[edit.key] = without_own(old, resource, after)
-                # Workers describe a connector's key without a value of its own only if its class defines the key.
+                # Workers describe a connector's key without its own value only if its class defines the key.
                 if resource.type.entity.own_keys and not entries[edit.key].synonyms:
                     del entries[edit.key]
             continue

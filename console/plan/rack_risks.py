@@ -59,7 +59,7 @@ def moved_rack(
     """Return a text about the partitions whose replicas are in one rack since brokers changed theirs; ``""`` if none.
 
     Args:
-        was, became: as `racks`, before and after.
+        was, became: the racks before and after, as from `racks`.
         partitions: topic, number and replicas of each.
     """
     found = [

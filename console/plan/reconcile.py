@@ -139,25 +139,25 @@ def not_sent(step: Step, why: Failure, status: Status = Status.NOT_APPLIED) -> t
 
 
 class ApplyReport(Struct, frozen=True):
-    """The result of a check or an apply.
-
-    sent: whether any request to change the cluster was sent. conflicts: changes by other clients since the read,
-    because of which these edits and all later ones were not sent. overridden: conflicts that the apply overrode.
-    surprises: states read afterwards that are neither the former nor the wanted one. set_back: applied edits that the
-    cluster itself or another client has reverted. change: the number in the journal, None without a journal.
-    unrecorded: why the journal lacks some of the outcomes. risks: warnings that were not accepted, because of which
-    nothing was sent.
-    """
+    """The result of a check or an apply."""
 
     results: tuple[StepResult, ...]
     sent: bool
+    """Whether any request to change the cluster was sent."""
     conflicts: tuple[Conflict, ...] = ()
+    """Changes by other clients since the read, because of which these edits and all later ones were not sent."""
     overridden: tuple[Conflict, ...] = ()
+    """Conflicts that the apply overrode."""
     surprises: tuple[Conflict, ...] = ()
+    """States read afterwards that are neither the former nor the wanted one."""
     set_back: tuple[Conflict, ...] = ()
+    """Applied edits that the cluster itself or another client has reverted."""
     change: int | None = None
+    """The number of the change in the journal; None without a journal."""
     unrecorded: Failure | None = None
+    """The reason why the journal lacks some of the outcomes."""
     risks: tuple[Risk, ...] = ()
+    """Warnings that were not accepted, because of which nothing was sent."""
 
     @property
     def made(self) -> tuple[ShownOnce, ...]:
@@ -172,18 +172,18 @@ class ApplyReport(Struct, frozen=True):
 
 
 class ApplyOptions(Struct, frozen=True):
-    """Options of an apply.
-
-    valid_only: if some edits fail the check, send the valid ones. force: overwrite changes by other clients. accepted:
-    the only conflicts to overwrite, which the operator has seen. risks: warnings that do not stop the apply, as in
-    `Risk.accepted_as`. seen: the only warnings that the operator has seen and accepted.
-    """
+    """Options of an apply."""
 
     valid_only: bool = False
+    """If some edits fail the check, send the valid ones."""
     force: bool = False
+    """Overwrite changes by other clients."""
     accepted: tuple[Conflict, ...] = ()
+    """The only conflicts to overwrite, which the operator has seen."""
     risks: frozenset[str] = frozenset()
+    """The warnings that do not stop the apply, named as in `Risk.accepted_as`."""
     seen: tuple[Risk, ...] = ()
+    """The only warnings that the operator has seen and accepted."""
 
     def hindering(self, risks: Iterable[Risk]) -> tuple[Risk, ...]:
         """Return the warnings that are not accepted."""
@@ -198,16 +198,16 @@ DEFAULTS = ApplyOptions()
 
 
 class InFlight(Struct, frozen=True):
-    """A request to change the cluster that was sent and has no response yet.
-
-    change: the number in the journal, None without a journal. api: Kafka's name of the request; edits: number of edits;
-    since: time of sending, UTC.
-    """
+    """A request to change the cluster that was sent and has no response yet."""
 
     change: int | None
+    """The number of the change in the journal; None without a journal."""
     api: str
+    """Kafka's name of the request."""
     edits: int
+    """The number of edits."""
     since: datetime
+    """The time of sending, UTC."""
 
     @property
     def unknown(self) -> str:

@@ -2,7 +2,7 @@
 
 Limits: QuorumController.MAX_RECORDS_PER_USER_OP; tested on Kafka 3.9.1 and 4.3.0: one record for each config or quota
 key, for each ACL, and for each topic, partition and config of a new topic. Above it a controller refuses a change, or
-fails with an error of its own and steps down. A Kafka 3.9 controller ended on a larger DeleteAcls.
+fails with its own error and steps down. A Kafka 3.9 controller ended on a larger DeleteAcls.
 """
 
 from __future__ import annotations
@@ -28,39 +28,39 @@ seconds, and brokers' heartbeats timed out. One request is limited to less than 
 
 
 def acl_removals(acls: int) -> int:
-    """Return how many ACLs one request may remove from a cluster with `acls`."""
+    """Return the largest number of ACLs that one request may remove from a cluster with `acls`."""
     return min(RECORD_LIMIT, max(1, ACL_COMPARISONS // max(acls, 1)))
 
 
 class Facts(Struct, frozen=True):
-    """The facts of the present cluster that the requests depend on.
-
-    reachable: the reachable brokers; None if that was not tested. incremental: whether the brokers have
-    IncrementalAlterConfigs (Kafka 2.3); if not, `configs` has the overrides that the legacy call must repeat, and the
-    present lists. acls: the number of ACLs. default_partitions: the brokers' ``num.partitions``.
-    """
+    """The facts of the present cluster that the requests depend on."""
 
     reachable: frozenset[int] | None = None
+    """The reachable brokers; None if that was not tested."""
     incremental: bool = True
+    """Whether the brokers have IncrementalAlterConfigs (Kafka 2.3); if not, `configs` has the overrides that the legacy
+    call must repeat, and the present lists.
+    """
     configs: Mapping[ConfigResource, ConfigSet] = msgspec.field(default_factory=dict)
     acls: int = 0
+    """The number of ACLs."""
     default_partitions: int = 1
+    """The brokers' ``num.partitions``."""
 
 
 class Step(Struct, frozen=True):
-    """One request and the edits in it.
-
-    note: why it is separate from others of its kind; ``""`` for no note. after: indexes in the compiled tuple, or among
-    the steps of its batch before that, of the steps that have to succeed completely before this one is sent: access is
-    not removed if its replacement could not be granted. unchecked: whether brokers would refuse it before those steps,
-    so that it is not validated.
-    """
+    """One request and the edits in it."""
 
     request: ChangeRequest
     staged: tuple[Staged, ...]
     note: str = ""
+    """The reason why it is separate from others of its kind; ``""`` for no note."""
     after: tuple[int, ...] = ()
+    """The indexes of the steps that have to succeed completely before this one is sent, in the compiled tuple, or among
+    the steps of its batch before that: access is not removed if its replacement could not be granted.
+    """
     unchecked: bool = False
+    """Whether brokers would refuse it before those steps; if so, it is not validated."""
 
 
 # -- packing -----------------------------------------------------------------------------------------------------------
@@ -83,10 +83,10 @@ def pack(groups: Iterable[tuple[Sequence[Staged], int]], limit: int, into: Seque
     """Put each (group, records) into the first bin with room for it, those of `into` before new ones.
 
     A group is never split: edits that a broker applies as a whole stay in one request, and a group beyond the limit
-    gets a bin of its own.
+    gets its own bin.
 
     Args:
-        limit: records in one bin.
+        limit: the largest number of records in one bin.
         into: bins to fill first; they are changed.
 
     Returns:
@@ -111,7 +111,7 @@ def pack(groups: Iterable[tuple[Sequence[Staged], int]], limit: int, into: Seque
 
 
 def cut_note(place: int, count: int, limit: int, what: str = "records") -> str:
-    """Return why a request is one of several; ``""`` for a single request."""
+    """Return the note of a request that is one of several, with the limit; ``""`` for a single request."""
     return f"{place + 1} of {count}: a controller takes at most {limit:,} {what} in one change" if count > 1 else ""
 
 
@@ -120,7 +120,7 @@ Group = tuple[Sequence[Staged], int]
 
 
 def singly(some: Iterable[Staged]) -> Iterable[Group]:
-    """Return each edit as a group of its own with one record."""
+    """Return each edit as its own group with one record."""
     return (([staged], 1) for staged in some)
 
 
@@ -135,7 +135,7 @@ def together(request: Callable[[list[Staged]], ChangeRequest], what: str = "reco
 
 
 def apart(request: Callable[[Any], ChangeRequest]) -> Steps:
-    """Return the steps of edits that each need a request of their own. request: an edit -> its request."""
+    """Return the steps of edits that each need their own request. request: an edit -> its request."""
     return lambda staged, _facts: [Step(request(each.edit), (each,)) for each in staged]
 
 

@@ -32,16 +32,19 @@ SOON_MS = 300_000
 
 
 class RetentionCut(NamedTuple):
-    """A topic that will keep less. slot: the edit that causes it. ms, size: the new limits, -1 for unlimited; size in
-    bytes of one partition. segment_bytes, segment_ms: the limits of a full segment.
-    """
+    """A topic that will keep less."""
 
     slot: Slot
+    """The edit that causes it."""
     topic: str
     ms: int
+    """The new limit in milliseconds; -1 for unlimited."""
     size: int
+    """The new limit in bytes of one partition; -1 for unlimited."""
     segment_bytes: int
+    """The size in bytes at which a segment is full."""
     segment_ms: int
+    """The age in milliseconds at which a segment is full."""
 
 
 class Range(NamedTuple):
@@ -55,15 +58,18 @@ NONE = Range(0, 0)
 
 
 class Deletion(NamedTuple):
-    """Deleted bytes. least, most: bytes on all replicas; partitions: number of known ones; unknown: number of unknown
-    ones; why: the error for one of these.
-    """
+    """The data that an edit deletes."""
 
     least: int = 0
+    """The least bytes that are deleted, on all replicas."""
     most: int = 0
+    """The most bytes that are deleted, on all replicas."""
     partitions: int = 0
+    """The number of partitions whose bytes are known."""
     unknown: int = 0
+    """The number of partitions whose bytes are unknown."""
     why: Failure | None = None
+    """The error for one of the unknown partitions."""
 
     def __add__(self, other: object) -> Deletion:
         if not isinstance(other, Deletion):

@@ -30,7 +30,7 @@ def way_back(applied: Iterable[Staged], change: int | None) -> str:
     """Return the effect of reverting a change, as text; ``""`` if it has no number, or can't be reverted.
 
     Args:
-        applied: only the edits of the change that were applied.
+        applied: the edits of the change that were applied: only they are reverted.
     """
     edits = tuple(applied)
     if change is None or not any(reversal(each).edits for each in edits):

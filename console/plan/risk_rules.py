@@ -128,27 +128,30 @@ READ_BATCHES = 20
 
 
 class RiskNeeds(Struct, frozen=True):
-    """The facts that a warning about an edit needs.
-
-    topics: these, with their own configs. every_topic: all topics, and the configs of those that may inherit (at most
-    `READ_TOPICS`). sizes: the bytes of those topics. acls: all bindings. a_broker: the configs of one broker.
-    every_broker: those of all brokers, and of the cluster default. readers_of: topics whose reading groups are read (at
-    most `READ_GROUPS` groups). newest_of: topics whose newest records' ages are read. moves: the running reassignments.
-    batches_of: topics whose newest batches are read (at most `READ_BATCHES` topics). groups: all groups, the first
-    `READ_GROUPS` with their members.
-    """
+    """The facts that a warning about an edit needs."""
 
     topics: frozenset[str] = frozenset()
+    """Topics that are read with their own configs."""
     every_topic: bool = False
+    """Whether all topics are read, with the configs of those that may inherit (at most `READ_TOPICS`)."""
     sizes: bool = False
+    """Whether the bytes of those topics are read."""
     acls: bool = False
+    """Whether all ACLs are read."""
     a_broker: bool = False
+    """Whether the configs of one broker are read."""
     every_broker: bool = False
+    """Whether the configs of all brokers and of the cluster default are read."""
     readers_of: frozenset[str] = frozenset()
+    """Topics whose reading groups are read (at most `READ_GROUPS` groups)."""
     newest_of: frozenset[str] = frozenset()
+    """Topics whose newest records' ages are read."""
     moves: bool = False
+    """Whether the running reassignments are read."""
     batches_of: frozenset[str] = frozenset()
+    """Topics whose newest batches are read (at most `READ_BATCHES` topics)."""
     groups: bool = False
+    """Whether all groups are read, the first `READ_GROUPS` with their members."""
 
     def __or__(self, other: RiskNeeds) -> RiskNeeds:
         return RiskNeeds(*(getattr(self, name) | getattr(other, name) for name in RiskNeeds.__struct_fields__))
@@ -158,14 +161,15 @@ NOTHING = RiskNeeds()
 
 
 class Risk(NamedTuple):
-    """A warning about one edit. name: one of NAMES; text: the effect, in a line. subject: the text to type for
-    accepting it; ``""`` if its name is enough.
-    """
+    """A warning about one edit."""
 
     slot: Slot
     name: str
+    """One of `NAMES`."""
     text: str
+    """The effect, in a line."""
     subject: str = ""
+    """The text to type for accepting it; ``""`` if its name is enough."""
 
     @property
     def accepted_as(self) -> str:
@@ -174,31 +178,34 @@ class Risk(NamedTuple):
 
 
 class RiskFacts(Struct, frozen=True):
-    """Facts that are read only for warnings.
-
-    sizes: bytes of all replicas by topic; a topic whose size could not be read is missing. principal: the principal
-    that brokers authenticate this client as (``User:admin``); ``""`` if unknown. readers: topic -> its readers. ages:
-    seconds since the newest record by topic; a topic without a known record time is missing. batches: the newest ones
-    by topic; a topic whose records were not read is missing. groups: all of them, those that were not described without
-    members. mechanism: the SASL mechanism by which this client logs in, ``""`` for none.
-    """
+    """Facts that are read only for warnings."""
 
     sizes: Mapping[str, int] = field(default_factory=dict)
+    """Topic -> the bytes of all its replicas; a topic whose size could not be read is missing."""
     principal: str = ""
+    """The principal that brokers authenticate this client as (``User:admin``); ``""`` if unknown."""
     readers: Mapping[str, TopicReaders] = field(default_factory=dict)
+    """Topic -> its readers."""
     ages: Mapping[str, float] = field(default_factory=dict)
+    """Topic -> the seconds since its newest record; a topic without a known record time is missing."""
     batches: Mapping[str, NewestBatches] = field(default_factory=dict)
+    """Topic -> its newest batches; a topic whose records were not read is missing."""
     groups: Mapping[str, Group] = field(default_factory=dict)
+    """All groups; those that were not described are without members."""
     mechanism: str = ""
+    """The SASL mechanism by which this client logs in; ``""`` for none."""
 
 
 class Judged(Struct, frozen=True, dict=True):
-    """A plan on a cluster. before: the snapshot; staged: the edits; predict: returns the cluster after all edits."""
+    """A plan on a cluster."""
 
     before: Snapshot
+    """The snapshot before the plan."""
     staged: tuple[Staged, ...]
+    """The edits of the plan."""
     facts: RiskFacts
     predict: Callable[[], Snapshot]
+    """Returns the cluster after all edits."""
 
     @cached_property
     def after(self) -> Snapshot:
@@ -237,12 +244,13 @@ def _value(snapshot: Snapshot, resource: ConfigResource, key: str) -> str | None
 
 
 class RiskRule(NamedTuple):
-    """A warning of a kind of edit. name: one of NAMES. judge: yields a line for each problem of an edit of that kind.
-    needs: the facts to read for it. subject: the text to type for accepting an irreversible effect; ``""`` if the name
-    is enough.
-    """
+    """A warning of a kind of edit."""
 
     name: str
+    """One of `NAMES`."""
     judge: Callable[[Any, Judged], Iterator[str]]
+    """Yields a line for each problem of an edit of that kind."""
     needs: Callable[[Any], RiskNeeds] = lambda _: NOTHING
+    """Returns the facts to read for an edit."""
     subject: Callable[[Any, Judged], str] = lambda *_: ""
+    """Returns the text to type for accepting an irreversible effect; ``""`` if the name is enough."""

@@ -31,7 +31,7 @@ def risks(
 
     Args:
         staged: all edits that are applied together: a warning is about the cluster after all of them.
-        snapshot: with the parts in `risk_needs`; unread parts count as unknown, not as harmless.
+        snapshot: a snapshot with the parts in `risk_needs`; unread parts count as unknown, not as harmless.
         facts: facts that are read only for warnings; without them sizes and readers are unknown.
         after: the cluster after the edits, if they were made already; None: it is predicted.
 

@@ -17,11 +17,13 @@ from console.plan.topic_risks import BY_SIZE, FOREVER, KEEPING, changes, kept, t
 
 
 class _Growth(NamedTuple):
-    """The most by which replicas in a directory may grow. replicas: how many of them grow; rate: bytes a second."""
+    """The most by which replicas in a directory may grow."""
 
     replicas: int = 0
+    """The number of replicas that grow."""
     size: float = 0.0
     rate: float = 0.0
+    """Bytes a second."""
 
     def fills(self, log_dir: LogDir) -> bool:
         """Return whether they fill a directory's disk soon: what was written in half a minute says nothing of weeks."""
@@ -57,11 +59,12 @@ def no_room(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
 
 
 def _growth(now: Snapshot, configured: Snapshot, log_dir: LogDir, topics: Iterable[str]) -> _Growth:
-    """Return by how much the replicas of topics in a directory grow until the retention deletes their oldest records.
+    """Return the bytes by which the replicas of topics in a directory grow until the retention deletes their oldest
+    records.
 
     Args:
-        now: with the sizes and the rates.
-        configured: with the topics' configs.
+        now: a snapshot with the sizes and the rates.
+        configured: a snapshot with the topics' configs.
     """
     limits: dict[str, tuple[int, int]] = {}
     for name in topics:
@@ -73,7 +76,7 @@ def _growth(now: Snapshot, configured: Snapshot, log_dir: LogDir, topics: Iterab
     for each in log_dir.replicas.of(limits):
         ms, most = limits[each.topic]
         rate = _written(now, each.topic, each.partition, each.size)
-        # What is never deleted fills any disk one day: that is no news of an edit.
+        # A topic that is never deleted fills any disk one day, whatever the edit does.
         if rate <= 0 or each.is_future or (ms >= FOREVER and most >= FOREVER):
             continue
         more = min(float(most), rate * ms / 1000) - each.size

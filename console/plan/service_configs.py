@@ -1,4 +1,4 @@
-"""How a plan treats configs that a service next to the brokers has: Connect's workers, the schema registry."""
+"""The configs of services next to the brokers in a plan: Connect's workers, the schema registry."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ServiceConfigs(NamedTuple):
     by_hand: str = ""
     """The request without kac, formatted with the resource's name as ``cluster`` and ``name``; ``""`` for none."""
     is_apart: bool = False
-    """Whether each key has a request of its own."""
+    """Whether each key has its own request."""
     check: Callable[[ConfigEdit, Draft], None] = lambda *_: None
     """Raises Refused for an edit that can't be staged."""
     check_value: Callable[[str, MaybeSecret, ConfigEntry | None], None] | None = None
@@ -58,6 +58,6 @@ BY_TYPE: Mapping[ResourceType, ServiceConfigs] = {
 
 
 def entry_before(configs: ConfigSet, resource: ConfigResource, key: str) -> ConfigEntry | None:
-    """Return the entry of a key before an edit. configs: of the resource."""
+    """Return the entry of a key before an edit. configs: the configs of the resource."""
     service = BY_TYPE.get(resource.type)
     return configs.get(key) if service is None else service.entry(configs, key)

@@ -47,32 +47,35 @@ group with all its offsets. None: absent.
 
 
 class Pruned(NamedTuple):
-    """The removal of an entity that no file lists. section: the place of such entities in files. of: the number of them
-    in the cluster.
-    """
+    """The removal of an entity that no file lists."""
 
     section: str
+    """The section of such entities in files."""
     of: int
+    """The number of such entities in the cluster."""
 
 
 class Staged(Struct, frozen=True):
-    """An edit, and the state of its target when it was staged.
-
-    lasts_ms: milliseconds for which it holds after it is applied; None for good. reverts: the edit of an applied change
-    that it reverts. topic_id: of the intended topic, None if unknown or for other targets; another topic of the same
-    name may exist since. doubt: why its target may not be the intended one; ``""`` for no doubt. An edit in doubt is
-    not sent before an operator accepts it. pruned: None for an edit that a user requested by name. letters_written: an
-    apply has written letters of the records that it passes over.
-    """
+    """An edit, and the state of its target when it was staged."""
 
     edit: Edit
     was: Was
     lasts_ms: int | None = None
+    """The milliseconds for which it holds after it is applied; None for good."""
     reverts: Place | None = None
+    """The edit of an applied change that it reverts."""
     topic_id: str | None = None
+    """The id of the intended topic; None if unknown or for other targets. Another topic of the same name may exist
+    since.
+    """
     doubt: str = ""
+    """The reason why its target may not be the intended one; ``""`` for no doubt. An edit in doubt is not sent before
+    an operator accepts it.
+    """
     pruned: Pruned | None = None
+    """The removal of an entity that no file lists; None for an edit that a user requested by name."""
     letters_written: bool = False
+    """Whether an apply has written letters of the records that it passes over."""
 
 
 class Dropped(NamedTuple):

@@ -43,19 +43,21 @@ class StaleThrottle(NamedTuple):
 
 
 class _Throttle(NamedTuple):
-    """A throttle that is set. used: the moves that use it; ``""`` if it is unused. stale: the unused part."""
+    """A throttle that is set."""
 
     place: config.ConfigPlace
     used: str
+    """The moves that use it; ``""`` if it is unused."""
     stale: StaleThrottle | None = None
+    """The unused part."""
 
 
 def stale_throttles(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:
     """Return every throttle that can be removed.
 
     Args:
-        snapshot: with the reassignments, the configs of all brokers, of the cluster default and of all topics, and the
-            log dirs. Unread parts do not count as stale.
+        snapshot: a snapshot with the reassignments, the configs of all brokers, of the cluster default and of all
+            topics, and the log dirs. Unread parts do not count as stale.
     """
     # Without the list of moves every throttle would look stale, and removing one in use lets copies take the whole
     # network.
@@ -70,7 +72,7 @@ def owned_by_moves(snapshot: Snapshot) -> Mapping[config.ConfigPlace, str]:
     state.
 
     Args:
-        snapshot: as for `stale_throttles`. If the reassignments were not read, every throttle may be in use.
+        snapshot: a snapshot as for `stale_throttles`. If the reassignments were not read, every throttle may be in use.
     """
     owned = {each.place: each.used for each in _throttles(snapshot) if each.used}
     adding = grouped((move.topic, move) for move in snapshot.reassignments if move.adding)
@@ -118,7 +120,7 @@ def _name(move: Reassignment) -> str:
 
 
 def _unknown(snapshot: Snapshot) -> str:
-    """Return why any throttle may be in use; ``""`` if the moves are known."""
+    """Return the reason why any throttle may be in use; ``""`` if the moves are known."""
     unread = Part.REASSIGNMENTS not in snapshot.read_at
     return "may belong to a running move: the reassignments could not be read" if unread else ""
 

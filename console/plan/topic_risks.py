@@ -47,12 +47,15 @@ _TOPIC_KEYS = {broker_key.name: key for key, names in TOPIC_SYNONYMS.items() for
 
 
 class TopicChange(NamedTuple):
-    """The change of a topic's key. old, new: None if unknown; read: whether the topic's configs were read."""
+    """The change of a topic's key."""
 
     topic: str
     old: str | None
+    """The former value; None if unknown."""
     new: str | None
+    """The new value; None if unknown."""
     read: bool = True
+    """Whether the topic's configs were read."""
 
 
 # -- which topics an edit concerns -------------------------------------------------------------------------------------
@@ -148,7 +151,7 @@ def counted(changes: list[TopicChange], what: str) -> str:
 
 
 def topic_needs(edit: edits.ConfigEdit, *, sizes: bool = False) -> RiskNeeds:
-    """Return the facts that show which topics a config edit changes. sizes: also their bytes."""
+    """Return the facts that show which topics a config edit changes. sizes: whether also their bytes are needed."""
     if edit.resource.type == TOPIC:
         return RiskNeeds(topics=frozenset({edit.resource.name}), sizes=sizes)
     return RiskNeeds(every_topic=True, sizes=sizes, a_broker=True)
@@ -158,7 +161,7 @@ def topic_needs(edit: edits.ConfigEdit, *, sizes: bool = False) -> RiskNeeds:
 
 
 def inheriting(resource: ConfigResource, key: str, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return how many brokers and topics inherit a broker's key and how many override it, a line each."""
+    """Return the numbers of brokers and topics that inherit a broker's key and that override it, a line each."""
     lines = []
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
     read = {broker: configs for broker in brokers if (configs := snapshot.configs.get(broker)) is not None}
@@ -260,7 +263,7 @@ def is_isr_impossible(wanted: int, replication: int, *, are_all_enough: bool = T
 
 
 def isr_text(wanted: int, replication: int) -> str:
-    """Return why so many replicas in sync are too many; ``""`` if they are not. One of one is Kafka's default."""
+    """Return the reason why min.insync.replicas is too high; ``""`` if it is not. One of one is Kafka's default."""
     if wanted > replication == 1:
         return "it has 1 replica; brokers before 3.7 refuse every write with acks=all then, newer ones take it for 1"
     if is_isr_impossible(wanted, replication):
@@ -312,11 +315,14 @@ def unclean(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
 
 
 class Kept(NamedTuple):
-    """A topic's retention. deletes: whether it deletes; then limits in ms and bytes, `FOREVER` for unlimited."""
+    """A topic's retention."""
 
     deletes: bool
+    """Whether it deletes; the limits count only then."""
     ms: int
+    """The limit in milliseconds; `FOREVER` for unlimited."""
     size: int
+    """The limit in bytes; `FOREVER` for unlimited."""
 
 
 def kept(configs: ConfigSet) -> Kept:
@@ -348,10 +354,11 @@ def config_number(configs: ConfigSet, key: str, otherwise: int) -> int:
 
 
 class _Limit(NamedTuple):
-    """A limit that an edit lowers. value: milliseconds or bytes."""
+    """A limit that an edit lowers."""
 
     key: str
     value: int
+    """The limit in milliseconds or bytes."""
 
     @property
     def tiny(self) -> bool:

@@ -166,7 +166,9 @@ def unknown_quota_key(key: str) -> str:
 
 
 def quota_problem(key: str, value: float) -> str:
-    """Return why a broker would refuse this value, or accept it and misbehave (NaN, infinity); ``""`` if valid."""
+    """Return the reason why a broker would refuse this value, or accept it and misbehave (NaN, infinity); ``""`` if
+    valid.
+    """
     # Brokers accept NaN, which is neither above nor below any rate: such a quota limits no client.
     if not math.isfinite(value):
         return f"{key} is a finite number"

@@ -41,8 +41,8 @@ def acl_rows(acls: Iterable[Acl], plan: Plan, by: By) -> list[AclRow]:
     """Return the rows of ACLs: those of the cluster, and staged additions.
 
     Args:
-        acls: in any order.
-        plan: its edits mark rows: ``+`` to be added, ``-`` to be removed.
+        acls: the ACLs in any order.
+        plan: the plan, whose edits mark rows: ``+`` to be added, ``-`` to be removed.
         by: the order of the rows; the first of each group is marked.
     """
     staged = _staged(plan) if plan.staged else {}

@@ -28,25 +28,19 @@ MOST_VOTERS = 9
 
 
 class BrokerLoad(NamedTuple):
-    """The load of a broker: the partitions it leads, the replicas it holds, and those of them that are out of sync.
-
-    preferred: partitions with it as the preferred leader. to_elect: those of them that it does not lead but could: it
-    is in their ISR.
-    """
+    """The load of a broker: the partitions it leads, the replicas it holds, and those of them that are out of sync."""
 
     leaders: int = 0
     replicas: int = 0
     out_of_sync: int = 0
     preferred: int = 0
+    """The number of partitions with it as the preferred leader."""
     to_elect: int = 0
+    """The number of these partitions that it does not lead but could: it is in their ISR."""
 
 
 class BrokerRow(NamedTuple):
-    """A broker, or the cluster default if `broker` is None.
-
-    is_counted: whether the load is known; False if no topic is visible. rate: of the writes to the partitions that it
-    leads. full_in: seconds until its first disk is full; None if no disk fills or the time is unknown.
-    """
+    """A broker, or the cluster default if `broker` is None."""
 
     broker: Broker | None
     release: str = ""
@@ -57,8 +51,11 @@ class BrokerRow(NamedTuple):
     overrides: int | None = None
     edited: bool = False
     rate: Rate = UNKNOWN
+    """The rate of the writes to the partitions that it leads."""
     full_in: float | None = None
+    """The seconds until its first disk is full; None if no disk fills or the time is unknown."""
     is_counted: bool = True
+    """Whether the load is known; False if no topic is visible."""
 
     @property
     def key(self) -> str:
@@ -107,9 +104,9 @@ def broker_rows(
     Args:
         snapshot: has the brokers, configs, log directories and the quorum.
         plan: marks the rows with staged edits.
-        loads: from `broker_loads`. Brokers that only these have are down, and also have a row.
+        loads: the result of `broker_loads`. Brokers that only these have are down, and also have a row.
         rates: broker id -> the rate of writes to it as leader; None if unknown.
-        is_led: as for `quorum_line`.
+        is_led: whether the quorum has a leader, as for `quorum_line`.
 
     Returns:
         The cluster default first, then the brokers by id.
@@ -121,7 +118,7 @@ def broker_rows(
         # A response about the cluster leaves out a broker that is down, but the topics have its replicas.
         known[down] = Broker(down, "", -1)
     active, is_counted = controller(snapshot) if is_led else None, not are_topics_hidden(snapshot)
-    # It is a row of its own: its overrides are what all brokers below it inherit.
+    # The cluster default is also a row: all brokers below it inherit its overrides.
     default = snapshot.configs.get(CLUSTER_DEFAULT)
     rows = [BrokerRow(None, overrides=None if default is None else len(default), edited=CLUSTER_DEFAULT in edited)]
     for broker in sorted(known.values(), key=lambda b: b.id):
@@ -361,7 +358,7 @@ def silent_line(snapshot: Snapshot, silent: Collection[int]) -> Line:
 
     Args:
         snapshot: has the addresses of the brokers.
-        silent: ids of brokers.
+        silent: the ids of the brokers.
     """
     if not silent:
         return []

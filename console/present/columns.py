@@ -64,31 +64,36 @@ on_screen = partial(ScreenColumn, "")
 
 
 class Column(NamedTuple, Generic[R]):
-    """One column of rows of a type.
-
-    name: the key by which `list` filters. views: those that show it. get: returns the value of a row, of type `type`,
-    in `unit`, None is null; default: the row's field of this name. key: its key in JSON; default: the name. title:
-    header in `list`; default: that of the screen, else the name; numbers are aligned right. cell: on the screen,
-    cleaned; text: in `list`; each falls back to the other, then to the value. layout: the place on the screen. order:
-    sort key on the screen, smallest first; default: the value, the largest number or the first text first. part:
-    whether the number is only a part of the whole; the data report it in a second key. unknown: whether None means
-    unknown rather than absent. left: whether `list` aligns its numbers left.
-    """
+    """One column of rows of a type."""
 
     name: str
+    """The key by which `list` filters."""
     views: frozenset[View]
+    """The views that show it."""
     get: Callable[[R], Data | Absent] | None = None
+    """Returns the value of a row, of type `type`, in `unit`; None is null. Default: the row's field of this name."""
     type: Type = "text"
     unit: Unit = Unit.NONE
     key: str = ""
+    """The key in JSON. Default: the name."""
     title: str | None = None
+    """The header in `list`. Default: that of the screen, else the name. Numbers are aligned right."""
     cell: Callable[[R], Cell] | None = None
+    """Returns the cell on the screen, cleaned. Default: `text`, then the value."""
     text: Callable[[R], str] | None = None
+    """Returns the text in `list`. Default: `cell`, then the value."""
     layout: ScreenColumn | None = None
+    """The place on the screen."""
     order: Callable[[R], Any] | None = None
+    """Returns the sort key on the screen, smallest first. Default: the value, the largest number or the first text
+    first.
+    """
     part: Callable[[R], bool] | None = None
+    """Returns whether the number is only a part of the whole; the data report it in a second key."""
     unknown: bool = False
+    """Whether None means unknown rather than absent."""
     left: bool = False
+    """Whether `list` aligns its numbers left."""
 
     @property
     def value(self) -> Callable[[R], Data | Absent]:
@@ -136,9 +141,10 @@ class Column(NamedTuple, Generic[R]):
 class Columns(Generic[R]):
     """The columns of a noun, in their order on the screen.
 
-    orders: column names in the order of a view, if it differs; those that it leaves out come last. tie: sort key of
-    rows that are equal in the sorted column; without it they keep their order. lead: sort key before that of any
-    column, smallest first.
+    Attributes:
+        orders: the names of columns in the order of a view, if it differs; those that it leaves out come last.
+        tie: the sort key of rows that are equal in the sorted column; without it they keep their order.
+        lead: the sort key before that of any column, smallest first.
     """
 
     def __init__(
@@ -224,7 +230,7 @@ def letter_column(name: str, cell: Callable[[R], Cell], width: int = 1) -> Colum
     """Return a column of the screen without a title, for a letter: a state or a staged edit.
 
     Args:
-        width: in cells.
+        width: the width in cells.
     """
     return Column(name, SCREEN, cell=cell, layout=on_screen(width=width, gutter=True))
 
@@ -237,7 +243,7 @@ def overrides_column(
 
     Args:
         get: the number; None if they were not read.
-        priority: of the column on a narrow screen.
+        priority: the priority of the column on a narrow screen.
         order: sort key in place of the number.
     """
 
@@ -305,8 +311,8 @@ def rate_columns(
 
     Args:
         get: the rate of a row; `ABSENT` for a row without one.
-        bytes_priority: of the column on a narrow screen: the higher, the longer it stays.
-        records_priority: the same for the other column.
+        bytes_priority: the priority of the column on a narrow screen: the higher, the longer it stays.
+        records_priority: the priority of the other column.
     """
 
     def of(field: Callable[[Rate], float | None]) -> Callable[[R], Data | Absent]:

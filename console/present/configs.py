@@ -118,12 +118,13 @@ def flag_words(row: ConfigRow) -> str:
 
 
 class ConfigLine(NamedTuple):
-    """A row for display. broker: the source of the inherited values (see `described_by`); changed: a recent change was
-    seen."""
+    """A row for display."""
 
     row: ConfigRow
     broker: int | None = None
+    """The broker that showed the inherited values (see `described_by`)."""
     changed: bool = False
+    """Whether kac saw a recent change."""
 
 
 def _value(shown: ConfigLine) -> Cell:
@@ -226,12 +227,14 @@ CONFIGS: columns.Columns[ConfigLine] = columns.Columns(
 
 
 class EntityFacts(NamedTuple):
-    """Facts about entities with configs. overrides: the number that one sets itself, None if they were not read;
-    changed: the last seen change of one; staged: those that staged edits change."""
+    """Facts about entities with configs."""
 
     overrides: Callable[[ConfigResource], int | None]
+    """Returns the number of keys that an entity sets itself; None if they were not read."""
     changed: Callable[[ConfigResource], datetime | None]
+    """Returns the time of an entity's last seen change."""
     staged: frozenset[ConfigResource] = frozenset()
+    """The entities that staged edits change."""
 
 
 class EntityRow(NamedTuple):
@@ -456,7 +459,7 @@ def details(
     Args:
         snapshot: has the configs of other resources, and the documentation.
         by_broker: each broker's value of the key without the override; empty if they agree (`inheritance.differing`).
-        width: of the lines, in cells.
+        width: the width of the lines, in cells.
     """
     lines = outcome_lines(row, width)
     lines.append(headline(resource, row))

@@ -58,12 +58,12 @@ def tasks_text(tasks: Sequence[connect.Task]) -> str:
 
 
 class ConnectorRow(NamedTuple):
-    """A connector, with what other parts of the snapshot say about it."""
+    """A connector, with the facts about it in other parts of the snapshot."""
 
     cluster: connect.ConnectCluster
     connector: connect.Connector
     config: ConfigSet | None = None
-    """None if it was not read."""
+    """The config; None if it was not read."""
     lag: GroupLag | None = None
     """The lag of a sink's group; None if it was not read."""
     trend: LagTrend | None = None
@@ -71,9 +71,9 @@ class ConnectorRow(NamedTuple):
     """Records in the topic of its dead letters; None if that is unknown."""
     seen: connect.StatesSeen | None = None
     unanswered: Failure | None = None
-    """Why its cluster did not answer the last read; None if it did."""
+    """The reason why its cluster did not answer the last read; None if it did."""
     answered_at: datetime | None = None
-    """When its cluster last answered, UTC."""
+    """The time at which its cluster last answered, UTC."""
 
     @property
     def name(self) -> str:
@@ -112,7 +112,7 @@ class ConnectorRow(NamedTuple):
 
     @property
     def behind(self) -> Behind:
-        """How long the next record that its group reads has waited."""
+        """The time for which the next record that its group reads has waited."""
         return UNSEEN if self.trend is None else self.trend.longest_behind
 
     @property
@@ -367,7 +367,7 @@ def trace_lines(trace: str) -> list[Line]:
 
 
 def unanswered_line(row: ConnectorRow) -> Line:
-    """Return why the state of a connector is unknown, and since when; empty if its cluster answered."""
+    """Return the reason why the state of a connector is unknown, and since when; empty if its cluster answered."""
     if row.unanswered is None:
         return []
     since = f"its last answer was at {columns.clock(row.answered_at)}" if row.answered_at else "it never answered"
@@ -377,10 +377,10 @@ def unanswered_line(row: ConnectorRow) -> Line:
 
 
 def silent_line(snapshot: Snapshot, cluster: str = "") -> Line:
-    """Return why a Connect cluster did not answer the last read, and since when; empty if it answered.
+    """Return the error of a Connect cluster that did not answer the last read, and since when; empty if it answered.
 
     Args:
-        cluster: this one; ``""`` for the first of all that did not answer.
+        cluster: the name of the Connect cluster; ``""`` for the first of all that did not answer.
     """
     silent = [
         each for each in snapshot.failures if each.part == Part.CONNECT and each.entity and cluster in ("", each.entity)
@@ -446,7 +446,7 @@ class WorkerRow(NamedTuple):
 
     @property
     def problem(self) -> str:
-        """Why it did not answer; ``""`` if it did."""
+        """The reason why it did not answer; ``""`` if it did."""
         return "" if self.worker.failure is None else failure_text(self.worker.failure)
 
 
@@ -499,11 +499,12 @@ WORKERS: columns.Columns[WorkerRow] = columns.Columns(
 
 
 class PluginRow(NamedTuple):
-    """An installed plugin. used: the number of connectors with its class."""
+    """An installed plugin."""
 
     cluster: str
     plugin: connect.Plugin
     used: int
+    """The number of connectors with the plugin's class."""
 
 
 def plugin_rows(snapshot: Snapshot) -> Iterator[PluginRow]:

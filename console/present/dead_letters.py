@@ -1,4 +1,4 @@
-"""Dead letters by original topic, exception and age, and what a redrive would send."""
+"""Dead letters by original topic, exception and age, and the letters that a redrive would send."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def chosen_lines(found: Survey, *, masked: bool) -> list[str]:
 
 
 def forecast_lines(goal: Redrive, found: Survey, most: int | None) -> Iterator[str]:
-    """Yield what a redrive would send, a line each."""
+    """Yield the letters that a redrive would send, and how it sends them, a line each."""
     by_topic: dict[str, list[int]] = {}
     for (topic, _), heap in sorted(found.heaps.items()):
         known = by_topic.setdefault(topic, [0, 0, 0])
@@ -151,7 +151,7 @@ def forecast_lines(goal: Redrive, found: Survey, most: int | None) -> Iterator[s
 
 
 def staying_lines(goal: Redrive, found: Survey) -> Iterator[str]:
-    """Yield why letters stay, and behind which letters a redrive goes on."""
+    """Yield the number of letters that stay, by reason, and the point at which a redrive continues."""
     stays = [f"{count:,} {why.value}" for why, count in found.stays.items() if why is not Stays.NOT_CHOSEN]
     not_chosen = found.stays.get(Stays.NOT_CHOSEN, 0)
     stays += [f"{not_chosen:,} that are not chosen"] if not_chosen else []
@@ -168,8 +168,8 @@ def staying_lines(goal: Redrive, found: Survey) -> Iterator[str]:
 
 
 def others_line(found: Survey) -> str:
-    """Return how many letters other conditions or targets sent, as far as these were read: those chosen here may be
-    among them; ``""`` if none was sent.
+    """Return the number of letters that other selections sent, as far as these were read: letters chosen here may be
+    among them. ``""`` if none was sent.
     """
     by = sorted(group for group, count in found.others.items() if count)
     if not by and not found.unread:
@@ -196,7 +196,7 @@ def _moment(at: int) -> str:
 
 
 def pile_lines(row: PileRow, topic: str) -> list[Line]:
-    """Return what the letters of a row have in common. topic: the dead-letter topic."""
+    """Return the properties that the letters of a row share. topic: the dead-letter topic."""
     pile = row.pile
     partition, offset = pile.example
     message = HIDDEN if row.masked and pile.message else pile.message

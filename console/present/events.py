@@ -222,7 +222,7 @@ def concerns(event: triage_events.Event, about: object) -> bool:
     """Return whether an event is about an entity; a group's configs are about the group, an ISR also about its broker.
 
     Args:
-        about: in the form of `about_of`.
+        about: the entity in the form of `about_of`.
     """
     for place in event.places:
         mine = about_of(place)

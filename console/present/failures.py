@@ -26,7 +26,7 @@ def unread(
     """Return a line on failed reads: ``12 topics not shown: TOPIC_AUTHORIZATION_FAILED``.
 
     Args:
-        snapshot: has the failures.
+        snapshot: the snapshot with the failures.
         parts: the parts of a pane. Only the first of them, by name, with failures is reported.
         concerns: whether a failure matters to the pane.
 
@@ -60,9 +60,9 @@ def nothing_text(snapshot: Snapshot, part: str, empty: str, width: int) -> str:
     """Return the text of a table without rows: the reason why the part could not be read, else `empty`.
 
     Args:
-        part: of the snapshot, as "topics".
+        part: the part of the snapshot, as "topics".
         empty: the text if the part was read.
-        width: of the screen, in cells.
+        width: the width of the screen, in cells.
     """
     return wrapped("".join(text for text, _ in unread(snapshot, {part})), width) or empty
 
@@ -76,7 +76,7 @@ def left_out_text(names: Sequence[str]) -> str:
     """Return the note that an edit leaves out marked rows that a filter hides; ``""`` without such rows.
 
     Args:
-        names: of the rows that were left out, cleaned.
+        names: the names of the rows that were left out, cleaned.
     """
     return f"; not for {_some(names)}: marked, but not shown (Esc takes a filter away)" if names else ""
 
@@ -85,7 +85,7 @@ def spared_text(names: Sequence[str]) -> str:
     """Return the note that a deletion of several topics leaves out Kafka's own; ``""`` without such topics.
 
     Args:
-        names: cleaned.
+        names: the names, cleaned.
     """
     return f"; not {_some(names)}: Kafka's own, deleted by its name alone (delete topic NAME)" if names else ""
 
@@ -116,6 +116,6 @@ def how_to_settle(number: int) -> str:
     """Return the instruction for a change whose outcome is unknown.
 
     Args:
-        number: of the change in the journal.
+        number: the number of the change in the journal.
     """
     return f"look at the cluster, then say how it ended: kac history --settle {number} applied|not-applied"

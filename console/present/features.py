@@ -14,13 +14,15 @@ from console.present.text import Cell, Line, clean
 
 
 class FeatureRow(NamedTuple):
-    """A feature. level: the finalized one, 0 if it is off. supported: node -> (lowest, highest level), None for a node
-    without the feature. edited: whether the plan changes it."""
+    """A feature."""
 
     name: str
     level: int
+    """The finalized level; 0 if the feature is off."""
     supported: Mapping[int, tuple[int, int] | None]
+    """Node -> lowest and highest level; None for a node without the feature."""
     edited: bool = False
+    """Whether the plan changes it."""
 
     @property
     def differs(self) -> bool:
@@ -88,7 +90,7 @@ def feature_lines(row: FeatureRow) -> list[Line]:
         [("Supported  ", "muted"), (by_range(row.supported) or "by no node that answered", "")],
     ]
     low, high = row.common or (row.level, row.level)
-    # Each level on the way down counts: one that changed the metadata log can't be left again.
+    # Check each level on the way down: a level that changed the metadata log's format can't be left again.
     back = next(
         level for level in range(min(low, row.level), row.level + 1) if not why_no_way_back(row.name, level, row.level)
     )

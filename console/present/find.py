@@ -30,21 +30,26 @@ MOST = 200
 
 
 class Hit(NamedTuple):
-    """A row that contains the text. pane: its name in `find`; row: its key there, or the opened entity; name, shows:
-    cleaned."""
+    """A row that contains the text."""
 
     pane: str
+    """The pane's name in `find`."""
     row: Hashable
+    """The key of the row there, or the opened entity."""
     name: str
+    """The name of the row, cleaned."""
     shows: str = ""
+    """The text of the row that contains the searched text, cleaned."""
 
 
 class Hits(NamedTuple):
-    """The hits of a pane. total: of all; hits: the first of them."""
+    """The hits of a pane."""
 
     pane: str
     total: int
+    """The number of all hits."""
     hits: tuple[Hit, ...]
+    """The first hits."""
 
 
 class Known(NamedTuple):

@@ -44,15 +44,16 @@ _MEANINGS = {
 _RANKS = {word: rank for rank, word in enumerate(_MEANINGS)}
 ASKS_TEXT = "asks for its secret: Enter opens it"
 TRIES, TRIES_OWN = "open this pane again for another attempt", "r is another attempt"
-"""What to do about a refused login: of another cluster, and of the one that the console shows."""
+"""The next step after a refused login: to another cluster, and to the one that the console shows."""
 MOST_CAUSES = 12
 """Most causes in the details of a cluster."""
 
 
 class Health(NamedTuple):
-    """A look at a cluster. at: its time, UTC. muted: cause id -> the end of its mute."""
+    """A look at a cluster."""
 
     at: datetime
+    """The time of the look, UTC."""
     verdict: Verdict
     brokers: int
     up: int
@@ -64,8 +65,9 @@ class Health(NamedTuple):
     group: str
     """The group whose next record has waited longest; ``""`` if that is unknown."""
     behind: Behind
-    """For how long."""
+    """The time for which that group is behind."""
     muted: Mapping[str, datetime] = MappingProxyType({})
+    """Cause id -> the end of its mute."""
 
     @property
     def rows(self) -> list[shown_triage.CauseRow]:
@@ -82,7 +84,7 @@ def health(
     """Return a look at a cluster.
 
     Args:
-        snapshot: of the cluster; the verdict is on it.
+        snapshot: the snapshot of the verdict.
         muted: cause id -> the end of its mute.
         at: time of the look, UTC; None: of the verdict.
     """
@@ -109,19 +111,21 @@ def health(
 
 
 class FleetRow(NamedTuple):
-    """A context. origin: its source, as text. health: the last look; None before the first."""
+    """A context."""
 
     name: str
     origin: str = ""
+    """The source of the context, as text."""
     health: Health | None = None
+    """The last look; None before the first."""
     failure: Failure | None = None
-    """Why its brokers do not answer; None if the last look succeeded."""
+    """The reason why its brokers do not answer; None if the last look succeeded."""
     since: datetime | None = None
     """The time since which they do not answer, UTC: of the last answer, or of the first attempt."""
     is_refused: bool = False
     """Whether it failed for good: another attempt with the same login might lock the account."""
     problem: str = ""
-    """Why the context can't be used."""
+    """The reason why the context can't be used."""
     asks: bool = False
     """Whether the operator has to type its secret, so that kac has not looked at it."""
     is_shown: bool = False
@@ -210,7 +214,7 @@ def _counted(row: FleetRow, count: int, text: str = "") -> Cell:
     """Return a count that is bad unless it is 0; blank without a look, muted if the cluster no longer answers.
 
     Args:
-        text: in place of the number.
+        text: a text in place of the number.
     """
     if row.health is None or not count:
         return ""
@@ -323,7 +327,7 @@ FLEET: columns.Columns[FleetRow] = columns.Columns(
 
 
 def fleet_lines(row: FleetRow) -> list[Line]:
-    """Return what is known of a context: the causes of its troubles, the time of the look, and its source."""
+    """Return the details of a context: the causes of its troubles, the time of the look, and its source."""
     lines: list[Line] = []
     if row.failure is not None:
         what = "refused" if row.is_refused else "no answer"

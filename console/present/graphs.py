@@ -46,11 +46,14 @@ _TIME_STEPS = (1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 18_000, 43_
 
 
 class Axis(NamedTuple):
-    """The time axis. seconds: of a column. columns: their number. last: the newest column, counted from 1970."""
+    """The time axis."""
 
     seconds: int
+    """The seconds of a column."""
     columns: int
+    """The number of columns."""
     last: int
+    """The newest column, counted from 1970."""
 
     @property
     def first(self) -> int:
@@ -63,10 +66,12 @@ class Axis(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """A column of time, which the cursor in time is on. at: its begin, Unix seconds. seconds: its length."""
+    """A column of time, which the cursor in time is on."""
 
     at: int
+    """The begin of the column, Unix seconds."""
     seconds: int
+    """The length of the column."""
 
     @property
     def begins(self) -> datetime:
@@ -88,7 +93,7 @@ class Moment(NamedTuple):
 
         Args:
             step: number of columns; negative for earlier ones.
-            seconds: of a column.
+            seconds: the seconds of a column.
             newest: a time in the newest column, Unix seconds.
         """
         last = newest // seconds
@@ -97,29 +102,30 @@ class Moment(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A change. at: an aware time."""
+    """A change."""
 
     at: datetime
+    """The time, with its zone."""
     is_trouble: bool = False
 
 
 class Graph(NamedTuple):
-    """A measured quantity over time.
-
-    what: the quantity, which determines the unit, the scale, and which values are bad. values: sample or column,
-    counted from 1970 -> value; unknown ones are missing. every: seconds of one of these. is_least: whether the newest
-    value may be larger. measure: None for a quantity of one topic, group or broker. top: the value at the upper edge;
-    0.0 before `chart_of` sets it.
-    """
+    """A measured quantity over time."""
 
     key: str
     title: str
     what: str
+    """The quantity, which determines the unit, the scale, and which values are bad."""
     values: Mapping[int, float]
+    """Sample or column, counted from 1970 -> value; unknown values are missing."""
     every: int = EVERY
+    """The seconds of a sample or column."""
     is_least: bool = False
+    """Whether the newest value may be larger."""
     measure: Measure | None = None
+    """The measure; None for a quantity of one topic, group or broker."""
     top: float = 0.0
+    """The value at the upper edge; 0.0 before `chart_of` sets it."""
 
     @property
     def is_flat(self) -> bool:
@@ -129,12 +135,14 @@ class Graph(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """Graphs over one axis. changes: column -> number of changes; trouble: columns with a change that is trouble."""
+    """Graphs over one axis."""
 
     axis: Axis
     graphs: tuple[Graph, ...]
     changes: Mapping[int, int] = {}
+    """Column -> number of changes."""
     trouble: frozenset[int] = frozenset()
+    """The columns with a change that is trouble."""
 
 
 def title_cells(width: int) -> int:
@@ -152,9 +160,9 @@ def chart_of(graphs: Sequence[Graph], marks: Iterable[Mark], now: int, width: in
     """Return the chart that fits into a width; None if not even five columns do.
 
     Args:
-        marks: those after `now` are left out, and come with the next column.
-        now: when the newest sample began, seconds since 1970; its column is the last one.
-        width: in cells.
+        marks: the changes; those after `now` are left out, and come with the next column.
+        now: the start of the newest sample, seconds since 1970; its column is the last one.
+        width: the width in cells.
     """
     seconds, room = seconds_for(width), _room(width)
     columns = min(room, SLOTS * EVERY // seconds)
@@ -182,8 +190,8 @@ def resampled(values: Mapping[int, float], every: int, seconds: int) -> dict[int
 
     Args:
         values: sample, counted from 1970 -> value.
-        every: seconds of a sample.
-        seconds: of a column.
+        every: the seconds of a sample.
+        seconds: the seconds of a column.
     """
     found: dict[int, float] = {}
     for slot, value in values.items():
@@ -239,10 +247,10 @@ def changes_line(chart: Chart, width: int, moment: int | None = None) -> Line:
 
 
 def graph_lines(chart: Chart, graph: Graph, rows: int, width: int, moment: int | None = None) -> list[Line]:
-    """Return the lines of one graph: with its scale from two lines on, else with its newest value beside the title.
+    """Return the lines of one graph: with its scale from two lines on, else with its newest value next to the title.
 
     Args:
-        rows: number of lines.
+        rows: the number of lines.
         moment: the column of the cursor, whose value is shown instead of the newest one.
     """
     at = chart.axis.last if moment is None else moment
@@ -307,7 +315,7 @@ def _blocks(chart: Chart, graph: Graph, row: int, rows: int, moment: int | None)
         value = graph.values.get(at)
         filled = 0 if value is None else eighths(value, graph.top, rows) - row * len(BLOCKS)
         if value is None or filled <= 0:
-            # Of a time of changes only its beginning: a line for each would hide the graph.
+            # Mark only the first of adjacent columns with changes: a line in each would hide the graph.
             return _mark(chart, at, moment, CHANGE) if at - 1 not in chart.changes or at == moment else (" ", "")
         name = "strong" if at == moment else meaning(graph.what, value)
         return BLOCKS[min(filled, len(BLOCKS)) - 1], name
@@ -371,7 +379,7 @@ def value_text(what: str, value: float | None, *, is_least: bool = False) -> str
 
 
 def meaning(what: str, value: float | None) -> str:
-    """Return the meaning of a value, for its colour: a bad one is red where and as long as it is bad."""
+    """Return the meaning of a value, for its colour: a bad one is red at the times at which it is bad."""
     if not value:
         return "muted"
     if what in _FAILURES:

@@ -86,7 +86,9 @@ def behind_column(get: Callable[[R], Behind], views: frozenset[columns.View]) ->
 
 
 def _rate_column(get: Callable[[R], float | None], views: frozenset[columns.View], priority: int) -> columns.Column[R]:
-    """Return the column of a lag's growth in records a second. priority: of the column on a narrow screen."""
+    """Return the column of a lag's growth in records a second. priority: the priority of the column on a
+    narrow screen.
+    """
     return columns.Column(
         "rate",
         views,
@@ -100,7 +102,7 @@ def _rate_column(get: Callable[[R], float | None], views: frozenset[columns.View
 
 
 def _left_column(get: Callable[[R], float | None], views: frozenset[columns.View], priority: int) -> columns.Column[R]:
-    """Return the column of the seconds until a lag is 0. priority: of the column on a narrow screen."""
+    """Return the column of the seconds until a lag is 0. priority: the priority of the column on a narrow screen."""
     return columns.Column(
         "catch_up",
         views,
@@ -142,7 +144,7 @@ class GroupRow(NamedTuple):
 def _topics_read(row: GroupRow) -> list[Data] | None:
     """Return the topics that a group reads: those with committed offsets or assigned partitions; None if both are
     unknown."""
-    # With one of both the answer is a part, and a filter may still match by it.
+    # If only one of the two is known, the list is incomplete, but a filter may still match a topic in it.
     if row.lag is None and row.group.members is None:
         return None
     committed = {each.topic for each in row.lag.partitions} if row.lag is not None else set()
@@ -234,14 +236,15 @@ may be longer."""
 
 
 class PartitionRow(NamedTuple):
-    """A group's offsets in a partition, the trend of its lag, and the members that have the partition. wanted: the
-    members of the coordinator's target; None if the protocol has no target. behind: the wait of its next record."""
+    """A group's offsets in a partition, the trend of its lag, and the members that have the partition."""
 
     at: cluster.PartitionLag
     trend: PartitionTrend | None = None
     owners: Sequence[cluster.GroupMember] = ()
     wanted: Sequence[cluster.GroupMember] | None = None
+    """The members of the coordinator's target; None if the protocol has no target."""
     behind: Behind = UNSEEN
+    """The time for which its next record has waited."""
 
     @property
     def rate(self) -> float | None:
@@ -283,8 +286,8 @@ def partition_rows(
     """Return a function that creates the row of one partition, so that only shown rows are created.
 
     Args:
-        group: with its members; None if it was not described.
-        trend: of its lag; None before the first poll.
+        group: the group with its members; None if it was not described.
+        trend: the trend of the lag; None before the first poll.
     """
     # Once for all rows: a group may read 10,000 partitions.
     members = (group and group.members) or ()
@@ -559,9 +562,9 @@ def group_line(group: cluster.Group | None, lag: cluster.GroupLag | None, trend:
     """Return the state, members, protocol and lag of a group in a line, and the failures of its reads.
 
     Args:
-        group: None if it could not be described.
-        lag: None if it was not read.
-        trend: of the lag; None before the first poll.
+        group: the group; None if it could not be described.
+        lag: the lag; None if it was not read.
+        trend: the trend of the lag; None before the first poll.
     """
     line: Line = []
     if group is not None:
@@ -601,7 +604,7 @@ def group_lines(group: cluster.Group, lag: cluster.GroupLag | None, trend: LagTr
     with the clock alone.
 
     Args:
-        lag: None if it was not read.
+        lag: the lag; None if it was not read.
         most: partitions that are named; the rest is counted.
     """
     lines = [group_line(group, lag, trend)]

@@ -30,13 +30,14 @@ class Who(Struct, frozen=True):
 
 
 class State(NamedTuple):
-    """Whether the shown data is current: its text and meaning; current: False if no broker answers, and earlier counts
-    are left out. is_led: False if the quorum is known to have no leader."""
+    """The state of the shown data: current or not."""
 
     text: str
     meaning: str
     current: bool = True
+    """False if no broker answers, and earlier counts are left out."""
     is_led: bool = True
+    """False if the quorum is known to have no leader."""
 
 
 def controller(snapshot: Snapshot) -> int | None:
@@ -100,7 +101,7 @@ class Facts(Struct, frozen=True):
 
 
 def facts(snapshot: Snapshot, counts: TopicCounts) -> Facts:
-    """Count for the header. counts: of the snapshot's topics."""
+    """Count for the header. counts: the counts of the snapshot's topics."""
     read = Part.TOPICS in snapshot.read_at and not are_topics_hidden(snapshot)
     return Facts(
         len(snapshot.cluster.brokers),
@@ -117,10 +118,10 @@ def header(snapshot: Snapshot, counted: Facts, who: Who, state: State, width: in
     On a narrow screen the least important pieces are left out first, and the name is cut last.
 
     Args:
-        counted: from `facts`.
+        counted: the result of `facts`.
         who: the context and its principal.
         state: whether the snapshot is current; counts are left out if it is not.
-        width: of the screen, in cells.
+        width: the width of the screen, in cells.
     """
     name = clean(who.context or snapshot.cluster.cluster_id or "connecting", 120)
     principal = clean(who.principal, 120)

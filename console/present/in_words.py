@@ -105,18 +105,20 @@ _SEVERITIES = {"! CRIT": "critical", "! HIGH": "high", "WARN": "warning", "CRIT"
 _UNTOLD = frozenset({"changed"})
 """Columns whose changes kac does not report: they only say that something changed."""
 _FIRST = "severity"
-"""The column that is said before the name of the row."""
+"""The column that a sentence has before the name of the row."""
 _ALONE = frozenset({"", "sure", "branch"})
-"""Columns whose values are said without the name of the column."""
+"""Columns whose values stand without the name of the column."""
 
 
 class Told(NamedTuple):
-    """A column as text. name: in small letters; ``""`` for the name of the row. is_letter: its cells are letters,
-    which stand alone. noun: before the name of a row that begins with a digit."""
+    """A column as text."""
 
     name: str
+    """The name in small letters; ``""`` for the column with the names of rows."""
     is_letter: bool = False
+    """Whether its cells are letters, which stand alone."""
     noun: str = ""
+    """The noun before a row's name that begins with a digit."""
 
 
 def row_words(columns: Sequence[Told], cells: Sequence[Cell]) -> dict[str, str]:
@@ -143,7 +145,7 @@ def row_text(columns: Sequence[Told], words: Mapping[str, str], usual: Mapping[s
     """Return a row as one line: its severity, its name, then each column with its value, without unknown ones.
 
     Args:
-        usual: column -> the value that was said for all rows, and is left out. A row without it says so, also where
+        usual: column -> the value that was printed for all rows, and is left out. A row without it says so, also where
             its own value is unknown or empty.
     """
     alone = _ALONE | {column.name for column in columns if column.is_letter}
@@ -157,11 +159,11 @@ def row_text(columns: Sequence[Told], words: Mapping[str, str], usual: Mapping[s
 
 
 MOST_ROWS, LEAST_ROWS = 0.8, 4
-"""The share of the rows that have a usual value, and the number of rows from which one is said once for all."""
+"""The share of the rows that have a usual value, and the number of rows from which kac prints it once for all."""
 
 
 def usual_values(columns: Sequence[Told], rows: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return column -> the value that most rows have, for columns with one: it is said once, and not for each row."""
+    """Return column -> the value that most rows have, for columns with one: kac prints it once, not in each row."""
     found: dict[str, str] = {}
     for column in columns:
         if not column.name or column.is_letter or column.name == _FIRST or len(rows) < LEAST_ROWS:
@@ -176,7 +178,7 @@ _BAD = ("critical", "high", "warning")
 
 
 def badness(words: Mapping[str, str]) -> int:
-    """Return the place of a row among changes: the severest first, what is in no trouble last."""
+    """Return the place of a row among changes: the severest first, rows without trouble last."""
     severity = words.get(_FIRST, "")
     if severity in _BAD:
         return _BAD.index(severity)
@@ -239,13 +241,16 @@ STEADY = 0.1
 
 
 class Course(NamedTuple):
-    """The course of a series. word: ``rose``, ``fell``, ``steady`` or ``varied``. since: the index from which it rose
-    or fell, or of its first value; lowest, highest: indexes of the last lowest and the last highest value."""
+    """The course of a series."""
 
     word: str
+    """``rose``, ``fell``, ``steady`` or ``varied``."""
     since: int
+    """The index from which it rose or fell, or of its first value."""
     lowest: int
+    """The index of the last lowest value."""
     highest: int
+    """The index of the last highest value."""
 
 
 def course(values: Sequence[float]) -> Course:
@@ -273,7 +278,7 @@ def course_text(what: str, series: Sequence[tuple[str, float]], unit: str, *, is
     Args:
         what: the measured quantity.
         series: pairs of a time of day and a value, the earliest first; at least one.
-        unit: as for `amount_text`.
+        unit: the unit, as for `amount_text`.
         is_least: whether the last value may be larger.
     """
     values = [value for _, value in series]
@@ -304,14 +309,17 @@ def amount_text(value: float, unit: str) -> str:
 
 
 class Sentence(NamedTuple):
-    """The course of a series as text. word: of `Course`. values: the last one, the lowest and the highest. begin: the
-    time of the first value. since: the time from which the word is true. Times are Unix seconds."""
+    """The course of a series as text. Times are Unix seconds."""
 
     text: str
     word: str
+    """The word of its `Course`."""
     values: tuple[float, float, float]
+    """The last value, the lowest and the highest."""
     begin: int
+    """The time of the first value."""
     since: int
+    """The time from which the word is true."""
 
     def is_worth_telling(self, before: Sentence) -> bool:
         """Return whether, since it was told, the course became another one or began at another time, or a value moved
@@ -377,10 +385,10 @@ def cluster_graphs(known: HalfHour) -> dict[Measure, Sentence]:
 
 
 def own_graphs(known: HalfHour, kind: Kind, name: str) -> dict[str, Sentence]:
-    """Return the last half hour of a topic, a group or a broker as sentences, by what they tell of.
+    """Return the last half hour of a topic, a group or a broker as sentences, by their quantities.
 
     Args:
-        name: of the topic or the group, or the broker's id.
+        name: the name of the topic or the group, or the broker's id.
     """
     told: dict[str, Sentence] = {}
     for what, by_slot in half_hour.own_values(known.own, kind, name).items():

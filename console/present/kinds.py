@@ -36,12 +36,12 @@ def _count(value: int) -> str:
 
 
 class UserRow(NamedTuple):
-    """A user, None for the default, with its quotas, SCRAM mechanisms and ACLs. scram: ``?`` if the broker did not
-    return them."""
+    """A user, None for the default, with its quotas, SCRAM mechanisms and ACLs."""
 
     user: str | None
     quotas: int
     scram: str
+    """The mechanisms; ``?`` if the broker did not return them."""
     acls: int
 
 

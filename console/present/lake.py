@@ -57,8 +57,8 @@ def entity_text(type_: str, key: str) -> str:
     orders``.
 
     Args:
-        type_: as the lake's tables spell it.
-        key: in the form of `console.lake.entities`.
+        type_: the type as the lake's tables spell it.
+        key: the key in the form of `console.lake.entities`.
     """
     match type_:
         case "quota":
@@ -98,9 +98,9 @@ def value_text(type_: str, attr: str, value: str | None) -> str:
     """Return a value with its human form if that adds something: ``604800000 (7 d)``.
 
     Args:
-        type_: of the entity: a quota is shown in its key's unit.
+        type_: the type of the entity: a quota is shown in its key's unit.
         attr: a config's key, or ``:name`` for other attributes.
-        value: None for no value; a redacted one becomes dots.
+        value: the value; None for no value. A redacted one becomes dots.
     """
     if value is None:
         return NOTHING
@@ -116,11 +116,12 @@ def value_text(type_: str, attr: str, value: str | None) -> str:
 
 
 class Sides(NamedTuple):
-    """The old and new value of a change as text. hidden: the lake does not have the value."""
+    """The old and new value of a change as text."""
 
     old: str
     new: str
     hidden: bool
+    """Whether the lake does not have the value."""
 
 
 def sides(change: reader.Change) -> Sides:
@@ -234,7 +235,7 @@ def rate_text(key: str, value: float | None, limit: float | None = None) -> str:
     """Return a measured rate in the unit of its quota; a dash for None.
 
     Args:
-        key: the quota's.
+        key: the key of the quota.
         limit: the limit that the rate is compared with; None without one.
     """
     return NOTHING if value is None else measured_rate(key, value, limit)

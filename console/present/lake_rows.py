@@ -19,7 +19,7 @@ from console.present.text import Cell, Line, clean, joined
 
 
 class ChangeTexts(NamedTuple):
-    """A change as text. how: the source of the author. is_first_seen: the first poll found it."""
+    """A change as text."""
 
     entity: str
     key: str
@@ -27,14 +27,16 @@ class ChangeTexts(NamedTuple):
     new: str
     who: str
     how: str
+    """The source of the author."""
     is_first_seen: bool = False
+    """Whether the first poll found it."""
 
 
 def change_texts(change: Change, first_poll: datetime | None, at: Callable[[datetime], str]) -> ChangeTexts:
     """Return a change as text.
 
     Args:
-        first_poll: of its cluster, as for `of_change`.
+        first_poll: the time of the first poll of the cluster, as for `of_change`.
         at: returns a time as text.
     """
     if change.is_gap:
@@ -52,18 +54,19 @@ def change_texts(change: Change, first_poll: datetime | None, at: Callable[[date
 
 
 class Dated(NamedTuple):
-    """A change of a lake in its timeline. zone: the time zone of its times; None: this host's."""
+    """A change of a lake in its timeline."""
 
     change: Change
     words: ChangeTexts
     zone: tzinfo | None
+    """The time zone of the change's times; None for this host's."""
 
 
 def dated(change: Change, first_poll: datetime | None, zone: tzinfo | None = None) -> Dated:
     """Return the row of a change, with its times in full.
 
     Args:
-        first_poll: of its cluster, as for `of_change`.
+        first_poll: the time of the first poll of the cluster, as for `of_change`.
         zone: the time zone of the times; None: this host's.
     """
     return Dated(change, change_texts(change, first_poll, lambda at: _full(at, zone)), zone)
@@ -111,7 +114,7 @@ HISTORY: columns.Columns[Dated] = columns.Columns(
     ),
     columns.Column("source", columns.OBJECT, lambda row: row.change.source),
 )
-"""A lake's timeline for the command line: entity and key in columns of their own, values and times in full."""
+"""A lake's timeline for the command line: entity and key in their own columns, values and times in full."""
 
 
 def _iso(at: datetime | None) -> str | None:
@@ -164,22 +167,24 @@ SAME = "·"
 
 
 class DriftRow(NamedTuple):
-    """A key in which some differ. entity: its entity, `""` if that is the peer itself; odd: by the peer's name."""
+    """A key whose value differs between peers."""
 
     entity: str
+    """The entity of the key; ``""`` if that is the peer itself."""
     attr: str
     majority: str
     severity: str
     peers: int
     odd: dict[str, Drifted]
+    """The peers that differ, by name."""
 
 
 def drift_rows(drifted: Iterable[Drifted], scope: str) -> list[DriftRow]:
     """Return the rows of a scope, in order of first occurrence; for brokers by key, else by entity and key.
 
     Args:
-        drifted: one for each entity that differs; several may share a row.
-        scope: of all of them: ``broker``, ``cluster`` or ``baseline``.
+        drifted: a drift for each entity that differs; several may share a row.
+        scope: the scope of all of them: ``broker``, ``cluster`` or ``baseline``.
     """
     made: dict[tuple[str, str], DriftRow] = {}
     for each in drifted:
@@ -210,7 +215,7 @@ def drift_columns(scope: str, peers: Sequence[str]) -> columns.Columns[DriftRow]
     """Return a letter for the severity, the key, the majority's value, then a column for each peer with its deviations.
 
     Args:
-        scope: of the rows, or `START`.
+        scope: the scope of the rows, or `START`.
         peers: ids of brokers or clusters. The first ones stay longest on a narrow screen.
     """
     most = {"baseline": "Wanted", START: "At start"}.get(scope, "Most")
@@ -401,7 +406,7 @@ def quotas_now(quotas: Mapping[quota.QuotaEntity, quota.QuotaValues], cluster: s
 
     Args:
         quotas: the present ones of the cluster.
-        cluster: its id, for the usages.
+        cluster: the id of the cluster, for the usages.
     """
     made: dict[Usage, quota.QuotaEntity] = {}
     for entity, values in quotas.items():
@@ -601,9 +606,9 @@ def plot(usage: Usage, minutes: Sequence[Minute], width: int, height: int) -> li
     The limit of that time is a line of dashes; minutes with throttling have the meaning `failed` and a ``!`` below.
 
     Args:
-        minutes: the earliest first.
-        width: of the plot with its axis, in cells.
-        height: of the bars, in lines; the axis and its key take four more.
+        minutes: the minutes, the earliest first.
+        width: the width of the plot with its axis, in cells.
+        height: the height of the bars, in lines; the axis and its key take four more.
     """
     key = usage.pair.quota_key
     bars = _columns(minutes, max(1, width - _AXIS - 1))

@@ -33,7 +33,7 @@ class MirrorRow(NamedTuple):
 
     @property
     def state(self) -> str:
-        """What its heartbeats show."""
+        """The state of the flow by its heartbeats."""
         return UNKNOWN if self.flow.beat is None else SILENT if mirror.is_silent(self.flow.beat, self.at) else BEATS
 
     def beat_age(self, beat: mirror.Beat | None) -> float | None:
@@ -142,23 +142,26 @@ the source. checkpoint, sync: age of the newest one."""
 
 
 class CheckpointRow(NamedTuple):
-    """A translated offset. age: seconds. lag: the records here behind it; None if the end of the copy is unknown."""
+    """A translated offset."""
 
     flow: mirror.Flow
     checkpoint: mirror.Checkpoint
     age: float | None
+    """The age of the checkpoint in seconds."""
     lag: int | None
+    """The number of records here behind the offset; None if the end of the copy is unknown."""
 
 
 class SyncRow(NamedTuple):
-    """A partition of a copy. topic: its name here, ``""`` if it is not here. since: the records that were copied after
-    the sync; None if the end of the copy is unknown."""
+    """A partition of a copy."""
 
     flow: mirror.Flow
     topic: str
+    """The name of the topic here; ``""`` if it is not here."""
     sync: mirror.OffsetSync
     age: float | None
     since: int | None
+    """The number of records that were copied after the sync; None if the end of the copy is unknown."""
 
 
 def checkpoint_rows(snapshot: Snapshot) -> Iterator[CheckpointRow]:
@@ -207,14 +210,15 @@ SYNCS: columns.Columns[SyncRow] = columns.Columns(
 
 
 class LagRow(NamedTuple):
-    """A partition of a copy next to that of the source. end: of the source's. copied: the offset there up to which all
-    is copied; None without an offset sync of it."""
+    """A partition of a copy next to that of the source."""
 
     flow: mirror.Flow
     topic: str
     partition: int
     end: int
+    """The end of the source's partition."""
     copied: int | None
+    """The offset at the source up to which all is copied; None without an offset sync of the partition."""
 
     @property
     def lag(self) -> int | None:
@@ -230,14 +234,14 @@ LAGS: columns.Columns[LagRow] = columns.Columns(
     _count_column("copied", "Copied to", lambda row: row.copied, 80, "D"),
     _count_column("lag", "Lag", lambda row: row.lag, 90, "L"),
 )
-"""What the source has and this cluster has not."""
+"""The columns of partitions whose copies lack records of the source."""
 
 
 # -- a flow in detail --------------------------------------------------------------------------------------------------
 
 
 def mirror_lines(row: MirrorRow, snapshot: Snapshot) -> list[Line]:
-    """Return the details of a flow: what its records show, its connectors, groups and topics."""
+    """Return the details of a flow: the facts in its records, its connectors, groups and topics."""
     flow = row.flow
     told: list[tuple[str, str, str]] = [
         ("heartbeat", _beat_text(row, flow.beat), _MEANINGS[row.state] if row.state == SILENT else ""),
@@ -283,6 +287,6 @@ def _age_text(seconds: float | None, what: str) -> str:
 
 
 EMPTY = "no flow of MirrorMaker 2 to this cluster: no topic has its heartbeats or checkpoints"
-"""Instead of flows."""
+"""The text in place of flows."""
 NO_CHECKPOINTS = "no checkpoints of MirrorMaker 2 here: they come with the first offset that a group commits there"
 NO_SYNCS = "no offset syncs here: by default they are at the source (offset-syncs.topic.location of MirrorMaker)"

@@ -32,25 +32,25 @@ OUTSIDE = "not of this host's journal"
 
 
 class MoveRow(NamedTuple):
-    """A partition that moves, a replica that moves into another directory of its broker, or an open operation.
-
-    copies: by the broker that receives a replica, of those with a known size; an operation has those of all its moves.
-    dead: brokers that receive a replica and are not alive. limits: brokers that copy, with their throttle in bytes/s.
-    operation: of the move, or the row itself. worker: the process that works on the operation; ``""`` for no process.
-    within: the broker of a replica that stays on it, and its directories before and after. held: the bytes that a
-    partition's new replicas have, and lack, by one poll.
-    """
+    """A partition that moves, a replica that moves into another directory of its broker, or an open operation."""
 
     place: TopicPartition | None
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
     copies: tuple[tuple[int, Copy], ...] = ()
+    """The broker that receives a replica -> the copy, if its size is known; an operation has those of all its moves."""
     dead: tuple[int, ...] = ()
+    """The brokers that receive a replica and are not alive."""
     limits: tuple[tuple[int, int], ...] = ()
+    """The brokers that copy, with their throttle in bytes/s."""
     operation: Operation | None = None
+    """The operation of the move, or the operation that is the row itself."""
     worker: str = ""
+    """The process that works on the operation; ``""`` for no process."""
     within: tuple[int, str, str] | None = None
+    """The broker of a replica that stays on it, and its directories before and after."""
     held: tuple[int, int] = (0, 0)
+    """The bytes that a partition's new replicas have, and lack, by one poll."""
 
     @property
     def still(self) -> tuple[int, ...]:
@@ -97,7 +97,7 @@ def move_rows(
         snapshot: has the moves, the configs of throttles and the log directories.
         copies: measured copies of replicas to another broker.
         within: measured copies of replicas between directories of a broker.
-        operations: the open ones.
+        operations: the open operations.
         worker: the process that works on them; ``""`` for no process.
 
     Returns:
@@ -128,7 +128,7 @@ def running_rows(snapshot: Snapshot, operations: Sequence[Operation]) -> list[Mo
 
     Args:
         snapshot: has the moves and the log directories.
-        operations: the open ones.
+        operations: the open operations.
 
     Returns:
         By topic and partition.
@@ -316,7 +316,7 @@ def copy_rows(snapshot: Snapshot, operations: Sequence[Operation]) -> list[CopyR
 
     Args:
         snapshot: has the log directories.
-        operations: the open ones.
+        operations: the open operations.
     """
     owners = {place: each for each in operations for place in each.copying(snapshot)}
     return [CopyRow(place, copy, owners.get(place)) for place, copy in dir_copies(snapshot.log_dirs).items()]
@@ -337,10 +337,11 @@ COPIES: columns.Columns[CopyRow] = columns.Columns(
 
 
 class OperationRow(NamedTuple):
-    """An operation, open or ended. holder: the process that works on the open one."""
+    """An operation, open or ended."""
 
     operation: Operation
     holder: Origin | None = None
+    """The process that works on an open operation."""
 
     @property
     def progress(self) -> Progress | None:
@@ -527,7 +528,7 @@ def limit_text(rows: Sequence[MoveRow]) -> str:
 
 
 def detail_lines(row: MoveRow, snapshot: Snapshot) -> list[Line]:
-    """Return the details of a move or operation: its name, why it is stuck, and the effects of the keys.
+    """Return the details of a move or operation: its name, the reason why it is stuck, and the effects of the keys.
 
     Args:
         snapshot: has the leaders, for the last line.

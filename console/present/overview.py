@@ -27,21 +27,26 @@ _OTHERS = {
     "disk": "disk of {} more",
 }
 MOST_OF_A_KIND = (8, 4, 2, 1)
-"""Most brokers, groups, clients or disks with graphs of their own, by the room on the screen."""
+"""Most brokers, groups, clients or disks with their own graphs, by the room on the screen."""
 
 
 class Shown(NamedTuple):
-    """The data of the drawing. samples: the earliest first; without one there are no graphs. marks: the changes.
-    full_in: broker -> seconds until its first disk is full, of those that fill. usage: throttled pair in a lake -> slot
-    -> requests a minute. groups: those that exist; None if they are not known. is_exact: whether the chart is as of the
-    newest sample, as in a replay, and not as of the first one in the newest column."""
+    """The data of the drawing."""
 
     samples: Sequence[half_hour.Sample]
+    """The samples, the earliest first; without one there are no graphs."""
     marks: Sequence[Mark] = ()
+    """The changes."""
     full_in: Mapping[int, float] = {}
+    """Broker -> seconds until its first disk is full, if one fills."""
     usage: Mapping[str, Mapping[int, float]] = {}
+    """Throttled pair in a lake -> slot -> requests a minute."""
     groups: Collection[str] | None = None
+    """The groups that exist; None if they are not known."""
     is_exact: bool = False
+    """Whether the chart is as of the newest sample, as in a replay, and not as of the first one in the newest
+    column.
+    """
 
 
 def own_chart(
@@ -56,9 +61,9 @@ def own_chart(
     """Return the chart of one topic, group or broker; None before two samples of it, which show no trend.
 
     Args:
-        samples: the earliest first.
-        name: of the topic or the group, or the broker's id.
-        width: in cells.
+        samples: the samples, the earliest first.
+        name: the name of the topic or the group, or the broker's id.
+        width: the width in cells.
         readers: the groups that read the topic; the one with the longest lag has a graph.
         full_in: broker -> seconds until its first disk is full.
         marks: the changes; those after the newest sample are left out, and come with the next.
@@ -90,11 +95,11 @@ def own_chart(
 def overview_chart(shown: Shown, width: int, room: int | None = None) -> Chart | None:
     """Return the chart of the cluster, as of the first sample in the newest column: it changes once a column.
 
-    If there are many brokers, disks or groups, those with the highest values have graphs of their own, and the others
+    If there are many brokers, disks or groups, those with the highest values have their own graphs, and the others
     share one. Groups and disks that are gone have none.
 
     Args:
-        width: in cells.
+        width: the width in cells.
         room: most graphs; None for no limit.
     """
     if not shown.samples:
@@ -129,7 +134,7 @@ def overview_chart(shown: Shown, width: int, room: int | None = None) -> Chart |
 
 
 def settled(samples: Sequence[half_hour.Sample], seconds: int) -> Sequence[half_hour.Sample]:
-    """Return the samples up to the first one in the newest column. seconds: of a column."""
+    """Return the samples up to the first one in the newest column. seconds: the seconds of a column."""
     begins = samples[-1].slot * half_hour.EVERY // seconds * seconds // half_hour.EVERY
     return samples[: bisect_left(samples, begins, key=lambda sample: sample.slot) + 1]
 

@@ -82,24 +82,29 @@ _LETTERS: dict[Status, Span] = {
 
 
 class RowKey(NamedTuple):
-    """The identity of a row. key: a topic that is created has a row for each of its configs, all in one slot."""
+    """The identity of a row."""
 
     slot: Slot
     key: str
+    """The key of a config: a topic that is created has a row for each of its configs, all in one slot."""
 
 
 class PlanRow(NamedTuple):
-    """One change. name, old, new: for the columns; arrow: False if `name` is the whole text. below: the broker's
-    error."""
+    """One change."""
 
     key: Hashable
     name: str
+    """The text of the first column."""
     old: Cell
+    """The value before the change."""
     new: Cell
+    """The value after the change."""
     status: Cell
     note: str
     below: tuple[Span, ...]
+    """The broker's error."""
     arrow: bool
+    """Whether an arrow joins the values; False if `name` is the whole text."""
 
 
 class PlanGroup(NamedTuple):
@@ -164,7 +169,7 @@ def _side(
 
 
 def _note(line: DiffLine) -> str:
-    """Return a note on a change: how a list is changed, that a broker has to be restarted, how long the value lasts."""
+    """Return a note on a change: the change of a list, a necessary restart of the broker, the duration of the value."""
     target, was = line.staged.edit.target, line.staged.was
     entry = was if isinstance(was, ConfigEntry) else None
     if isinstance(target, ConfigResource) and update_mode(target.type, line.key, entry) is UpdateMode.RESTART:

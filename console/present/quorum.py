@@ -13,20 +13,23 @@ from console.present.text import Cell, clean
 
 
 class QuorumRow(NamedTuple):
-    """A replica of the metadata log. role: ``leader``, ``voter`` or ``observer``; endpoint: ``LISTENER HOST:PORT``,
-    ``""`` if it is unknown. note: a hint for the operator, ``""`` without one. epoch: of the leader; None for the
-    others."""
+    """A replica of the metadata log."""
 
     replica: QuorumReplica
     role: str
+    """``leader``, ``voter`` or ``observer``."""
     endpoint: str
+    """``LISTENER HOST:PORT``; ``""`` if it is unknown."""
     note: str = ""
+    """A hint for the operator; ``""`` without one."""
     epoch: int | None = None
+    """The epoch of the leader; None for the others."""
 
 
 def quorum_rows(snapshot: Snapshot, *, is_led: bool = True) -> list[QuorumRow]:
-    """Return the leader, then the other voters, then the observers; empty if the quorum is unknown. is_led: as for
-    `console.present.brokers.quorum_line`."""
+    """Return the leader, then the other voters, then the observers; empty if the quorum is unknown. is_led: whether the
+    quorum has a leader, as for `console.present.brokers.quorum_line`.
+    """
     quorum = snapshot.quorum
     if quorum is None:
         return (

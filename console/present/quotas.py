@@ -38,7 +38,7 @@ DEFAULTS = tuple(QuotaEntity.of({type_: None}) for type_ in (USER, CLIENT_ID, IP
 class QuotaTree:
     """Entities by parent: users, clients and addresses at the root, a user's clients below the user.
 
-    A user that only has quotas together with clients is also in the tree, without values of its own. roots: the top
+    A user that only has quotas together with clients is also in the tree, without its own values. roots: the top
     entities, in order (`place_in_order`).
     """
 
@@ -86,7 +86,7 @@ class QuotaTree:
                 _settle(below, entity, entity in self.quotas or entity in self.staged)
                 if not below:
                     del children[user]
-                # A user without a quota of its own is a node only while it has clients.
+                # A user without its own quota is a node only while it has clients.
                 edge[user] = None
             else:
                 edge[entity] = None
@@ -177,15 +177,17 @@ def quota_lines(groups: Iterable[DiffGroup]) -> dict[QuotaEntity, dict[str, Diff
 
 
 class QuotaRow(NamedTuple):
-    """An entity with its values and its staged lines. failed: a broker refused one of these; changed: a recent change
-    was seen; child: it is below its user, which its label does not repeat."""
+    """An entity with its values and its staged lines."""
 
     entity: QuotaEntity
     values: QuotaValues
     lines: Mapping[str, DiffLine] = {}
     failed: bool = False
+    """Whether a broker refused one of the staged lines."""
     changed: bool = False
+    """Whether kac saw a recent change."""
     child: bool = False
+    """Whether it is below its user, which its label does not repeat."""
 
 
 def _label(entity: QuotaEntity, child: bool) -> str:
@@ -266,7 +268,7 @@ QUOTAS: columns.Columns[QuotaRow] = columns.Columns(
 
 
 OTHER = "\0other"
-"""Stands for a user or client without a quota of its own: no name on the wire has a NUL."""
+"""Stands for a user or client without its own quota: no name on the wire has a NUL."""
 
 
 def whose(entity: QuotaEntity) -> tuple[str, str]:
@@ -289,10 +291,10 @@ def effective_lines(
     that it overrides.
 
     Args:
-        quotas: all known ones.
-        user: the name, or `OTHER`.
+        quotas: all known quotas.
+        user: the name of the user, or `OTHER`.
         client: the client id, or `OTHER`.
-        brokers: their number: a quota applies per broker, so the cluster allows that many times as much.
+        brokers: the number of brokers: a quota applies per broker, so the cluster allows that many times as much.
         sharing: add the clients that share a quota.
     """
     return [_effective_line(key, effective(quotas, user, client, key), brokers, sharing=sharing) for key in CLIENT_KEYS]
@@ -302,9 +304,9 @@ def effective_ip_line(quotas: Mapping[QuotaEntity, QuotaValues], address: str, b
     """Return a line with the quota that applies to new connections from an address.
 
     Args:
-        quotas: all known ones.
+        quotas: all known quotas.
         address: an IP address as brokers print it.
-        brokers: their number, as in `effective_lines`.
+        brokers: the number of brokers, as in `effective_lines`.
     """
     return _effective_line(CONNECTION_CREATION_RATE, effective_ip(quotas, address), brokers)
 

@@ -113,7 +113,7 @@ def in_lines(data: bytes | None, form: str, width: int) -> list[str]:
 
     Args:
         form: one of `FORMS`.
-        width: of the lines, in cells.
+        width: the width of the lines, in cells.
 
     Returns:
         At most MOST_LINES, from the first IN_FULL bytes; the last reports whether there is more.
@@ -134,7 +134,7 @@ def in_lines(data: bytes | None, form: str, width: int) -> list[str]:
 
 
 def _indented(data: bytes) -> bytes:
-    """Return JSON with each member in a line of its own; unchanged if it is invalid, too large or too deep."""
+    """Return JSON with each member in its own line; unchanged if it is invalid, too large or too deep."""
     if len(data) > LARGEST_PRETTY or deeper_than(data, DEEPEST_PRETTY):
         return data[:IN_FULL]
     try:
@@ -160,7 +160,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _fitting(text: str, width: int) -> int:
-    """Return how many characters of a text fit into a width of cells, at least one."""
+    """Return the number of a text's characters that fit into a width of cells, at least one."""
     if text.isascii():
         return width
     at = min(len(text), width)
@@ -182,13 +182,14 @@ def _hex_lines(data: bytes, width: int) -> Iterator[str]:
 
 
 class RecordRow(NamedTuple):
-    """A record, or offsets that can't be decoded. masked: contents are hidden. odd: the kind of its value differs from
-    nearly all others."""
+    """A record, or offsets that can't be decoded."""
 
     item: Record | Undecodable
     form: str = AUTO
     masked: bool = False
+    """Whether contents are hidden."""
     odd: bool = False
+    """Whether the kind of its value differs from nearly all others."""
 
     @property
     def is_odd(self) -> bool:
@@ -288,7 +289,7 @@ def _size_text(data: bytes | None, encoding: Encoding | None) -> str:
 
 
 def undecoded(row: RecordRow) -> str:
-    """Return why the value or the key of a record is not decoded by its schema; ``""`` if it is or has none."""
+    """Return the reason why a record's value or key is not decoded by its schema; ``""`` if it is, or has no schema."""
     return next((text for _, text in _remarks(row.item) if text), "")
 
 
@@ -309,11 +310,11 @@ def _remarks(item: Record | Undecodable) -> Iterator[tuple[str, str]]:
 
 
 MOST_REASONS = 8
-"""Reasons with a line of their own in an answer."""
+"""Reasons with their own line in an answer."""
 
 
 def decoding_notes(read: RecordsRead) -> list[str]:
-    """Return why keys and values are not decoded, and the notes on schemas, each with its records."""
+    """Return the reasons why keys and values are not decoded, and the notes on schemas, each with its records."""
     found: dict[str, list[Record]] = {}
     for record in read.records:
         for note, why in _remarks(record):
@@ -472,7 +473,7 @@ def _header_lines(record: Record, row: RecordRow, width: int) -> list[Line]:
 
 
 def summary(read: RecordsRead, *, filtered: bool) -> str:
-    """Return how many records were found, and the offsets that were read.
+    """Return the number of records that were found, and the offsets that were read.
 
     Args:
         filtered: a filter was set, so more records were read than are shown.
@@ -494,7 +495,7 @@ def _span(scanned: model.Scanned) -> str:
 
 
 def progress_text(progress: model.Progress, *, finds: bool = True) -> str:
-    """Return how far a search has come: ``1,200,000 of 2,000,000 looked at, 3 found, 3.1M/s, 1 s left``.
+    """Return the progress of a search: ``1,200,000 of 2,000,000 looked at, 3 found, 3.1M/s, 1 s left``.
 
     Args:
         finds: whether it looks for some records; False if it reads all.
@@ -520,7 +521,7 @@ _MEASURED = 0.2
 
 
 def stopped_text(progress: model.Progress) -> str:
-    """Return why a search ended before its limit and the end of its ranges; ``""`` if it did not."""
+    """Return the reason why a search ended before its limit and the end of its ranges; ``""`` if it did not."""
     match progress.stopped:
         case "" | "records":
             return ""
@@ -531,7 +532,7 @@ def stopped_text(progress: model.Progress) -> str:
 
 
 def record_notes(read: RecordsRead) -> list[str]:
-    """Return the notes on an answer: why it ended early, and its differences from the request."""
+    """Return the notes on an answer: the reason why it ended early, and its differences from the request."""
     return [text for text in (stopped_text(read.progress), *read.notes) if text]
 
 
@@ -541,7 +542,7 @@ def record_notes(read: RecordsRead) -> list[str]:
 def record_data(row: RecordRow) -> dict[str, Data]:
     """Return the JSON object of a record, or of offsets that can't be decoded.
 
-    Contents that are not text are base64, under a key of their own.
+    Contents that are not text are base64, under their own key.
     """
     if isinstance(row.item, Undecodable):
         return {
@@ -601,7 +602,7 @@ def _content(name: str, data: bytes | None, row: RecordRow, encoding: Encoding |
 
 
 def part_bytes(name: str, data: bytes) -> dict[str, Data]:
-    """Return contents as a member of JSON: as text, or in base64 under a name of its own."""
+    """Return contents as a member of JSON: as text, or in base64 under its own name."""
     try:
         return {name: data.decode()}
     except UnicodeDecodeError:
@@ -614,7 +615,7 @@ def _as_json(row: RecordRow, encoding: Encoding) -> RecordRow:
 
 
 def masking_note(*, masked: bool, has_mask: bool) -> Line:
-    """Return a note for the status line on what is not shown of contents; empty if all is shown.
+    """Return a note for the status line on hidden contents; empty if all are shown.
 
     Args:
         masked: whether contents are hidden.

@@ -219,12 +219,13 @@ VERSIONS: columns.Columns[subjects.SchemaVersion] = columns.Columns(
 
 
 class VersionDiff(NamedTuple):
-    """Two versions of a subject. why: why their places are not compared; ``""`` if they are."""
+    """Two versions of a subject."""
 
     old: int
     new: int
     places: tuple[Difference, ...] = ()
     why: str = ""
+    """The reason why their places are not compared; ``""`` if they are."""
 
 
 def version_diff(snapshot: Snapshot, subject: str, *, whole: bool = False) -> VersionDiff | None:
@@ -278,7 +279,7 @@ DIFFERENCES: columns.Columns[Difference] = columns.Columns(
 
 
 def schema_lines(snapshot: Snapshot, row: SchemaRow) -> list[Line]:
-    """Return what is known of a subject besides its versions and configs: topics, readers, references both ways."""
+    """Return the details of a subject besides its versions and configs: topics, readers, references both ways."""
     subject = row.subject
     told: list[tuple[str, str]] = []
     if subject.is_deleted:
@@ -355,11 +356,11 @@ SIDE_BY_SIDE = 110
 
 
 def diff_lines(snapshot: Snapshot, subject: subjects.Subject, diff: VersionDiff | None, width: int) -> list[Line]:
-    """Return two versions field by field, with what each difference means for old and new readers.
+    """Return two versions field by field, with the meaning of each difference for old and new readers.
 
     Args:
-        diff: of all their places; None if the subject has fewer than two versions.
-        width: in cells.
+        diff: the differences between the two versions; None if the subject has fewer than two.
+        width: the width in cells.
     """
     if diff is None:
         newest = subject.newest

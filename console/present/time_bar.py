@@ -14,11 +14,12 @@ TURN, CHANGE, QUIET, UNKNOWN, HERE = "!", "┆", "─", "·", "█"
 
 
 class Span(NamedTuple):
-    """The times of a record, milliseconds since 1970. known: end of the diagnosed part."""
+    """The times of a record, milliseconds since 1970."""
 
     begins: int
     ends: int
     known: int
+    """The end of the diagnosed part."""
 
 
 def time_bar(span: Span, at_ms: int, turns: Iterable[int], changes: Iterable[int], speed: int, width: int) -> Line:
@@ -28,8 +29,8 @@ def time_bar(span: Span, at_ms: int, turns: Iterable[int], changes: Iterable[int
         at_ms: the current position, milliseconds since 1970.
         turns: times at which the verdict changed, milliseconds since 1970.
         changes: times at which anything else changed.
-        speed: of playing, 0 while paused.
-        width: the most cells.
+        speed: the speed of playing; 0 while paused.
+        width: the largest number of cells.
     """
     state = f" ×{speed}" if speed else " paused"
     first, last = (f" {clock(_time(span.begins))} ", f" {clock(_time(span.ends))}")

@@ -21,9 +21,7 @@ _STATES = {"applied": ("✓", "ok"), "failed": ("✗", "failed")}
 
 
 class PastRow(NamedTuple):
-    """A change. sure: a letter for the source of the author, or for the outcome, and its meaning. change: the lake's
-    row; number: of the journal's change; event: seen by this console; two of them are None. is_first_seen: the first
-    poll found it. is_unknown: its outcome is unknown."""
+    """A change. Two of `change`, `number` and `event` are None."""
 
     key: Hashable
     when: str
@@ -32,11 +30,17 @@ class PastRow(NamedTuple):
     new: str
     who: str
     sure: tuple[str, str]
+    """A letter for the source of the author, or for the outcome, and its meaning."""
     change: Change | None
+    """The row in the lake."""
     number: int | None
+    """The number of the change in the journal."""
     is_first_seen: bool = False
+    """Whether the first poll found it."""
     is_unknown: bool = False
+    """Whether its outcome is unknown."""
     event: Event | None = None
+    """The event that this console saw."""
 
 
 def event_row(event: Event, when: str) -> PastRow:
@@ -95,8 +99,9 @@ def journal_row(texts: Mapping[str, str], place: int) -> PastRow:
     """Return the row of a line in the journal's table.
 
     Args:
-        texts: of the line, by the names of the table's columns: change, at, who, entity, key, was, became, state.
-        place: of the line in the table, to distinguish lines of one change.
+        texts: the texts of the line, by the names of the table's columns: change, at, who, entity, key, was, became,
+            state.
+        place: the place of the line in the table, to distinguish lines of one change.
     """
     shown = {name: clean(text, 200) for name, text in texts.items()}
     word = shown["state"].partition(",")[0]

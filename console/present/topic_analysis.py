@@ -1,4 +1,4 @@
-"""What is in a topic, as lines with bars, as data, and in a line."""
+"""The analysis of a topic as lines with bars, as data, and as one line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def bar(share: float, width: int) -> str:
 
 
 def whole_text(facts: TopicAnalysis) -> str:
-    """Return from how much the analysis is: all records, a sample, or what was read before it ended."""
+    """Return the basis of the analysis: all records, a sample, or the records that were read before it ended."""
     count = plural(facts.records, "record")
     since = f" since {time_text(facts.since_ms)[:19]} UTC" if facts.since_ms >= 0 else ""
     if facts.is_whole:
@@ -46,7 +46,7 @@ def whole_text(facts: TopicAnalysis) -> str:
 
 
 def limits(facts: TopicAnalysis) -> list[str]:
-    """Return what the analysis does not know, as lines."""
+    """Return the limits of the analysis, a line each."""
     made = []
     if facts.sample:
         made.append("shares are those of the sample; different keys, gaps and the largest sizes are only the sample's")
@@ -60,12 +60,12 @@ def limits(facts: TopicAnalysis) -> list[str]:
 
 
 def stopped_line(facts: TopicAnalysis) -> str:
-    """Return from how much an analysis is that was stopped."""
+    """Return the basis of an analysis that was stopped."""
     return f"{whole_text(facts)}; r analyzes again"
 
 
 def analysis_line(facts: TopicAnalysis) -> str:
-    """Return an analysis in a line, for the details of its topic."""
+    """Return an analysis as one line, for the details of its topic."""
     heaviest = facts.heaviest[0] if facts.heaviest else None
     parts = [whole_text(facts)]
     parts += [f"heaviest key {percent(facts.share(heaviest.seen.value))}"] if heaviest is not None else []
@@ -78,8 +78,8 @@ def analysis_lines(found: Analysed, width: int, *, masked: bool) -> list[Line]:
     """Return an analysis as lines.
 
     Args:
-        found: its keys are in the form that may be shown.
-        width: of the lines, in cells; some may be longer.
+        found: the analysis, with its keys in the form that may be shown.
+        width: the width of the lines, in cells; some may be longer.
         masked: whether keys and names of headers are hidden.
     """
     facts = found.facts

@@ -68,18 +68,20 @@ def _unread(_name: str) -> None:
 
 
 class TopicFacts(NamedTuple):
-    """Data in the rows of topics besides their own, by name; looked up only for rows that are shown or sorted.
-
-    overrides: number of configs that a topic sets itself, None if they were not read; size: bytes on disk; changed: the
-    last seen change; rates: of the writes to it. marks: the plan's effect on topics. lags: the groups that read them.
-    """
+    """Data in the rows of topics besides their own, by name; looked up only for rows that are shown or sorted."""
 
     overrides: Callable[[str], int | None] = _unread
+    """Returns the number of configs that a topic sets itself; None if they were not read."""
     size: Callable[[str], int | None] = _unread
+    """Returns the bytes of a topic on disk."""
     changed: Callable[[str], datetime | None] = _unread
+    """Returns the time of a topic's last seen change."""
     rates: Mapping[str, Rate] = MappingProxyType({})
+    """The rates of the writes to topics."""
     marks: TopicMarks = NO_MARKS
+    """The plan's effect on topics."""
     lags: TopicLags = TopicLags()
+    """The lags of the groups that read them."""
 
 
 NO_FACTS = TopicFacts()
@@ -250,8 +252,8 @@ TOPICS: columns.Columns[TopicRow] = columns.Columns(
     columns.changed_column(lambda row: row.facts.changed(row.topic.name)),
     orders={"list": ("name", "size")},
 )
-"""size: of all replicas on disk. groups: the number of groups that read the topic; lag_seconds: the longest wait of a
-next record in any of them; both as far as groups were read."""
+"""The columns of topics. size: the bytes of all replicas on disk. groups: the number of groups that read the topic;
+lag_seconds: the longest wait of a next record in any of them; both as far as groups were read."""
 
 
 def created_topic(name: str, partitions: int) -> cluster.Topic:
@@ -263,7 +265,7 @@ def trouble(topic: cluster.Topic, min_isr: int | None) -> Line:
     """Return a line on the worst trouble of a topic; empty without trouble.
 
     Args:
-        min_isr: its effective ``min.insync.replicas``; None if it is unknown.
+        min_isr: the effective ``min.insync.replicas`` of the topic; None if it is unknown.
     """
     if topic.offline:
         return [
@@ -290,7 +292,7 @@ def topic_lines(row: TopicRow, wrong: Line, sets: Sequence[Line]) -> list[Line]:
     """Return the summary of a topic: its trouble and the partitions with it, its overrides, and its readers.
 
     Args:
-        wrong: its worst trouble; empty without trouble (`trouble`).
+        wrong: the worst trouble of the topic; empty without trouble (`trouble`).
         sets: a line for each key that it sets itself.
     """
     topic, lags = row.topic, row.facts.lags

@@ -68,7 +68,7 @@ def transaction_rows(snapshot: Snapshot, topic: str | None = None) -> list[Trans
     """Return the rows of the partitions whose transactions were read.
 
     Args:
-        topic: None for all topics.
+        topic: the only topic; None for all topics.
 
     Returns:
         The hanging transactions first, the oldest before others; partitions that could not be read also have a row.
@@ -237,10 +237,11 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
 
 
 class CoordinatedRow(NamedTuple):
-    """A transactional id in its coordinator's response. now_ms: Unix milliseconds."""
+    """A transactional id in its coordinator's response."""
 
     transaction: model_transactions.Transaction
     now_ms: int = 0
+    """The present time, Unix milliseconds."""
 
 
 def _timed(row: CoordinatedRow) -> int | None:

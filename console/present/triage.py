@@ -44,11 +44,13 @@ LABEL = 11
 
 
 class CauseRow(NamedTuple):
-    """A row of the causes. muted: the end of its mute; None if it counts. first: when it was first seen."""
+    """A row of the causes."""
 
     named: Named
     muted: datetime | None = None
+    """The end of its mute; None if it counts."""
     first: datetime | None = None
+    """The time at which it was first seen."""
 
     @property
     def claim(self) -> Claim:
@@ -113,7 +115,7 @@ def _unexplained_row(each: Unexplained) -> Named:
             cause=f"{UNEXPLAINED}-{each.symptom}",
             subject=subject,
             severity=Severity.WARNING,
-            certainty=Certainty.CERTAIN,  # the symptom is
+            certainty=Certainty.CERTAIN,  # the symptom is certain
             evidence=(Evidence(f"no cause that is known here explains it: {', '.join(where)}{more}", "symptoms"),),
             predicted=(),
             title=f"unexplained: {each.count:,} {each.symptom}{about}",
@@ -133,7 +135,7 @@ def _muted_until(claim: Claim, muted: Mapping[str, datetime]) -> datetime | None
         known = [each for each in ends if each is not None]
         return min(known) if len(known) == len(ends) else None
     until = muted.get(cause_id(claim))
-    # Only the end is kept, and each mute lasts as long: the beginning follows.
+    # The file has only the end of a mute; its beginning follows, since all mutes last equally long.
     return None if until is None or (claim.latest is not None and claim.latest > until - MUTED_FOR) else until
 
 
@@ -217,7 +219,7 @@ def explained(named: Named) -> str:
 
 
 def sureness(claim: Claim) -> str:
-    """Return how sure a cause is, in a word; ``seen`` for a symptom without a cause."""
+    """Return the certainty of a cause, in a word; ``seen`` for a symptom without a cause."""
     return "seen" if claim.cause.startswith(UNEXPLAINED) else claim.certainty.value
 
 
@@ -271,26 +273,29 @@ CAUSES: Columns[CauseRow] = Columns(
 
 
 class Staging(NamedTuple):
-    """The effect of a cause's key. command: its statements; is_change: False if they only show something, in the
-    command bar; risks: one line each. others: alternatives, and later steps. refused: why the plan would not take it
-    now; ``""`` if it would."""
+    """The effect of a cause's key."""
 
     text: str
     command: str
+    """The statements of the key."""
     is_change: bool
+    """Whether they change something; False if they only show something, in the command bar."""
     risks: Sequence[str] = ()
+    """The risks, a line each."""
     others: Sequence[str] = ()
+    """Alternatives, and later steps."""
     refused: str = ""
+    """The reason why the plan would refuse it now; ``""`` if it would not."""
 
 
 def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int, most_lines: int = 1) -> list[Line]:
-    """Return the details of a cause: its title, what to do, the evidence, and a line of what was ruled out.
+    """Return the details of a cause: its title, the next steps, the evidence, and a line about ruled-out causes.
 
     Args:
         verdict: has other causes, the causes ruled out, and the unknowable.
         staging: the effect of the cause's key; None without one.
-        width: of the lines, in cells.
-        most_lines: for what was ruled out, and for what can't be known.
+        width: the width of the lines, in cells.
+        most_lines: the largest number of lines for ruled-out causes, and for those that can't be known.
     """
     claim = row.claim
     lines: list[Line] = [[(clean(claim.title, 200), "")], *_step_lines(claim, staging)]
@@ -321,7 +326,9 @@ def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int
 
 
 def _step_lines(claim: Claim, staging: Staging | None) -> Iterator[Line]:
-    """Yield what the key of the fix does and whether that would be refused, the other steps, and where to look."""
+    """Yield the effect of the key of the fix, and its refusal if it would be refused, the other steps, and the places
+    to look at.
+    """
     if staging is not None:
         yield from staging_lines(staging)
     outside = "; ".join(step.text for step in claim.next if not step.command and not step.edits)
@@ -330,7 +337,7 @@ def _step_lines(claim: Claim, staging: Staging | None) -> Iterator[Line]:
 
 
 def staging_lines(staging: Staging) -> Iterator[Line]:
-    """Yield what the key of the fix does, whether that would be refused, its risks, and the other steps."""
+    """Yield the effect of the key of the fix, its refusal if it would be refused, its risks, and the other steps."""
     word = "F stages" if staging.is_change else "F opens"
     yield [*_labelled(word, clean(staging.text, 200)), (f": {staging.command}", "strong")]
     if staging.refused:

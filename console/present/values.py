@@ -84,7 +84,7 @@ def side_text(target: Target, key: str, side: EffectiveValue) -> str:
     """Return one side of a line of the diff in its exact form.
 
     Args:
-        target: of the line: a quota is shown in its key's unit.
+        target: the target of the line: a quota is shown in its key's unit.
         key: a config's or quota's; ``""`` for the entity itself.
     """
     if not side.known:

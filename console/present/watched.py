@@ -1,4 +1,4 @@
-"""What is watched, as rows of one table: topics, groups, brokers, connectors and schemas, the worst first. Pure."""
+"""The watched topics, groups, brokers, connectors and schemas as rows of one table, the worst first. Pure."""
 
 from __future__ import annotations
 
@@ -45,34 +45,43 @@ WIDE, LINE_CELLS, SHORT_CELLS = 150, 45, 15
 
 
 class Beside(NamedTuple):
-    """What the rows need beside the snapshot. rates: topic -> its rate, if known. lags: of the topics' readers. newest:
-    topic -> the time of its newest record, UTC. samples: of the half hour, the earliest first. columns: of its lines.
-    moment: the time of the cursor in time, Unix seconds; None without one. troubles: everything with a symptom; None if
-    that is unknown. is_read: whether what is watched was read once. absent: part -> why the context can't have it."""
+    """The data besides the snapshot that rows need."""
 
     rates: Mapping[str, Rate] = MappingProxyType({})
+    """Topic -> its rate, if known."""
     lags: TopicLags = TopicLags()
+    """The lags of the topics' readers."""
     newest: Mapping[str, datetime] = MappingProxyType({})
+    """Topic -> the time of its newest record, UTC."""
     samples: Sequence[half_hour.OwnSample] = ()
+    """The samples of the half hour, the earliest first."""
     columns: int = LINE_CELLS
+    """The number of columns of its lines."""
     moment: int | None = None
+    """The time of the cursor in time, Unix seconds; None without one."""
     troubles: Troubles | None = None
+    """Everything with a symptom; None if that is unknown."""
     silent: Collection[int] = frozenset()
     is_read: bool = True
+    """Whether the watched entities were read once."""
     absent: Mapping[Part, str] = MappingProxyType({})
+    """Part -> the reason why the context can't have it."""
 
 
 class WatchRow(NamedTuple):
-    """An entity that is watched, or a subject that means none. subject: through which it is watched. state, value:
-    untrusted text. data: further fields of its object in JSON."""
+    """An entity that is watched, or a subject that matches none."""
 
     subject: Watched
+    """The subject through which it is watched."""
     name: str
     state: str
+    """Its state, untrusted text."""
     meaning: str = FINE
     value: str = ""
+    """Its value, untrusted text."""
     line: str = ""
     data: Mapping[str, Data] = MappingProxyType({})
+    """Further fields of its object in JSON."""
     is_found: bool = True
 
     @property
@@ -150,7 +159,7 @@ class _Rows:
                 return [*subjects], lambda name: _schema(subjects[name]), Part.SCHEMAS
 
     def _missing(self, subject: Watched, part: Part) -> tuple[str, str]:
-        """Return why a subject means nothing, and the meaning of that."""
+        """Return the reason why a subject matches nothing, with the meaning of that."""
         # A part that this front end never reads would stay "reading" for ever.
         if (why := self._beside.absent.get(part)) is not None:
             return f"not read: {why}", UNREAD
@@ -371,4 +380,6 @@ WATCHED: columns.Columns[WatchRow] = columns.Columns(
         layout=ScreenColumn("line", "Last 30 min", min_width=SHORT_CELLS, max_width=LINE_CELLS, priority=99),
     ),
 )
-"""What is watched. values: what the kind of subject has: rates, lag, leaders, tasks or versions."""
+"""The columns of the watched subjects. values: the data of a kind of subject: rates, lag, leaders, tasks or
+versions.
+"""

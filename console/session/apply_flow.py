@@ -49,66 +49,68 @@ CHANGED_SINCE = (
 
 
 class Flags(Struct, frozen=True):
-    """A front end's names of flags, for hints if no operator can be asked.
-
-    yes: skips the question. accept: takes names of warnings. force: how to overwrite another client's changes. confirm:
-    the alternative to typing the context's name.
-    """
+    """A front end's names of flags, for hints if no operator can be asked."""
 
     yes: str = "--yes"
+    """The flag that skips the question."""
     accept: str = "--accept"
+    """The flag that takes the names of warnings to accept."""
     force: str = "repeat the command to do so: it reads the current values again"
+    """How to overwrite another client's changes."""
     confirm: str = "use a context without confirm for scripts"
+    """The alternative to typing the context's name."""
 
 
 class Asks(Struct, frozen=True):
-    """The questions that an apply asks.
-
-    former: begin with changes that an earlier apply left open. plan: ask whether to send the plan at all. name: ask for
-    the context's name if the context requires it. over: ask whether to overwrite another client's changes. risks: False
-    for a drop-in, which shows warnings and continues as the tool that it replaces does, except for those that require
-    typing. silent: the answers were given beforehand; ask for nothing but a name. signals: the flow handles Ctrl-C,
-    SIGTERM and SIGHUP, not the front end. deletions: read the data that the plan deletes before the question; a front
-    end that shows it later reads it itself.
-    """
+    """The questions that an apply asks."""
 
     former: bool = True
+    """Begin with the changes that an earlier apply left open."""
     plan: bool = True
+    """Ask whether to send the plan at all."""
     name: bool = True
+    """Ask for the context's name if the context requires it."""
     over: bool = True
+    """Ask whether to overwrite another client's changes."""
     risks: bool = True
+    """Ask about warnings. A drop-in does not: it shows them and continues as the tool that it replaces does, except for
+    warnings that require typing.
+    """
     silent: bool = False
+    """The answers were given beforehand; ask for nothing but a name."""
     signals: bool = True
+    """The flow handles Ctrl-C, SIGTERM and SIGHUP, not the front end."""
     deletions: bool = True
+    """Read the data that the plan deletes before the question; a front end that shows it later reads it itself."""
 
 
 class Typed(NamedTuple):
     """Text that an operator has to type before a plan is sent: `text`, described by `what` (``the name of the
     context``).
-
-    warns: typing it accepts warnings; without an operator, a flag accepts them by name.
     """
 
     what: str
     text: str
     warns: bool = False
+    """Whether typing it accepts warnings; without an operator, a flag accepts them by name."""
 
 
 class Question(Struct, frozen=True):
-    """A question about a plan before it is sent.
-
-    effects: other entities that it changes. risks: warnings to accept. yes: whether it asks for a plain yes. typed:
-    texts to type in addition, in this order. force: overwrite another client's changes. deletions: the data that its
-    edits delete.
-    """
+    """A question about a plan before it is sent."""
 
     plan: Plan
     effects: Mapping[Slot, tuple[str, ...]] = field(default_factory=dict)
+    """The effects of each edit on other entities."""
     risks: tuple[Risk, ...] = ()
+    """The warnings to accept."""
     yes: bool = False
+    """Whether it asks for a plain yes."""
     typed: tuple[Typed, ...] = ()
+    """The texts to type in addition, in this order."""
     force: bool = False
+    """Whether the apply overwrites another client's changes."""
     deletions: Mapping[Slot, Deletion] = field(default_factory=dict)
+    """The data that each edit deletes."""
 
     @property
     def is_open(self) -> bool:
@@ -137,7 +139,7 @@ class FrontEnd(Protocol):
         """Show another client's changes, and ask whether to overwrite exactly these.
 
         Args:
-            conflicts: one for each staged edit whose key changed since it was read.
+            conflicts: a conflict for each staged edit whose key changed since it was read.
 
         Returns:
             True to send the edits in spite of these conflicts; other conflicts stop the apply again.
@@ -184,7 +186,7 @@ class Unattended(Struct):
 
 class NotApplied(Exception):
     """An attempt sent nothing: no operator was available, or the answer was no; an earlier one may have sent something.
-    hint: what to do, with the flag's name."""
+    hint: the next step, with the flag's name."""
 
     def __init__(self, message: str, hint: str = "", risks: tuple[Risk, ...] = ()) -> None:
         super().__init__(message)
@@ -199,8 +201,8 @@ async def apply_flow(
     """Apply the plan of a session: ask, send, report; then, if the operator overwrites conflicts, send again.
 
     Args:
-        session: its plan is sent. Afterwards the plan holds the edits that were not applied.
-        front: asks and reports.
+        session: the session whose plan is sent. Afterwards the plan holds the edits that were not applied.
+        front: the front end, which asks and reports.
         options: warnings accepted beforehand by name, and whether to overwrite other clients' changes.
         asks: the questions to ask.
         flags: the front end's names of flags, for hints.
@@ -275,8 +277,8 @@ async def _sent(sending: Coroutine[Any, Any, ApplyRun], work: Work, front: Front
     """Await the sending of the plan, and handle signals meanwhile.
 
     Args:
-        sending: sends the plan.
-        work: stops it.
+        sending: the run that sends the plan.
+        work: the work by which an operator stops it.
         listens: whether to handle signals here, not in the front end.
 
     Returns:
@@ -395,7 +397,7 @@ async def _confirm(front: FrontEnd, run: ApplyRun, question: Question) -> ApplyR
 
 def _refuse_changed(plan: Plan, asked: Plan, reports: Iterable[ApplyReport]) -> None:
     """Raise NotApplied if a plan has other edits than the operator was asked about: a statement may have been staged
-    while the question stood. reports: of the attempts before the question.
+    while the question stood. reports: the reports of the attempts before the question.
     """
     if [each.edit for each in plan.staged] != [each.edit for each in asked.staged]:
         raise NotApplied("not applied", CHANGED_SINCE if any(each.sent for each in reports) else CHANGED)
@@ -423,8 +425,12 @@ def stopping_text(flying: InFlight | None, again: str = "once more") -> str:
 
 
 def unfinished_text(flying: InFlight | None, committed: bool) -> str:
-    """Return the text about an apply that is left before its end. flying: the request in flight. committed: whether the
-    change is in the journal."""
+    """Return the text about an apply that is left before its end.
+
+    Args:
+        flying: the request in flight.
+        committed: whether the change is in the journal.
+    """
     if flying is not None:
         return flying.unknown
     return "nothing more is sent; `kac history` says how it went" if committed else NOTHING_SENT

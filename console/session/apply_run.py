@@ -25,49 +25,57 @@ if TYPE_CHECKING:
 
 
 class Recorded(Struct, frozen=True):
-    """A change's location in the journal.
-
-    number: of the change. slots: the number of each edit in it. problem: why a line could not be written after the
-    first request was sent; nothing more may be sent then.
-    """
+    """A change's location in the journal."""
 
     journal: JournalFile
     number: int
+    """The number of the change."""
     slots: Mapping[Slot, int]
+    """The number of each edit in the change."""
     problem: Failure | None = None
+    """The reason why a line could not be written after the first request was sent; nothing more may be sent then."""
 
 
 class ApplyRun(Struct, frozen=True):
     """The state of an apply.
 
-    options: given by the operator beforehand, with the warnings and other clients' changes accepted since. former:
-    lines on open former changes. effects: other entities that it changes. risks: warnings that were not accepted
-    beforehand. reports: of the attempts that ended, the last one last.
-
-    The rest belongs to one attempt. checked: the requests with the brokers' validation. plan: the edits to send. fresh:
-    the cluster right before. conflicts: changes by other clients since the plan was staged; overtaken: since `fresh`
-    was read. facts: the facts that requests depend on. requests: in order. before: the lines of the plan with the
-    former values. recorded: its location in the journal; None without a journal. results: of the requests that are
-    done. sent: the number of them that were sent. report: of the attempt, once it has ended.
+    The fields from `checked` on belong to one attempt.
     """
 
     options: ApplyOptions = DEFAULTS
+    """The options that the operator gave beforehand, with the warnings and other clients' changes accepted since."""
     former: tuple[str, ...] = ()
+    """Lines on open former changes."""
     effects: Mapping[Slot, tuple[str, ...]] = field(default_factory=dict)
+    """The effects of each edit on other entities."""
     risks: tuple[Risk, ...] = ()
+    """Warnings that were not accepted beforehand."""
     reports: tuple[ApplyReport, ...] = ()
+    """The reports of the attempts that ended, the last one last."""
     checked: tuple[StepResult, ...] = ()
+    """The requests with the brokers' validation."""
     plan: Plan = EMPTY
+    """The edits to send."""
     fresh: Snapshot = field(default_factory=Snapshot)
+    """The cluster right before the apply."""
     conflicts: tuple[Conflict, ...] = ()
+    """Changes by other clients since the plan was staged."""
     overtaken: tuple[Conflict, ...] = ()
+    """Changes by other clients since `fresh` was read."""
     facts: Facts = field(default_factory=Facts)
+    """The facts that requests depend on."""
     requests: tuple[Step, ...] = ()
+    """The requests in the order of sending."""
     before: tuple[DiffGroup, ...] = ()
+    """The lines of the plan with the former values."""
     recorded: Recorded | None = None
+    """The location of the change in the journal; None without a journal."""
     results: tuple[StepResult, ...] = ()
+    """The results of the requests that are done."""
     sent: int = 0
+    """The number of requests that were sent."""
     report: ApplyReport | None = None
+    """The report of the attempt, once it has ended."""
 
     @property
     def change(self) -> int | None:
@@ -107,7 +115,7 @@ class ApplyRun(Struct, frozen=True):
         """Return the run with the result of its pending request.
 
         Args:
-            outcomes: one for each target of the request.
+            outcomes: an outcome for each target of the request.
         """
         return replace(self, results=(*self.results, StepResult(self.pending, outcomes)))
 

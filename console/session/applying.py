@@ -135,7 +135,9 @@ async def send_plan(session: Session, run: ApplyRun) -> ApplyRun:
 
 
 async def _take_steps(session: Session, run: ApplyRun, *, sends: bool = True) -> ApplyRun:
-    """Take the steps in order, until one ends the attempt with its report. sends: not only the check."""
+    """Take the steps in order, until one ends the attempt with its report. sends: whether the plan is sent after the
+    check.
+    """
     await session.read_cluster()  # the check of another cluster would be meaningless
     run = await _check(session.client, session.plan, session.snapshot, run)
     session.replan(plan_reconcile.record_check(session.plan, [(each.step, each.outcomes) for each in run.checked]))
@@ -293,8 +295,12 @@ async def _compile(client: Client, snapshot: Snapshot, run: ApplyRun) -> ApplyRu
 
 
 def _intent(run: ApplyRun, context: Context, by: Origin, operation: int | None) -> Intent:
-    """Return the journal's entry for a change before it is sent. by: this process. operation: the one that the step
-    belongs to."""
+    """Return the journal's entry for a change before it is sent.
+
+    Args:
+        by: this process.
+        operation: the operation that the step belongs to.
+    """
     at, slots = _now(), run.slots
     overridden = frozenset(conflict.staged.edit.slot for conflict in run.conflicts)
     return Intent(
@@ -491,7 +497,12 @@ def tally(outcomes: Iterable[Outcome]) -> str:
 
 
 def _report(run: ApplyRun, outcomes: Plan, now: Snapshot) -> plan_reconcile.ApplyReport:
-    """Return the report of an attempt. outcomes: the plan with outcomes. now: the cluster, as described again."""
+    """Return the report of an attempt.
+
+    Args:
+        outcomes: the plan with outcomes.
+        now: the cluster, as described again.
+    """
     refused = tuple(result for result in run.checked if result.failed)
     force = run.options.force
     return plan_reconcile.ApplyReport(
@@ -506,7 +517,7 @@ def _report(run: ApplyRun, outcomes: Plan, now: Snapshot) -> plan_reconcile.Appl
 
 
 def _applied(before: tuple[DiffGroup, ...], plan: Plan, change: int | None) -> Applied | None:
-    """Return the lines that were applied; None without any. change: its number in the journal."""
+    """Return the lines that were applied; None without any. change: the number of the change in the journal."""
     done = {staged.edit.slot for staged in _done(plan)}
     groups = []
     for group in before:

@@ -101,8 +101,8 @@ async def _allowed(read: Awaitable[T]) -> T | None:
 
 
 async def _described(client: Client, describe: Callable[..., Awaitable[T]], filters: Iterable[Any]) -> list[T] | None:
-    """Return the answers of brokers about what these filters match; None if they refuse one, as an entity missing from
-    it would look deleted.
+    """Return the answers of brokers about the entities that these filters match; None if they refuse one, as an entity
+    missing from it would look deleted.
     """
     each = list(filters)
     # A few requests for single entities cost less than all quotas of a cluster, which may be a million.

@@ -53,10 +53,12 @@ def due_table(expiring: Sequence[Due], now: datetime) -> Table:
 
 
 class Taken(NamedTuple):
-    """Whether edits are left. failed: one could not be reverted. warned: one has warnings that are not accepted."""
+    """The result of `take_back`."""
 
     failed: bool = False
+    """Whether an edit could not be reverted."""
     warned: bool = False
+    """Whether an edit has warnings that are not accepted."""
 
 
 async def take_back(
@@ -127,7 +129,7 @@ class _Taking:
         return [due for due in some if due.place in left]
 
     async def alone(self, due: Due) -> Taken:
-        """Revert one edit, or show why it was not."""
+        """Revert one edit, or show the reason why it was not reverted."""
         report = await self._stage([due])
         if report.notes or report.staging.refused:
             reasons = (sentences(each.reason, each.remedy) for each in report.staging.refused)

@@ -20,9 +20,9 @@ from console.triage.facts import Author
 SLACK = timedelta(seconds=5)
 """Time after its sending in which a change may still be missing from another broker's answer."""
 LONGEST = timedelta(minutes=10)
-"""How far back a change is searched for if the last read of the former value is unknown."""
+"""The period over which a change is searched for if the last read of the former value is unknown."""
 RESTARTS_FOR = timedelta(hours=1)
-"""How far back restarts of connectors are searched for."""
+"""The period over which restarts of connectors are searched for."""
 _STATES = (State.APPLIED, State.UNKNOWN, State.UNDER_WAY)
 
 
@@ -52,7 +52,7 @@ def authors(
 
     Args:
         latest: the changes of the journal, the latest first; only as many are read as may match.
-        at: when `new` was known, UTC.
+        at: the time when `new` was known, UTC.
         taken: place -> the last change that made an earlier difference of it: a change makes only one difference of a
             place.
     """
@@ -87,12 +87,12 @@ def authors(
 
 
 def restarts(latest: Iterator[Change], names: frozenset[str], at: datetime) -> dict[str, Author]:
-    """Return the last restart of each of these connectors that the journal has.
+    """Return the author of the last restart of each of these connectors that the journal has, by kac's name.
 
     Args:
         latest: the changes of the journal, the latest first; only those of the last hour are read.
         names: kac's names of connectors.
-        at: now, UTC.
+        at: the present time, UTC.
     """
     found: dict[str, Author] = {}
     for change in takewhile(lambda each: (each.last_sent or each.intent.at) >= at - RESTARTS_FOR, latest):

@@ -42,7 +42,9 @@ class _Pair(NamedTuple):
 class EventFeed:
     """The events of a session, from now on.
 
-    record: those that are kept. problem: why the journal can't be searched for authors; ``""`` if it can.
+    Attributes:
+        record: the events that are kept.
+        problem: the reason why the journal can't be searched for authors; ``""`` if it can.
     """
 
     def __init__(self, session: Session, tell: Callable[[Sequence[triage_events.Event]], None]) -> None:
@@ -128,7 +130,7 @@ async def run_for(seconds: float | None, work: Iterable[Coroutine[Any, Any, None
     """Run these concurrently until the time is over, then end all; raise the first error.
 
     Args:
-        seconds: None for as long as they run.
+        seconds: the time to run; None for as long as the reads run.
     """
     tasks = [asyncio.create_task(each) for each in work]
     try:

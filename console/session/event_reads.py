@@ -158,7 +158,7 @@ def gaps(snapshot: Snapshot, settings: ConnectionSettings, now: datetime) -> lis
     """Return the parts that are not watched, not read yet, or late, a few words each; empty if all are watched.
 
     Args:
-        settings: of the context; what they do not name is not missed.
+        settings: the settings of the context; what they do not name is not missed.
     """
     texts = []
     refused = {failure.part for failure in snapshot.failures if not failure.entity}

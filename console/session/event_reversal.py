@@ -18,7 +18,8 @@ from console.triage.events import ID, Event, Kind, Place
 
 def way_back(event: Event, known: Snapshot) -> list[Wish]:
     """Return the wishes that restore the values before an event, one per place, or the reason why that is not possible.
-    known: has the brokers' descriptions of their keys."""
+    known: a snapshot with the brokers' descriptions of their keys.
+    """
     if event.count > len(event.places):
         many = f"{event.count:,} places changed; {len(event.places):,} are known here: take it back by a pattern"
         return [Wish(NoEdit(many))]
@@ -26,7 +27,9 @@ def way_back(event: Event, known: Snapshot) -> list[Wish]:
 
 
 def event_lines(event: Event, known: Snapshot) -> list[Line]:
-    """Return the details of an event, and the command that stages its reversal. known: as for `way_back`."""
+    """Return the details of an event, and the command that stages its reversal. known: the same snapshot as for
+    `way_back`.
+    """
     wishes = way_back(event, known)
     first = wishes[0].edit
     if isinstance(first, NoEdit):

@@ -74,7 +74,8 @@ class Looks:
             self._unlocked = None
             if kept is None:
                 raise
-            # A command may issue secrets that end. The same one, sent again, would help to lock the account.
+            # A command's secret may have expired, so fetch it again. If the command returns the same secret, give up: a
+            # second failed login could lock the account.
             await self.close()
             fetched = await self._fetched()
             if fetched.settings == kept.settings:
@@ -199,7 +200,7 @@ class Fleet(Scheduler):
         self._changed()
 
     async def _failed(self, part: Scheduled, error: Exception) -> Failure:
-        """Note why a cluster does not answer, and since when."""
+        """Note the reason why a cluster does not answer, and since when."""
         failure = await super()._failed(part, error)
         is_refused = isinstance(error, FINAL) or isinstance(error.__cause__, FINAL)
         if is_refused:

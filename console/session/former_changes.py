@@ -40,13 +40,16 @@ lost answer."""
 
 
 class FormerChanges(Struct, frozen=True):
-    """lines: shown at a start. expiring: edits to be reverted, now or later. past: the open changes; None without a
-    journal. operations: the open ones."""
+    """The open changes and operations that an earlier run left in the journal."""
 
     lines: tuple[str, ...] = ()
+    """The lines that are shown at a start."""
     expiring: tuple[Due, ...] = ()
+    """The edits to be reverted, now or later."""
     past: History | None = None
+    """The open changes; None without a journal."""
     operations: tuple[Operation, ...] = ()
+    """The open operations."""
 
     def due(self, now: datetime) -> tuple[Due, ...]:
         """Return the edits that are due to be reverted."""
@@ -78,7 +81,7 @@ async def former_lines(session: Session) -> tuple[str, ...]:
 
 async def former_changes(session: Session) -> FormerChanges:
     """Read the journal, and settle unknown outcomes that the cluster shows. Return nothing without a journal; one that
-    can't be opened has a line of its own. Raises AdminError if the connection is lost, Refused."""
+    can't be opened has its own line. Raises AdminError if the connection is lost, Refused."""
     if not any_journal(os.environ):
         return NOTHING
     from console.journal.segments import JournalError
@@ -151,13 +154,13 @@ def history_of(contents: Contents) -> History:
 
 
 class Found(Struct, frozen=True):
-    """A change that had edits of unknown outcome, with its present state.
-
-    edits: number in the change -> APPLIED if the cluster has the edit's value, else UNKNOWN; only these edits.
-    """
+    """A change that had edits of unknown outcome, with its present state."""
 
     change: Change
     edits: Mapping[int, Status]
+    """Number of an edit in the change -> APPLIED if the cluster has the edit's value, else UNKNOWN; only edits of
+    unknown outcome.
+    """
 
 
 async def reconcile_open(client: Client, context: Context, known: Snapshot, journal: JournalFile) -> tuple[Found, ...]:

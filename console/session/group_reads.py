@@ -24,8 +24,10 @@ class Held(NamedTuple):
 
 
 async def held_offsets(client: Client, groups: Iterable[str]) -> Held | None:
-    """Return where open transactions hold offsets of these groups back. Partitions that brokers refuse are left out, as
-    only the forecast needs them."""
+    """Return the partitions of the offsets topic in which open transactions hold back offsets of these groups.
+    Partitions that brokers refuse are left out: only the forecast needs them. None if the topic can't be described or
+    is missing.
+    """
     from console.admin import partitions, topics
     from console.admin.errors import BrokerError
 

@@ -90,8 +90,8 @@ def made_before(mine: Mapping[Slot, Staged], changes: Iterable[Change]) -> Mappi
     """Return the changes that made the same edits, without another change of their keys in between. Pure.
 
     Args:
-        mine: edits by their slots.
-        changes: the latest first.
+        mine: the session's edits by their slots.
+        changes: the changes, the latest first.
 
     Returns:
         The numbers of the changes by slot, the first one first.
@@ -188,23 +188,26 @@ async def mend(journal: JournalFile, principal: str) -> bool:
 
 
 class Back(NamedTuple):
-    """The reversal of an edit. staged: based on the result of the edit; empty without a reversal. note: why it has no
-    reversal, or the part that can't be restored. secrets: keys whose values are kept nowhere. lacks_them: the reversal
-    that needs these, based as the staged ones; None if it needs none."""
+    """The reversal of an edit."""
 
     staged: tuple[Staged, ...]
+    """The edits that revert it, based on its result; empty without a reversal."""
     note: str
+    """The reason why it has no reversal, or the part that can't be restored."""
     secrets: tuple[str, ...] = ()
+    """The keys whose values are kept nowhere."""
     lacks_them: Staged | None = None
+    """The reversal that needs the values of `secrets`, based as the staged ones; None if it needs none."""
 
 
 class RevertReport(Struct, frozen=True):
-    """The result of staging a revert. notes: edits that could not be reverted, or not fully. moved: later changes of
-    another client, at which an apply stops."""
+    """The result of staging a revert."""
 
     staging: StageReport
     notes: tuple[str, ...]
+    """The edits that could not be reverted, or not fully."""
     moved: tuple[Conflict, ...]
+    """Later changes of another client, at which an apply stops."""
 
 
 def opposites(change: Change, indexes: Iterable[int] | None = None) -> tuple[Back, ...]:
@@ -277,7 +280,9 @@ async def stage_opposites(session: Session, past: History, backs: Sequence[Back]
 
 
 def _doubt(past: History, back: Staged, snapshot: Snapshot) -> str:
-    """Return why a reversal may affect something other than the result of its edit; ``""`` without a doubt."""
+    """Return the reason why a reversal may affect something other than the result of its edit; ``""`` without
+    a doubt.
+    """
     assert back.reverts is not None
     number = back.reverts.change
     later = past.touched_later(number, back.edit.slot)
@@ -314,7 +319,7 @@ async def stage_revert(session: Session, number: int, ask: AskSecret | None = No
     """Stage the reversal of a change.
 
     Args:
-        ask: for secrets that are kept nowhere; None leaves them out.
+        ask: a function that asks for secrets that are kept nowhere; None leaves them out.
 
     Raises:
         Refused: for an unknown number.

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 def in_memory(recorder: Recorder, context: str) -> None:
-    """Begin to keep a recorder's answers in memory. context: its name, for the files that are written."""
+    """Begin to keep a recorder's answers in memory. context: the name of the context, for the files that are
+    written.
+    """
 
     def memory() -> Sink:
         from console.flight.answer import Header
@@ -57,7 +59,7 @@ def return_free_pages() -> None:
 
 
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
-"""From malloc.h."""
+"""Numbers of options, from malloc.h."""
 _MMAP_THRESHOLD = 64 << 10
 """Bytes; glibc's own value is twice this, and changes unless it is set."""
 
@@ -65,9 +67,13 @@ _MMAP_THRESHOLD = 64 << 10
 async def write_record(recorder: Recorder | None, context: str, cluster_id: str, path: str = "") -> str:
     """Write the record in memory to a file, by default a new one in the state folder. Return a line with its path.
 
-    recorder: that of the session. context: its name. cluster_id: ``""`` if it is not known yet.
+    Args:
+        recorder: the session's recorder.
+        context: the name of the context.
+        cluster_id: the id of the cluster; ``""`` if it is not known yet.
 
-    Raises OSError, with the file's name, if it can't be written, or exists already.
+    Raises:
+        OSError: it can't be written, or exists already; the error has the file's name.
     """
     if recorder is None:
         return "nothing is recorded here: this is a record itself"

@@ -49,7 +49,9 @@ class NoEdit(NamedTuple):
 
 
 def undo(change: Change, known: Snapshot) -> plan_edits.Edit | NoEdit:
-    """Return the edit that restores the value before a change. known: has the brokers' descriptions of their keys."""
+    """Return the edit that restores the value before a change. known: a snapshot with the brokers' descriptions of
+    their keys.
+    """
     if change.is_gap:
         return NoEdit("that is no change: the cluster was not polled then")
     if change.is_first_poll:
@@ -68,8 +70,9 @@ def undo(change: Change, known: Snapshot) -> plan_edits.Edit | NoEdit:
 
 
 def wanted(type_: str, key: str, attr: str, value: str | None, known: Snapshot) -> plan_edits.Edit | NoEdit:
-    """Return the edit that sets a key of an entity, or removes its own value if the value is None. known: as for
-    `undo`."""
+    """Return the edit that sets a key of an entity, or removes its own value if the value is None. known: the same
+    snapshot as for `undo`.
+    """
     if type_ == "quota":
         return _quota(QuotaEntity.of(entities.quota_parts(key)), attr, value)
     resource = config_resource(type_, key)
@@ -82,8 +85,9 @@ def wanted(type_: str, key: str, attr: str, value: str | None, known: Snapshot) 
 
 
 def only_in_file(resource: ConfigResource, key: str, known: Snapshot) -> str:
-    """Return why a running broker does not alter a key; ``""`` if it does, or if no broker that describes the key was
-    read: releases differ, and the broker's description decides (`stage_wishes` reads it)."""
+    """Return the reason why a running broker does not alter a key; ``""`` if it does, or if no broker that describes
+    the key was read: releases differ, and the broker's description decides (`stage_wishes` reads it).
+    """
     described = Inheritance(known).described(resource, key) if resource.type == codes.BROKER else None
     if described is None or update_mode(resource.type, key, described) is not UpdateMode.RESTART:
         return ""
@@ -109,7 +113,7 @@ def _quota(entity: QuotaEntity, key: str, value: str | None) -> plan_edits.Edit 
 
 
 def _undo_whole(change: Change) -> NoEdit:
-    """Return why a change of a topic itself, not of a config, can't be undone."""
+    """Return the reason why a change of a topic itself, not of a config, can't be undone."""
     name = entity_text(change.entity_type, change.entity_key)
     match change.attr:
         case ":topic_id" if change.is_deleted:
@@ -157,7 +161,9 @@ def _undo_scram(change: Change) -> plan_edits.Edit | NoEdit:
 
 
 def align(row: Drifted, known: Snapshot) -> plan_edits.Edit | NoEdit:
-    """Return the edit that gives an outlier the majority's or the baseline's value. known: as for `undo`."""
+    """Return the edit that gives an outlier the majority's or the baseline's value. known: the same snapshot as for
+    `undo`.
+    """
     type_, key = row.entity
     if REDACTED in (row.majority_value, row.this_value):
         return NoEdit("the value is hidden: it was never read. Set it with KEY=? or KEY=@FILE")
@@ -202,26 +208,29 @@ AS_THE_LAKE_SAYS = "as the lake says"
 
 
 class Wish(Struct, frozen=True):
-    """A proposal of the lake.
-
-    edit: the edit, or the reason why it is not possible. lake: the lake's own value of the place, None without one.
-    note: a remark for the operator. effective: the proposal is about the effective value, which is in `lake`; a value
-    that the key would inherit anyway is not set. source: where `lake` comes from, as ``not 5 SOURCE`` in a sentence.
-    """
+    """A proposal of the lake."""
 
     edit: plan_edits.Edit | NoEdit
+    """The edit, or the reason why it is not possible."""
     lake: Value = UNKNOWN
+    """The lake's own value of the place; None without one."""
     note: str = ""
+    """A remark for the operator."""
     effective: bool = False
+    """Whether the proposal is about the effective value, which is in `lake`; a value that the key would inherit anyway
+    is not set.
+    """
     source: str = AS_THE_LAKE_SAYS
+    """The source of `lake`, as ``not 5 SOURCE`` in a sentence."""
 
 
 class Wished(Struct, frozen=True):
-    """The result of staging. report: None if nothing was staged. notes: proposals that can't be staged, and differences
-    of the cluster from the lake."""
+    """The result of staging."""
 
     report: StageReport | None
+    """The report of the staged edits; None if nothing was staged."""
     notes: tuple[str, ...]
+    """Proposals that can't be staged, and differences between the cluster and the lake."""
 
 
 async def stage_wishes(session: Session, wishes: Iterable[Wish]) -> Wished:
@@ -273,7 +282,9 @@ def _is_gone(edit: plan_edits.Edit, known: Snapshot) -> bool:
 
 
 def _only_in_file(edit: plan_edits.Edit, known: Snapshot) -> str:
-    """Return why a value can't be changed or removed because it is in the broker's own file; ``""`` if it can."""
+    """Return the reason why a value can't be changed or removed because it is in the broker's own file; ``""`` if it
+    can.
+    """
     if isinstance(edit, plan_edits.SetConfig):
         return only_in_file(edit.resource, edit.key, known)
     if not isinstance(edit, plan_edits.UnsetConfig):

@@ -43,7 +43,7 @@ async def read_for_lint(
 
     Args:
         old: age from which on a part is read again; None: never.
-        subjects: those whose versions are compared in any case.
+        subjects: the subjects whose versions are compared in any case.
 
     Raises:
         Refused: it is the wrong cluster.
@@ -97,7 +97,7 @@ async def _members(client: Client, groups: Mapping[str, Group]) -> Learned:
     offsets, has none.
 
     Args:
-        groups: from a listing, by name.
+        groups: the groups of a listing, by name.
     """
     from console.admin.groups import describe_groups
 
@@ -116,11 +116,11 @@ async def _members(client: Client, groups: Mapping[str, Group]) -> Learned:
 def seen_by(
     snapshot: Snapshot, at: datetime, context: Context, certificates: tuple[Certificate, ...] | None = None
 ) -> Seen:
-    """Return what rules judge, by what was read so far.
+    """Return the input of the rules: the snapshot as read so far, with the context's settings for lint.
 
     Args:
-        at: now, UTC.
-        certificates: None if they were not read.
+        at: the present time, UTC.
+        certificates: the certificates; None if they were not read.
     """
     return Seen(snapshot, at, certificates, context.throttles, context.lint, absent_parts(context))
 

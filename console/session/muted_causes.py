@@ -23,10 +23,12 @@ MOST = 1_000
 
 
 class _File(Struct):
-    """v: the version of the format. clusters: cluster id -> cause -> end of its mute, UTC."""
+    """The contents of the file."""
 
     v: int = 1
+    """The version of the format."""
     clusters: dict[str, dict[str, datetime]] = field(default_factory=dict)
+    """Cluster id -> cause -> end of its mute, UTC."""
 
 
 class MutedCauses:

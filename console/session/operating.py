@@ -54,7 +54,7 @@ def needs_of(goal: Goal) -> Needs:
 
 
 _OPTIONS = ApplyOptions(risks=frozenset({MOVE_UNTHROTTLED}))
-"""An operation removes its throttles if it was told to continue without, or if only another tool's move is left."""
+"""An operation removes its throttles if an operator wants it without, or if only another tool's move is left."""
 _ASKS = Asks(former=False, plan=False, name=False, over=False, silent=True, signals=False)
 """The operation was confirmed at its beginning, and open former changes are settled before it is resumed."""
 _PROGRESS_EVERY = 60.0
@@ -62,12 +62,12 @@ _PROGRESS_EVERY = 60.0
 
 
 class Operations(NamedTuple):
-    """The operations of a cluster in this host's journal: the open ones, and the last ended ones. holder: the process
-    that works on them."""
+    """The operations of a cluster in this host's journal: the open ones, and the last ended ones."""
 
     open: tuple[Operation, ...]
     ended: tuple[Operation, ...] = ()
     holder: journal_operations.Holder | None = None
+    """The process that works on them."""
 
 
 # -- the journal -------------------------------------------------------------------------------------------------------
@@ -133,7 +133,9 @@ def _begun(operation: Operation) -> str:
 
 
 def goes_on_text(operation: Operation) -> str:
-    """Return that an operation goes on, of a redrive how many letters it has sent before, and who began it."""
+    """Return a line about an operation that goes on: who began it and, of a redrive, the number of letters
+    sent before.
+    """
     sent = sum(count for letters in operation.sent for *_, count in letters.written)
     before = f"; it has sent {plural(sent, 'letter')} before" if isinstance(operation.goal, Redrive) else ""
     return f"operation {operation.number} goes on: {operation.goal}{before}; {_begun(operation)}"
@@ -199,23 +201,28 @@ async def way_back(journal: JournalFile, number: int) -> Restore:
 
 
 class OperationRun(Struct, frozen=True):
-    """The state of this process's work on an operation: each step takes it and returns it.
-
-    operation: its entry in the journal. waits: the reasons for waiting. copies: whether replicas are being copied.
-    mark: running moves and copied bytes at the last poll; moved_at: when it changed. written: the state and the reasons
-    of the last progress line; written_at: its time. delay: before the next poll. stalled: no progress for the pace's
-    patience. Times are of the monotonic clock, in seconds.
+    """The state of this process's work on an operation: each step takes it and returns it. Times are of the monotonic
+    clock, in seconds.
     """
 
     operation: Operation
+    """The operation in the journal."""
     moved_at: float
+    """The time at which `mark` last changed."""
     written_at: float
+    """The time of the last progress line."""
     delay: float
+    """The seconds before the next poll."""
     waits: tuple[str, ...] = ()
+    """The reasons for waiting."""
     copies: bool = False
+    """Whether replicas are being copied."""
     mark: object = None
+    """The running moves and the copied bytes at the last poll."""
     written: tuple[State, tuple[str, ...]] | None = None
+    """The state and the reasons of the last progress line."""
     stalled: bool = False
+    """Whether there was no progress for the pace's patience."""
 
 
 async def work_on(

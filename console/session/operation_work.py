@@ -22,15 +22,18 @@ log = logging.getLogger(__name__)
 
 
 class Pace(Struct, frozen=True):
-    """The pace of polls. first, most: seconds between two, after progress and at most. patience: seconds without
-    progress after which an operation is stalled. sleep: the function that waits. leaves: whether work on a stalled
-    operation ends, or polling continues."""
+    """The pace of polls."""
 
     first: float = 0.5
+    """The seconds between two polls after progress."""
     most: float = 5.0
+    """The longest time between two polls, in seconds."""
     patience: float = 120.0
+    """Seconds without progress after which an operation is stalled."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    """The function that waits."""
     leaves: bool = True
+    """Whether work on a stalled operation ends; otherwise polling continues."""
 
 
 class OperationWork:
@@ -43,7 +46,7 @@ class OperationWork:
         self.clock = clock
         self._folded = journal_operations.Folded()
         self._through: Where | None = None
-        """The position in the journal behind what is folded; None before the first read."""
+        """The position in the journal behind the lines that are folded; None before the first read."""
 
     async def __aenter__(self) -> OperationWork:
         await self.renew()

@@ -13,9 +13,12 @@ if TYPE_CHECKING:
 
 
 class OwnThrottles:
-    """Throttles held by operations of the journal. held: the entities and keys; the same object until they change.
-    over: those of operations that ended since the configs were read. Throttles that the context declares as intended
-    are also held."""
+    """Throttles held by operations of the journal, and those that the context declares as intended.
+
+    Attributes:
+        held: the entities and keys; the same object until they change.
+        over: the throttles of operations that ended since the configs were read.
+    """
 
     def __init__(self, meant: frozenset[ConfigPlace]) -> None:
         """Hold the throttles that the context declares as intended, and those that `take` adds."""

@@ -23,7 +23,7 @@ async def read_owned(
     names the owner; without those that the context declares as intended.
 
     Args:
-        snapshot: with everything read (`reading.read_everything`).
+        snapshot: a snapshot with everything read (`reading.read_everything`).
         operations: reads those of the journal.
 
     Raises:

@@ -1,5 +1,6 @@
-"""How each part is read. The interval of its reads: while events are followed, on the screen next to its panes, and for
-triage; and the operation that reads it, if that is a single one."""
+"""The reads of each part: their intervals while events are followed, on the screen next to its panes, and for triage;
+and the operation that reads it, if that is a single one.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ class Paces(NamedTuple):
     """Seconds between two reads of a part; None if it is not read for that purpose."""
 
     events: float | None = None
-    """For commands that only watch for changes. For configs: those of one resource."""
+    """The interval for commands that only watch for changes. For configs: those of one resource."""
     screen: float | None = None
     """The same for a screen that shows other data, and for its header."""
     triage: float | None = None

@@ -85,7 +85,7 @@ def _topics(needs: risk_rules.RiskNeeds, staged: Iterable[Staged], known: Snapsh
     topics = list(dict.fromkeys(name for name in needs.topics if name in known.topics))
     if needs.every_topic:
         for each in staged:
-            # A cluster-wide default changes only topics without a value of their own, which their configs show.
+            # A cluster-wide default changes only topics without their own value, which their configs show.
             topics += may_inherit(each.edit, known)
         topics = list(dict.fromkeys(topics))[: risk_rules.READ_TOPICS]
     return topics

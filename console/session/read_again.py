@@ -58,7 +58,7 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
 
 def _with_heirs(resources: Iterable[ConfigResource], known: Snapshot) -> list[ConfigResource]:
     """Return resources, and with the cluster default the brokers, or the controllers on a connection to controllers:
-    those without a value of their own inherit it, and show it in their own configs."""
+    those without their own value inherit it, and show it in their own configs."""
     wanted = dict.fromkeys(resources)
     if any(resource.is_cluster_default for resource in wanted):
         nodes = known.cluster.brokers or known.cluster.controllers

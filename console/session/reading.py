@@ -208,7 +208,7 @@ async def read_everything(
 
     Args:
         classes: Connect clusters, ``""`` for any, and classes of connectors, whose keys are read.
-        subjects: those whose versions' texts are read; None for the newest version of each.
+        subjects: the subjects whose versions' texts are read; None for the newest version of each.
 
     Returns:
         The session's snapshot. Failures to read are in it.

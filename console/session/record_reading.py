@@ -45,7 +45,9 @@ MOST_SECONDS = 20.0
 class RecordReader:
     """A reader of records of one cluster, with a cache of schemas from the registry.
 
-    fields: the names of fields in the records read so far. decodes: whether contents are decoded by schemas.
+    Attributes:
+        fields: the names of fields in the records read so far.
+        decodes: whether contents are decoded by schemas.
     """
 
     def __init__(self, client: Client, context: Context) -> None:
@@ -120,7 +122,7 @@ class RecordReader:
         """Return the collected results of a statement, as the brokers sent them; see `search`.
 
         Args:
-            more: where to continue, instead of the statement's own start.
+            more: the position at which to continue, instead of the statement's own start.
         """
         wanted = search_of(statement, await self.topics(statement), datetime.now(UTC), more)
         collected = Collected(wanted)
@@ -150,7 +152,7 @@ class RecordReader:
         return shown
 
     def _note_fields(self, shown: Sequence[records.Record]) -> None:
-        """Keep the names of fields of some records, for completion; none where contents are hidden."""
+        """Keep the names of fields of some records, for completion; none if contents are hidden."""
         if self._context.records == HIDDEN:
             return
         for record in shown[:SAMPLES]:
@@ -275,7 +277,7 @@ def search_of(
     Args:
         topics: the names of its topics.
         now: the base of relative times.
-        more: where to continue, instead of the statement's own start.
+        more: the position at which to continue, instead of the statement's own start.
     """
     start: records.Start
     word, at = statement.begins

@@ -67,7 +67,7 @@ async def with_records(
     Args:
         reader: reads the records to copy, and the schemas.
         secrets: the keys and values that are not in the statement.
-        snapshot: read with the statement's needs.
+        snapshot: a snapshot that was read with the statement's needs.
         tell: receives a line about a file that was written.
 
     Raises:
@@ -122,9 +122,10 @@ async def _copied(reader: RecordReader, statement: CopyRecords) -> list[NewRecor
 
 
 class _Room(Struct):
-    """The records and bytes that are read at once. remedy: what to do if there are more."""
+    """The records and bytes that are read at once."""
 
     remedy: str
+    """The step to take if there are more."""
     records: int = MOST_RECORDS
     bytes: int = MOST_BYTES
 

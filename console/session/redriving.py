@@ -59,9 +59,9 @@ LOOKS_BACK_EVERY, ASKS_EVERY, NOTES_EVERY = 5.0, 1.0, 3.0
 """Seconds between two looks for letters that came back, and for an operator's requests, and between two lines of the
 journal while only the counts change."""
 OTHERS = 50
-"""Most other selections of a topic that are asked how many letters they sent."""
+"""Most other selections of a topic whose numbers of sent letters are read."""
 READ_GROUPS = 2_000
-"""Most groups that are asked for their positions in the canary's topic."""
+"""Most groups whose positions in the canary's topic are read."""
 PASSING = frozenset(
     {
         *("LEADER_NOT_AVAILABLE", "NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH"),
@@ -78,11 +78,13 @@ NAMED = 3
 
 
 class Desk(NamedTuple):
-    """What a redrive needs of a session.
+    """The parts of a session that a redrive needs.
 
     Attributes:
         read: reads parts of the snapshot, and returns it.
-        stage: stages edits into the session's plan; plan: returns it; discard: drops its edits.
+        stage: stages edits into the session's plan.
+        plan: returns the plan of the session.
+        discard: drops the edits of the plan.
         facts: reads the facts for warnings.
         journal: returns this host's journal of the cluster.
     """
@@ -100,7 +102,7 @@ class Desk(NamedTuple):
 
 
 def desk_of(session: Session) -> Desk:
-    """Return what a redrive needs of a session with an empty plan."""
+    """Return the parts of a session that a redrive needs. The plan of the session is empty."""
     return Desk(
         session.client,
         session.context,
@@ -124,10 +126,11 @@ class Unread(Stopped):
 
 
 class Looked(NamedTuple):
-    """Some letters with what becomes of them, in their order; reached: the next offset of each partition after them."""
+    """Some letters, in their order, each with the decision whether it is sent."""
 
     letters: Sequence[tuple[Record, Letter | Stays]]
     reached: Mapping[int, int]
+    """The next offset of each partition after the letters."""
 
 
 class _Targets(Struct):
@@ -268,10 +271,10 @@ def _raise_to(found: dict[int, int], operation: Operation) -> None:
 async def survey(
     desk: Desk, goal: Redrive, show: Callable[[Survey], None] = lambda _: None
 ) -> tuple[Survey, Mapping[str, int]]:
-    """Return what a redrive would send, and the numbers of partitions of its topics; nothing is sent.
+    """Return a survey of the letters that a redrive would send, and topic -> number of partitions; nothing is sent.
 
     Args:
-        goal: with its ends.
+        goal: the goal with its ends.
         show: receives what was found so far.
 
     Raises:
@@ -306,8 +309,8 @@ async def survey(
 
 
 async def _sent_by_others(client: Client, goal: Redrive) -> tuple[dict[str, int], int]:
-    """Return how many letters other selections of the topic have sent, by their groups, and the number of those that
-    were not read. Selections that brokers don't list, as they may not be described, are not known.
+    """Return the number of letters that each other selection of the topic sent, by its group, and the number of
+    selections that were not read. Selections that brokers don't list, because they may not be described, are missing.
     """
     from console.admin.errors import BrokerError
     from console.admin.groups import group_positions, list_groups
@@ -328,8 +331,8 @@ async def _sent_by_others(client: Client, goal: Redrive) -> tuple[dict[str, int]
 async def _begins(
     client: Client, goal: Redrive, known: Mapping[int, Position], noted: Mapping[int, int]
 ) -> dict[int, Position]:
-    """Return where each partition goes on: the group's position, but not before what the journal notes, or before the
-    start of the log.
+    """Return the position at which each partition continues: the group's, but not before the one that the journal has,
+    and not before the start of the log.
     """
     from console.admin.partitions import EARLIEST, offsets_of
 
@@ -344,11 +347,11 @@ async def _begins(
 
 
 class Judged(NamedTuple):
-    """What is to be known before letters are sent.
+    """The facts that an operator has to know before letters are sent.
 
     Attributes:
-        refused: why some can't be written, a line each.
-        effects: what happens by them, a line each.
+        refused: the reasons why some can't be written, a line each.
+        effects: the effects of the letters, a line each.
         risks: the warnings.
     """
 
@@ -404,7 +407,7 @@ class _Back(Struct):
     Attributes:
         at: the next offset to look at, by partition.
         written: partition of a target -> offsets of sent letters, the first and the one after the last of each part.
-        last: where the last letter is that came back: its exception is content, and not for the journal.
+        last: the place of the last letter that came back: its exception is content, and not for the journal.
     """
 
     at: dict[int, int]
@@ -414,7 +417,7 @@ class _Back(Struct):
     last: str = ""
 
     def note(self, sent: SentLetters) -> None:
-        """Keep where sent letters are."""
+        """Keep the places of sent letters."""
         for topic, number, first, count in sent.written:
             if first >= 0:
                 self.written.setdefault((topic, number), []).append((first, first + count))
@@ -443,7 +446,7 @@ class _Readers(NamedTuple):
     Attributes:
         at: group -> its position in the letter's partition.
         behind: groups with members that have no position there.
-        problem: why groups are not known; ``""`` if all are.
+        problem: the reason why groups are not known; ``""`` if all are.
     """
 
     at: Mapping[str, int]
@@ -588,7 +591,7 @@ class Redriving:
     async def _end(self, state: State) -> None:
         from console.admin.errors import AdminError
 
-        with suppress(AdminError, Refused):  # the topic may be gone; the end is not a matter of what came back
+        with suppress(AdminError, Refused):  # the end does not depend on these letters
             await self._look_back()
         await self._report(state, ())
         await self._work.note(self._operation.number, Over(state))
@@ -625,7 +628,7 @@ class Redriving:
             for number, each in found.items()
             if each is not None
         }
-        for number, position in self._positions.items():  # committed by this process, whatever became of the group
+        for number, position in self._positions.items():  # committed here; the group may be deleted
             if number not in known or known[number].offset < position.offset:
                 known[number] = position
         noted: dict[int, int] = {}
@@ -644,7 +647,7 @@ class Redriving:
     async def _send_all(self) -> bool:
         """Send what is left. Return whether nothing is left; letters of an open transaction may be left."""
         self._waits = ()
-        self._targets = _Targets()  # they may be others than at the last attempt
+        self._targets = _Targets()  # topics may have changed since the last attempt
         if not self._canary and self._left() and not await self._watch_canary():
             return False
         letters: list[Letter] = []
@@ -743,7 +746,7 @@ class Redriving:
         """
         canary = next((each for each in reversed(self._operation.sent) if each.is_canary), None)
         if canary is None or canary.written[0][2] < 0:
-            return True  # the next letter is one
+            return True  # the next letter will be the canary
         if not self._failed_in:
             self._failed_in = await self._group_of(canary)
         topic, number, offset, _ = canary.written[0]

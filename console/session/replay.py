@@ -43,14 +43,16 @@ MOST_MEMORIES = 512
 
 
 class _Memory(NamedTuple):
-    """The result of an operation. changes: API key -> the number of its different answers by then. tracks: the answers
-    used. chunks: the arguments of its calls of `on_chunk`."""
+    """The result of an operation."""
 
     changes: Mapping[int, int]
+    """API key -> the number of its different answers by then."""
     tracks: frozenset[Track]
+    """The answers that the operation used."""
     result: object
     error: AdminError | None
     chunks: tuple[object, ...]
+    """The arguments of the operation's calls of `on_chunk`."""
 
 
 class RecordedClient:
@@ -194,7 +196,9 @@ def moment(at_ms: int) -> datetime:
 class Replay:
     """A record and a session on it, on the caller's own loop.
 
-    tape: at the time that is shown. times: end times of its polls, milliseconds since 1970.
+    Attributes:
+        tape: the answers up to the shown time.
+        times: the end times of its polls, milliseconds since 1970.
     """
 
     def __init__(self, tape: Tape, times: Sequence[int], context: Context) -> None:
@@ -207,7 +211,7 @@ class Replay:
 
     @classmethod
     def of(cls, reader: FlightReader, name: str) -> Replay:
-        """Return the replay of an open record. name: of its file."""
+        """Return the replay of an open record. name: the name of its file."""
         tape = Tape(entries_of(reader))
         return cls(tape, poll_ends(reader.times), context_of(reader.header, tape, name))
 
@@ -238,7 +242,9 @@ class Replay:
 
 
 def context_of(header: Header, tape: Tape, name: str) -> Context:
-    """Return the context of a record, which can't send changes. name: of its file, if the record names no context."""
+    """Return the context of a record, which can't send changes. name: the name of its file, which counts if the record
+    names no context.
+    """
     settings = ConnectionSettings(
         tuple(tape.addresses()[:1]) or ((name, 0),), read_only=True, connect=tuple(_connect_of(tape))
     )

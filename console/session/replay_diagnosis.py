@@ -1,4 +1,4 @@
-"""The diagnosis of a record, computed in a thread of its own: the trouble at each of its polls, and the changes.
+"""The diagnosis of a record, computed in its own thread: the trouble at each of its polls, and the changes.
 
 Equal parts of successive polls are kept once; of a very long record every second, fourth, … quiet poll is kept.
 """
@@ -38,18 +38,21 @@ MOST_MOMENTS = 8_000
 
 
 class Moment(Struct, frozen=True):
-    """A poll of a record. at_ms: milliseconds since 1970. lost: the failure if no broker answered; the other fields are
-    then those of the last answered poll. half_hour: the one before it. turned: the verdict differs; changed: something
-    else does."""
+    """A poll of a record."""
 
     at_ms: int
+    """The time of the poll, in milliseconds since 1970."""
     observations: Observations | None
     verdict: Verdict | None
     events: Record
     half_hour: HalfHour = HalfHour()
+    """The half hour before it."""
     lost: Failure | None = None
+    """The failure if no broker answered; the other fields are then those of the last answered poll."""
     turned: bool = False
+    """Whether the verdict differs from that of the moment before."""
     changed: bool = False
+    """Whether anything else differs."""
 
 
 class ReplayDiagnosis:

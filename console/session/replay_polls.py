@@ -43,12 +43,13 @@ OF_ALL = frozenset({flight_tape.METADATA, flight_tape.API_VERSIONS, flight_tape.
 
 
 class OffsetsAsked(NamedTuple):
-    """A request of ListOffsets. stable: whether the isolation level is read_committed. timestamp: a special one, or a
-    time."""
+    """A request of ListOffsets."""
 
     node: int
     stable: bool
+    """Whether the isolation level is read_committed."""
     timestamp: int
+    """A special timestamp, or a time."""
     places: tuple[Place, ...]
 
 
@@ -127,7 +128,7 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
                 await self._session.read_configs(list(resources))
 
     async def read_share_groups(self) -> None:
-        """Read nothing: what was asked of groups alone is read as soon as it is answered."""
+        """Read nothing: answers about single groups are read as soon as they arrive."""
 
     async def _read_newest(self) -> None:
         """Read the timestamps of the newest records of the requested logs."""
@@ -197,13 +198,15 @@ def _utc(at_ms: int) -> datetime:
 
 
 class _Seen(NamedTuple):
-    """The answers that the last read of a part used. times: their arrival times. arrived: the number of answers to its
-    requests. at_ms: of the poll."""
+    """The answers that the last read of a part used."""
 
     used: flight_tape.Used
     times: tuple[int, ...]
+    """The times at which the used answers arrived."""
     arrived: tuple[int, ...]
+    """The number of answers to each of the part's requests."""
     at_ms: int
+    """The time of the poll."""
 
 
 _BY_WHAT_WAS_ASKED: Collection[str] = frozenset({Part.LOGS, Part.OPEN_TRANSACTIONS, Part.NEWEST, Part.CERTIFICATES})
@@ -292,7 +295,7 @@ class RecordedPoller(Poller):
         committed = max((each.time(now) for each in _tracks(seen, OFFSET_FETCH)), default=0)
         if max((each.time(seen.at_ms) for each in _tracks(seen, OFFSET_FETCH)), default=0) == committed:
             return self._is_other_group(seen)
-        # After a rebalance the ends of other partitions are read.
+        # After a rebalance the group has other partitions, whose ends have to be read after the commits.
         return now - committed > ENDS_WITHIN_MS or all(
             each.time(now) >= committed
             for each in _tracks(seen, LIST_OFFSETS)

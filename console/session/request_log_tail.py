@@ -98,7 +98,7 @@ class _Tail:
 
 
 class RequestLogTails:
-    """Request logs that are read repeatedly. paths: of plain files."""
+    """Request logs that are read repeatedly. paths: the paths of plain files."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._tails = [_Tail(path) for path in paths]

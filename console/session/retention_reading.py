@@ -52,7 +52,7 @@ async def read_deletions(session: Session) -> dict[Slot, retention.Deletion]:
     trims = _trims(staged)
     try:
         if retention.shortens_default(staged):
-            # A default cuts only topics without a value of their own, and only their configs show which these are.
+            # A default cuts only topics without their own value, and only their configs show which these are.
             if Part.TOPICS not in session.snapshot.read_at:
                 await session.read_topics()
             await session.read_configs(_inheriting(session.snapshot))

@@ -52,7 +52,7 @@ class Turn(NamedTuple):
 
     due: float = -inf
     began: float | None = None
-    """When the current read began; None if no read is under way."""
+    """The time at which the current read began; None if no read is under way."""
     ended: float = -inf
     took: float | None = None
     """Seconds that the last measured read took; None before it."""
@@ -146,9 +146,9 @@ def next_reads(parts: Iterable[Scheduled], turns: Mapping[str, Turn], now: float
     """Return the parts whose reads begin now, in this order. Pure.
 
     Args:
-        parts: those that may be read.
+        parts: the parts that may be read.
         turns: part -> its turn, also of the parts before these.
-        now: monotonic seconds.
+        now: the present time in monotonic seconds.
     """
     due = [
         part
@@ -162,7 +162,9 @@ def next_reads(parts: Iterable[Scheduled], turns: Mapping[str, Turn], now: float
 class Scheduler:
     """A scheduler of parts, each with its own pace and its own task.
 
-    parts: all, in the order in which they begin. problems: part -> the failure of its last read.
+    Attributes:
+        parts: all parts, in the order in which they begin.
+        problems: part -> the failure of its last read.
     """
 
     def __init__(
@@ -226,7 +228,7 @@ class Scheduler:
         """Begin the reads that are due.
 
         Args:
-            names: these parts only; None for all.
+            names: the only parts to read; None for all.
         """
         now = time.monotonic()
         parts = [part for part in self.parts if names is None or part.name in names]

@@ -62,7 +62,7 @@ def read_script(texts: Sequence[str] | None, file: str | None) -> str | None:
     """Return the text of a script.
 
     Args:
-        texts: of ``-e`` options, a line each; None without any.
+        texts: the texts of ``-e`` options, a line each; None without any.
         file: a path, ``-`` for standard input.
 
     Returns:
@@ -86,7 +86,7 @@ def run_script(
     """Run a script: parse all of it, connect, and run its statements.
 
     Args:
-        text: of the script.
+        text: the text of the script.
         context: chooses the context; called only for a valid script. None: no context, and the error was reported.
         connect: creates the client; called last.
         output: the form of results: table, json, …
@@ -125,24 +125,26 @@ def refuse_long_lines(text: str) -> None:
 
 
 class Runner(Struct):
-    """A runner of statements, one after another. After a failed edit, the next apply sends nothing.
-
-    printer: prints results. operator: confirms an apply, and enters secrets. failed: the number of failed statements;
-    warned: those of them that failed because warnings are not accepted. unread: whether requested data could not be
-    read. hears_signals: whether an apply handles Ctrl-C, SIGTERM and SIGHUP itself. flags: the arguments of
-    `apply_flow.Flags`. unapplied: what to do if edits are left.
-    """
+    """A runner of statements, one after another. After a failed edit, the next apply sends nothing."""
 
     session: Session
     text: str
     printer: Printer = field(default_factory=Printer)
+    """The printer of results."""
     operator: Operator = field(default_factory=Terminal)
+    """The operator, who confirms an apply and enters secrets."""
     failed: int = 0
+    """The number of failed statements."""
     warned: int = 0
+    """The number of statements that failed because warnings are not accepted."""
     unread: bool = False
+    """Whether requested data could not be read."""
     hears_signals: bool = True
+    """Whether an apply handles Ctrl-C, SIGTERM and SIGHUP itself."""
     flags: tuple[str, ...] = FLAGS
+    """The arguments of `apply_flow.Flags`."""
     unapplied: str = "end the script with apply --yes"
+    """The step to take if edits are left."""
     _read_up_to: int = 0
 
     async def to_the_end(self, statements: Sequence[Statement]) -> int:
@@ -154,7 +156,7 @@ class Runner(Struct):
         """Show the open former changes, then run all statements up to a ``q``.
 
         Args:
-            statements: of the whole script, already parsed.
+            statements: the statements of the whole script, already parsed.
         """
         await self._tell_outstanding()
         await self.carry_out(tuple(takewhile(lambda each: not isinstance(each, Quit), statements)))
@@ -164,7 +166,7 @@ class Runner(Struct):
         the run. A file of offsets that can't be read stops it before the first statement.
 
         Args:
-            statements: of the whole script: their needs are read ahead, up to the next apply.
+            statements: the statements of the whole script: their needs are read ahead, up to the next apply.
         """
         from console.language.given_files import with_file
 
@@ -316,7 +318,7 @@ class Runner(Struct):
         def tell(line: str) -> None:
             self.printer.note(line, {"kept": line})
 
-        snapshot = session.snapshot  # one for records and edits
+        snapshot = session.snapshot  # the same for records and edits
         statement = await with_records(session.records, session.context, statement, secrets, snapshot, tell)
         edits = to_edits(statement, snapshot, plan=session.staging(), secrets=secrets)
         report = session.stage(edits, statement.holds_ms)

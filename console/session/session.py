@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 
 class Applied(Struct, frozen=True):
-    """The changes of the last apply: its lines with the former values, the outcomes (in `plan`), and its time, UTC.
-    back: the effect of reverting it; ``""`` if nothing can be reverted."""
+    """The changes of the last apply: its lines with the former values, the outcomes (in `plan`), and its time, UTC."""
 
     groups: tuple[DiffGroup, ...]
     plan: Plan
     at: datetime
     back: str = ""
+    """The effect of reverting it; ``""`` if nothing can be reverted."""
 
 
 class NoJournal(snapshot_reader.Refused):
@@ -51,27 +51,31 @@ class NoJournal(snapshot_reader.Refused):
 
 
 class RiskReading(Struct, frozen=True):
-    """The facts that were read for the warnings of a plan. at: time of the monotonic clock."""
+    """The facts that were read for the warnings of a plan."""
 
     staged: tuple[Staged, ...]
     facts: RiskFacts
     at: float
+    """The time of the read, on the monotonic clock."""
 
 
 class RetentionReading(Struct, frozen=True):
-    """The records that each cut and each log trim of a plan deletes. at: time of the monotonic clock."""
+    """The records that each cut and each log trim of a plan deletes."""
 
     staged: tuple[Staged, ...]
     found: Mapping[RetentionCut, Deletion]
     at: float
+    """The time of the read, on the monotonic clock."""
     records: Mapping[TrimLog, Deletion] = field(default_factory=dict)
 
 
 class Work:
     """The check or the apply under way; a session has one at a time.
 
-    in_flight: the request without an answer. stopping: nothing more is sent. committed: the change is being recorded
-    and sent, so that a stop waits for an answer.
+    Attributes:
+        in_flight: the request without an answer.
+        stopping: whether nothing more is sent.
+        committed: whether the change is being recorded and sent, so that a stop waits for an answer.
     """
 
     def __init__(self) -> None:
@@ -132,10 +136,14 @@ class Work:
 class Session(snapshot_reader.SnapshotReader):
     """One operator's work on one cluster.
 
-    front_end: the source of changes, for the journal: console, run, shell, … applied: the changes of the last apply.
-    retention, risk_reading: reads for the plan (see `plan_facts`). work: the check or the apply under way. former_told:
-    the operator has seen the open former changes. recorder: keeps the brokers' answers; None without a flight record.
-    operation: the number of the operation whose steps are applied; None for other changes.
+    Attributes:
+        front_end: the source of changes, for the journal: console, run, shell, …
+        retention, risk_reading: the facts that were read for the plan (see `plan_facts`).
+        work: the check or the apply under way.
+        former_told: whether the operator has seen the open former changes.
+        recorder: the recorder of the brokers' answers; None without a flight record.
+        operation: the number of the operation whose steps are applied; None for other changes.
+        applied: the changes of the last apply.
     """
 
     def __init__(
@@ -274,8 +282,8 @@ class Session(snapshot_reader.SnapshotReader):
         """Drop staged edits.
 
         Args:
-            target: only edits of this target; None for all.
-            key: only the edit of this key.
+            target: the only target whose edits are discarded; None for all.
+            key: the only key whose edit is discarded; None for all.
 
         Returns:
             The number of dropped edits.
@@ -303,7 +311,7 @@ class Session(snapshot_reader.SnapshotReader):
 
         Args:
             what: the work, in a word or two.
-            done: finished units.
-            total: all units; 0 if unknown.
+            done: the number of finished units.
+            total: the number of all units; 0 if unknown.
         """
         self.notify(snapshot_reader.Progress(what, done, total))

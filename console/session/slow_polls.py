@@ -81,7 +81,9 @@ for which changed topics are also requested."""
 class SlowPolls:
     """The reads that only triage needs and that are not in a snapshot.
 
-    facts: the known facts. reads: part -> its read.
+    Attributes:
+        facts: the known facts.
+        reads: part -> its read.
     """
 
     def __init__(self, session: Session, request_logs: Sequence[Path] = ()) -> None:
@@ -290,7 +292,7 @@ class SlowPolls:
         self._stood_at = read_at
 
     async def read_share_groups(self) -> None:
-        """Read the configs of share groups, which say where they begin."""
+        """Read the configs of share groups, which determine their start."""
         shares = [name for name, each in self._session.snapshot.groups.items() if each.type == SHARE]
         await self._session.read_configs([*map(share_group_config, shares[:SHARES_AT_ONCE])], at_once=True)
 
@@ -454,7 +456,7 @@ def places_after(topics: Mapping[str, Topic], last: Place, most: int) -> list[Pl
 
     Args:
         last: the partition before them; it need not exist.
-        most: how many at most.
+        most: the largest number of places.
     """
     names = in_order(topics)
     later = (

@@ -69,7 +69,7 @@ SINGLE_QUOTAS = tuple(
     quota.QuotaFilter((quota.QuotaMatch(type_, quota.Match.ANY_NAME),), strict=True)
     for type_ in (quota.USER, quota.CLIENT_ID, quota.IP)
 )
-"""The filters that match users, clients and addresses with quotas of their own."""
+"""The filters that match users, clients and addresses with their own quotas."""
 
 
 class SnapshotChanged(Struct, frozen=True):
@@ -84,11 +84,14 @@ class PlanChanged(Struct, frozen=True):
 
 
 class Progress(Struct, frozen=True):
-    """An event: progress of long work. what: the work. done: finished items of `total`. total: 0 if unknown."""
+    """An event: progress of long work."""
 
     what: str
+    """The work."""
     done: int
+    """Finished items of `total`."""
     total: int
+    """The number of all items; 0 if unknown."""
 
 
 SessionEvent = SnapshotChanged | PlanChanged | Progress
@@ -102,7 +105,7 @@ class Client(Protocol):
 
 
 class Refused(Exception):
-    """A refusal of an operation by the session. failure: the reason, and what to do instead."""
+    """A refusal of an operation by the session. failure: the reason, and the alternative."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(str(failure))
@@ -110,10 +113,12 @@ class Refused(Exception):
 
 
 class Clock(NamedTuple):
-    """The source of the time: the system clock, or a replayed record. now: UTC. monotonic: seconds."""
+    """The source of the time: the system clock, or a replayed record."""
 
     now: Callable[[], datetime]
+    """Returns the time, UTC."""
     monotonic: Callable[[], float]
+    """Returns the seconds of a monotonic clock."""
 
 
 def _now() -> datetime:
@@ -265,7 +270,7 @@ class SnapshotReader:
         """Read topics: their partitions, leaders and replicas.
 
         Args:
-            names: these topics only, the others stay unchanged; None for all topics, which removes those that the
+            names: the only topics to read, the others stay unchanged; None for all topics, which removes those that the
                 brokers no longer list.
 
         Raises:
@@ -477,7 +482,7 @@ class SnapshotReader:
         """Read the disk use of every broker; one that does not answer is in the failures.
 
         Args:
-            broker: this broker only; the others stay unchanged.
+            broker: the only broker to ask, the directories of the others stay unchanged; None for all.
         """
         from console.admin import cluster as log_dirs
 
@@ -599,7 +604,7 @@ async def read_acls_of(client: Client, principals: Sequence[str]) -> Learned:
     """Read the ACLs of principals, in one request or one per principal, as the brokers support it.
 
     Args:
-        principals: as ``User:NAME``.
+        principals: the principals as ``User:NAME``.
     """
     from console.admin import acls
 
@@ -723,11 +728,11 @@ async def read_transactions(client: Client, places: Sequence[TopicPartition]) ->
 
 
 async def read_mirrors(client: Client, context: Context, snapshot: Snapshot) -> Learned:
-    """Read the records of MirrorMaker on flows to this cluster. If the context forbids reading records, only what names
-    show is known.
+    """Read the records of MirrorMaker on flows to this cluster. If the context forbids reading records, only the facts
+    in names are known.
 
     Args:
-        snapshot: has the topics.
+        snapshot: a snapshot that has the topics.
     """
     from console.contexts.context import NEVER
     from console.model.mirror import Followed, MirrorListing, mirror_topics

@@ -88,17 +88,17 @@ MOST_LINES = 10
 
 
 class TerminalFront(Struct):
-    """A front end of the apply flow that asks on a terminal, if there is one.
-
-    context: its name, for the questions. show: prints a report. say: prints a cleaned line, apart from results. before:
-    lines at the beginning of a question.
-    """
+    """A front end of the apply flow that asks on a terminal, if there is one."""
 
     context: str
+    """The name of the context, for the questions."""
     operator: Operator
     show: Callable[[ApplyReport], None]
+    """Prints a report."""
     say: Callable[[str], None]
+    """Prints a cleaned line, apart from results."""
     before: Sequence[str] = ()
+    """The lines at the beginning of a question."""
 
     @property
     def can_ask(self) -> bool:

@@ -33,7 +33,7 @@ second, so that they are spread over the topic."""
 async def analyze(
     reader: RecordReader, statement: Analyze, clock: Clock, halt: Halt | None = None
 ) -> AsyncGenerator[Analysed, None]:
-    """Yield what was counted so far, now and then, and at the end the whole; close it if it is left early.
+    """Yield the analysis so far at intervals, and the whole analysis at the end. Close the generator to leave it early.
 
     Args:
         halt: a switch that ends it early; the last result then has what was counted.

@@ -71,8 +71,12 @@ class Poller(Scheduler):
     """A poller of a session's cluster, an async context manager."""
 
     def __init__(self, session: Session, request_logs: Sequence[Path] = (), slow: SlowPolls | None = None) -> None:
-        """Poll a session's cluster. request_logs: brokers' request logs as files on this host. slow: reads outside the
-        snapshot; a replay passes its own."""
+        """Poll a session's cluster.
+
+        Args:
+            request_logs: brokers' request logs as files on this host.
+            slow: the reads outside the snapshot; a replay passes its own.
+        """
         self._session = session
         self.asked = session.context.settings.asked
         """The polled nodes as a word: brokers or controllers."""
@@ -146,7 +150,7 @@ class Poller(Scheduler):
         return self._seen(datetime.now(UTC))
 
     async def _look_at_throttles(self) -> None:
-        """Note by how much brokers delayed this console within the last seconds."""
+        """Note the time by which brokers delayed this console within the last seconds."""
         from console.admin import cluster
 
         now, context = time.monotonic(), self._session.context
@@ -320,8 +324,9 @@ class Poller(Scheduler):
         await self._read_operations()
 
     def follow(self, observations: Observations) -> None:
-        """Read at once what a new symptom depends on: schemas, and configs if those of all are read rarely.
-        observations: after the last poll."""
+        """Read at once the data that a new symptom depends on: schemas, and configs if those of all are read rarely.
+        observations: after the last poll.
+        """
         known, self._symptoms = self._symptoms, observations.seen
         if observations.seen is known:
             return

@@ -91,12 +91,12 @@ class _Gone(Exception):
 
 
 class EntryRunner(Runner):
-    """Runs an entry's statements, and records requests to the shell. leave: whether to exit; context: name of
-    the context to switch to.
-    """
+    """Runs an entry's statements, and records requests to the shell."""
 
     leave: bool = False
+    """Whether to exit."""
     context: str | None = None
+    """The name of the context to switch to."""
 
     async def carry_out(self, statements: Sequence[Statement]) -> None:
         """Run the statements, up to one that leaves the session."""

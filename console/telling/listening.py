@@ -111,7 +111,7 @@ async def _response(head: str, own: Address | None, metrics: Callable[[], Awaita
 
 
 def _hosts(headers: Iterable[str]) -> Iterator[str]:
-    """Yield what a request has as its host, without the port, brackets, and the dot at the end of a name."""
+    """Yield the host that each header names, without the port, brackets, and the dot at the end of a name."""
     for name, _, value in (header.partition(":") for header in headers):
         if name.strip().lower() == "host":
             host, bracket, _ = value.strip().lower().partition("]")

@@ -22,11 +22,12 @@ _DOTS = "······"
 
 
 class Event(NamedTuple):
-    """What a receiver gets. data: the JSON object, whose fields are a contract: their meanings never change. fields:
-    name -> text, for a template."""
+    """The event that a receiver gets."""
 
     data: Mapping[str, Data]
+    """The JSON object, whose fields are a contract: their meanings never change."""
     fields: Mapping[str, str]
+    """Name -> text, for a template."""
 
     @property
     def text(self) -> str:
@@ -92,7 +93,9 @@ def _time(at: datetime | None) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text for a message: on one line, without control characters, and without what looks like a secret."""
+    """Return a text for a message: on one line, without control characters, and without texts that look like
+    a secret.
+    """
     return clean(without_secrets(text[: 4 * LONGEST], _DOTS), LONGEST)
 
 

@@ -1,4 +1,4 @@
-"""Decides which causes are told: once each when one comes, gets worse and goes. Pure."""
+"""The choice of messages for receivers: one when a cause comes, when it gets worse, and when it goes. Pure."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from console.triage.symptoms import CLUSTER
 NO_ANSWER = "no-answer"
 """The name of the cause that stands for a cluster of which no node answers."""
 LOOK = "look at the network between this host and the cluster, and at the cluster's processes"
-"""What to do about it."""
+"""The next step after `NO_ANSWER`."""
 _SEVERITIES = tuple(Severity)
 
 
 class What(StrEnum):
-    """What happened to a cause."""
+    """The change of a cause."""
 
     CAME = "came"
     WORSE = "worse"
@@ -34,39 +34,44 @@ class What(StrEnum):
 
 
 class News(NamedTuple):
-    """One thing to tell. id: of its cause, the same in all of its messages. was: the severity that was told last; None
-    for a cause that came. at: UTC."""
+    """A message about a cause."""
 
     what: What
     id: str
+    """The id of the cause, the same in all of its messages."""
     row: CauseRow
     at: datetime
+    """The time of the poll, UTC."""
     was: Severity | None = None
+    """The severity in the message before; None for a cause that came."""
 
 
 class Told(Struct, frozen=True):
-    """A cause that was told. worst: the highest severity that was told. row: as last seen. missing: since when it is
-    not seen, in seconds of a monotonic clock; None while it is. members: the id of each state that was told -> the same
-    of it, for causes of which several states are one row."""
+    """A cause of which receivers know."""
 
     worst: Severity
+    """The highest severity in its messages."""
     row: CauseRow
+    """The row as last seen."""
     missing: float | None = None
+    """The time since which polls do not see it, in seconds of a monotonic clock; None while they do."""
     members: Mapping[str, float | None] = field(default_factory=dict)
+    """Id of each reported state -> the same time for it, for causes of which several states are one row."""
 
 
 class Known(Struct, frozen=True):
-    """What receivers were told. told: by the id of the cause. first: id of an unexplained symptom -> when it was first
-    seen, in seconds of a monotonic clock."""
+    """The causes of which receivers know."""
 
     told: Mapping[str, Told] = field(default_factory=dict)
+    """The known causes by id."""
     first: Mapping[str, float] = field(default_factory=dict)
+    """Id of an unexplained symptom -> the time when it was first seen, in seconds of a monotonic clock."""
 
 
 def news(
     known: Known, rows: Sequence[CauseRow], at: datetime, now: float, *, blind: bool = False
 ) -> tuple[Known, tuple[News, ...]]:
-    """Return what is to be told of the causes of a verdict, and what receivers know then.
+    """Return the causes that receivers know after a verdict, and the messages that tell them.
 
     A cause comes if it counts as on the screen: sure, not muted, more than information. An unexplained symptom waits
     for its cause, as long as rows keep their names (`HELD`); a cause has gone once no poll saw it for that time. So
@@ -77,7 +82,8 @@ def news(
     Args:
         rows: the causes, as the screen has them.
         at: time of the poll, UTC, for the messages.
-        now: the same, in seconds of a monotonic clock: a step of the wall clock makes nothing go, and holds nothing.
+        now: the same time, in seconds of a monotonic clock: a step of the wall clock makes nothing go, and holds
+            nothing.
         blind: whether what a verdict needs could not be read: then nothing goes.
     """
     seen = dict[str, CauseRow]()
@@ -124,8 +130,12 @@ def news(
 
 
 def no_answer(why: str, step: str = LOOK) -> CauseRow:
-    """Return the row of a cluster of which no node answers, or that kac can't watch. why: in one line. step: what to
-    do."""
+    """Return the row of a cluster of which no node answers, or that kac can't watch.
+
+    Args:
+        why: the reason, in one line.
+        step: the next step.
+    """
     claim = Claim(
         cause=NO_ANSWER,
         subject=CLUSTER,
@@ -139,7 +149,8 @@ def no_answer(why: str, step: str = LOOK) -> CauseRow:
 
 
 def _id(claim: Claim) -> str:
-    # The number of an unexplained symptom, and so its subject, changes with each poll; and so does the worst of states.
+    # The subject changes from poll to poll: that of an unexplained symptom has its count, that of several states is the
+    # worst one's. So the id is without it.
     return claim.cause if claim.cause.startswith(UNEXPLAINED) or claim.stands is not None else cause_id(claim)
 
 

@@ -37,8 +37,8 @@ class Outbox:
     """The events of one receiver. `put` never blocks.
 
     Attributes:
-        name: of the receiver.
-        counts: so far.
+        name: the name of the receiver.
+        counts: the counts so far.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Outbox:
 
         Args:
             complain: prints a line; called from the thread.
-            rests, longest: as `RESTS` and `LONGEST`.
+            rests, longest: values in place of `RESTS` and `LONGEST`.
         """
         self.name, self.counts = name, Counts()
         self._deliver, self._complain = deliver, complain
@@ -75,12 +75,12 @@ class Outbox:
             self._waiting.append(event)
             self._changed.notify()
         if dropped is not None:
-            # Of a flood one line is enough: the log has the others.
+            # One line about a flood of events is enough; the log has the others.
             self._drop(dropped, f"more than {MOST} wait", is_said=not self._is_flooded)
             self._is_flooded = True
 
     def close(self, seconds: float = LAST) -> None:
-        """Deliver what waits, for so many seconds; say what is left."""
+        """Deliver the waiting events, for so many seconds; report the events that are left."""
         with self._changed:
             self._ends_at = time.monotonic() + seconds
             self._changed.notify()

@@ -18,7 +18,7 @@ from console.telling.news import What
 SECONDS = 10.0
 """Seconds for one delivery by a request or a program."""
 CHAT_SECONDS = 60.0
-"""Seconds for one delivery by apprise, whose services have limits of their own for each part of it."""
+"""Seconds for one delivery by apprise, whose services have their own limits for each part of it."""
 _LATER = frozenset({408, 425, 429})
 """Statuses of HTTP below 500 that may go by themselves."""
 
@@ -97,7 +97,7 @@ def _chats(way: Chats) -> list[Deliver]:
         raise NotDelivered(why, is_final=True) from None
     # Its lines may have a URL with its secret.
     logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
-    # With a limit of its own, which older ones don't have, apprise uses a pool of threads: the end of kac waits for it.
+    # With its own limit, which older ones don't have, apprise uses a pool of threads: the end of kac waits for it.
     without: dict[str, Any] = {"service_timeout": 0} if hasattr(apprise.AppriseAsset, "_service_timeout") else {}
     chats = apprise.Apprise(asset=apprise.AppriseAsset(**without))
     if not all(chats.add(url.reveal()) for url in way.urls):
@@ -132,7 +132,7 @@ def _bounded(work: Deliver, seconds: float) -> Deliver:
 
 
 def _chat(service: Any) -> Deliver:
-    """Return how to deliver to one service of apprise."""
+    """Return the function that delivers events to one service of apprise."""
     import apprise
 
     chat = apprise.Apprise()

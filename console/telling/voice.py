@@ -29,13 +29,18 @@ class Voice:
     """The voice of one watch. Its methods never wait for a receiver.
 
     Attributes:
-        health: of the watch so far.
+        health: the health of the watch so far.
     """
 
     def __init__(
         self, context: str, outboxes: Sequence[Outbox] = (), clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Create it. context: the name of the cluster's context. clock: returns monotonic seconds."""
+        """Create it.
+
+        Args:
+            context: the name of the cluster's context.
+            clock: returns monotonic seconds.
+        """
         self.health = Health()
         self._clock = clock
         self._context, self._outboxes = context, outboxes
@@ -46,7 +51,7 @@ class Voice:
         self._serving = asyncio.Lock()
 
     async def judged(self, verdict: Verdict, snapshot: Snapshot, seconds: float) -> None:
-        """Tell a verdict. seconds: that the diagnosis took."""
+        """Tell a verdict. seconds: the duration of the diagnosis."""
         self._verdict, self._snapshot = verdict, snapshot
         self.health = self.health._replace(polls=self.health.polls + 1, verdict_seconds=seconds)
         if self._outboxes:
@@ -59,7 +64,13 @@ class Voice:
         self._tell(found)
 
     def lost(self, why: str, at: datetime, step: str = LOOK) -> None:
-        """Tell that no node answers, or that the watch is refused. why: one line. at: UTC. step: what to do."""
+        """Tell that no node answers, or that the watch is refused.
+
+        Args:
+            why: the reason, in one line.
+            at: the time, UTC.
+            step: the next step.
+        """
         self._verdict = None
         self.health = self.health._replace(polls=self.health.polls + 1, failed=self.health.failed + 1)
         self._known, found = news(self._known, (no_answer(why, step),), at, self._clock(), blind=True)
@@ -74,7 +85,7 @@ class Voice:
 
     async def metrics(self) -> str:
         """Return the metrics, as of the last poll."""
-        # Of a large cluster the text takes a while: it is made once, however many ask.
+        # The text of a large cluster takes a while, so it is made once for all requests after a poll.
         async with self._serving:
             counts = {each.name: each.counts._asdict() for each in self._outboxes}
             health = self.health._replace(receivers=counts)
@@ -97,7 +108,7 @@ async def speaking(
     Args:
         context: the name of the cluster's context.
         receivers: name, and how to deliver.
-        listen: where to serve metrics; None for nowhere.
+        listen: the address at which to serve metrics; None for nowhere.
         complain: prints a line for the operator; called from other threads too.
 
     Raises:

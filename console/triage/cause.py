@@ -18,35 +18,37 @@ T = TypeVar("T")
 
 
 class Evidence(NamedTuple):
-    """A fact that supports a claim. source: the API or the record with the fact."""
+    """A fact that supports a claim."""
 
     fact: str
     source: str
+    """The API or the record with the fact."""
 
 
 class Next(NamedTuple):
-    """A next step. command: in the command language, which shows or stages it; edits: the edits to stage, if they are
-    already known; neither for steps outside Kafka.
-    """
+    """A next step."""
 
     text: str
     command: str = ""
+    """The command that shows or stages the step; ``""`` for a step outside Kafka."""
     edits: tuple[Edit, ...] = ()
+    """The edits to stage, if they are already known."""
 
 
 class Prediction(Struct, frozen=True):
-    """Symptoms that a cause explains: with one of these names, and with all other given values.
-
-    subject: exactly this one. group, topic: the subject's. brokers: the symptom points to one of them; only: and to no
-    other.
-    """
+    """Symptoms that a cause explains: those with one of these names that fit all other given values."""
 
     names: frozenset[str]
     subject: Subject | None = None
+    """Exactly this subject."""
     group: str | None = None
+    """The group of the subject."""
     topic: str | None = None
+    """The topic of the subject."""
     brokers: frozenset[int] | None = None
+    """The brokers of which the symptom names at least one."""
     only: bool = False
+    """Whether the symptom may name no other brokers than these."""
 
     def fits(self, symptom: Symptom) -> bool:
         """Return whether a symptom is one of them."""
@@ -89,7 +91,7 @@ _OF_SINKS = (symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, symptoms.COMMITS_
 
 
 def predict_groups(groups: Iterable[str]) -> Iterator[Prediction]:
-    """Yield what follows for the groups of sinks that do not run."""
+    """Yield the symptoms of the groups of sinks that do not run, as predictions."""
     for group in groups:
         yield from predict(*_OF_SINKS, group=group)
 
@@ -101,7 +103,7 @@ class Claim(Struct, frozen=True, kw_only=True):
         cause: the name of its `CauseRule`.
         predicted: the symptoms that it explains. A symptom is explained if any one of them fits.
         since: UTC; None if it was there at the first poll.
-        times: how often it happened; 0 if that is not counted.
+        times: the number of times that it happened; 0 if that is not counted.
         beside: it explains only symptoms without another cause, and is listed next to the others.
         yields: it is dropped if another claim is about the same topic, group, broker or entity: it says what may
             follow, and the other one what did.
@@ -151,13 +153,13 @@ class CauseRule(NamedTuple):
     """A cause of the vocabulary. Its functions are pure, and called with each poll.
 
     Attributes:
-        name: as in verdicts and JSON; a mute applies to the name and the subject.
+        name: the name in verdicts and JSON; a mute applies to the name and the subject.
         claims: returns the claims that have evidence.
         rules_out: returns why it is not the cause here, for a cause that would explain a symptom; ``""`` if that is
             unknown. Called only if there is a problem and no claim of this name is part of the verdict.
         hides: yields possibilities that can't be checked from here, each with the place to look.
         reads: the APIs and records that it needs, for the page on causes.
-        takes: how sure it is, and what that takes.
+        takes: the certainty, and the evidence that it takes.
         since: the oldest release of Kafka that answers what it reads.
     """
 

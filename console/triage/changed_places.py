@@ -53,7 +53,7 @@ def changed_place(about: changes.Target, key: str) -> ChangedPlace:
         case changes.FeatureTarget() | changes.VoterTarget():
             return ChangedPlace(Subject(entity=about.title), about.title)
         case changes.OwnTarget(resource=ConfigResource(type=type_) as own) if type_ == SCHEMA:
-            return changed_place(own, "")._replace(subject=Subject(entity=f"schema {own.name}"))  # of all versions
+            return changed_place(own, "")._replace(subject=Subject(entity=f"schema {own.name}"))  # without a version
     return ChangedPlace(CLUSTER, "the cluster")
 
 

@@ -15,12 +15,14 @@ HIDDEN = "\0hidden"
 
 
 class ConfigDifference(NamedTuple):
-    """A key whose override changed. was, became: None for no override."""
+    """A key whose override changed."""
 
     resource: ConfigResource
     key: str
     was: str | None
+    """The former override; None without one."""
     became: str | None
+    """The present override; None without one."""
 
 
 def own_values(resource: ConfigResource, configs: ConfigSet) -> dict[str, str]:

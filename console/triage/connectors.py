@@ -1,4 +1,4 @@
-"""What Connect's clusters show: failed instances by their reason, sinks by their group, the use of topics, and workers.
+"""Facts of Connect's clusters: failed instances by their reason, sinks by their group, the use of topics, and workers.
 Pure.
 """
 
@@ -27,7 +27,7 @@ OF_RECORDS = re.compile(
 )
 """Reasons that are about the records that a connector reads or writes."""
 _MISSING = re.compile(r"\b4040[1-3]\b|[Nn]ot ?[Ff]ound|No (artifact|schema|version)")
-"""What traces say of a schema that the registry does not have."""
+"""Texts of traces about a schema that the registry does not have."""
 _TOLERABLE = "Tolerance exceeded in error handler"
 """The trace of a record that a converter or a transform of a connector refused."""
 
@@ -36,14 +36,15 @@ AUTHENTICATION, AUTHORIZATION = "AuthenticationException", "Authoriz"
 
 
 class Failed(NamedTuple):
-    """A failed instance. connector: kac's name. task: its number; None for the connector itself. reason: the line of
-    its trace that names the cause, ``""`` without a trace.
-    """
+    """A failed instance."""
 
     connector: str
+    """kac's name of the connector."""
     task: int | None
+    """The number of the task; None for the connector itself."""
     worker: str
     reason: str
+    """The line of its trace that names the cause; ``""`` without a trace."""
 
     @property
     def cluster(self) -> str:
@@ -223,7 +224,7 @@ def worker_id(worker: Worker) -> str:
 
 
 def runs_on(cluster: ConnectCluster, worker: str) -> tuple[int, int]:
-    """Return how many connectors and how many tasks have this worker in their state. worker: ``host:port``."""
+    """Return the numbers of connectors and of tasks with this worker in their state. worker: ``host:port``."""
     connectors = cluster.connectors.values()
     return sum(each.worker == worker for each in connectors), sum(
         task.worker == worker for each in connectors for task in each.tasks

@@ -1,4 +1,5 @@
-"""Who depends on whom: the entities that a client can change, and those on which a symptom's subject depends. Pure.
+"""The dependencies between entities: those that a client can change, and those on which a symptom's subject depends.
+Pure.
 
 A topic depends on the brokers of its replicas, a group on its topics, their leaders, its coordinator and the clients,
 hosts and users of its members, a connector on its config, its topics, their schemas and its users, and everything on
@@ -33,14 +34,15 @@ CONNECTORS, SCHEMAS, SCHEMA_CONFIGS = "connector", "schema", "schema config"
 does not depend on what the registry accepts. Not an enumeration: its members are slow to hash.
 """
 _REFUSED = "ncompatible"
-"""What a registry says of a schema that it does not accept, with either case of its first letter."""
+"""A registry's text for a schema that it does not accept, with either case of its first letter."""
 
 
 class Entity(NamedTuple):
-    """An entity that a change is about. name: of a broker its id as text; ``""`` for the cluster."""
+    """An entity that a change is about."""
 
     sort: str
     name: str = ""
+    """The name; of a broker its id as text; ``""`` for the cluster."""
 
 
 CLUSTER = Entity(ALL)
@@ -88,8 +90,8 @@ def _limited(entity: QuotaEntity) -> Entity:
 
 
 def near(symptom: Symptom, snapshot: Snapshot, changed: Changed[T]) -> Iterator[tuple[int, T]]:
-    """Yield what happened to the entities that a symptom's subject depends on, each with its distance; some more than
-    once. Sorts without a change cost nothing: of 10,000 groups each is examined.
+    """Yield the changes of the entities that a symptom's subject depends on, each with its distance; some more than
+    once. Sorts without a change cost nothing, because each of 10,000 groups is examined.
     """
     subject = symptom.subject
     group, topic = subject.group, subject.topic
@@ -120,8 +122,8 @@ def _brokers_of(
 
 
 def _near_group(snapshot: Snapshot, name: str, topic: str | None, changed: Changed[T]) -> Iterator[tuple[int, T]]:
-    """Yield what happened to the entities that a group depends on. topic: the only one that counts; None for all that
-    it reads.
+    """Yield the changes of the entities that a group depends on, with their distances. topic: the only topic that
+    counts; None for all that the group reads.
     """
     if (found := changed.get(GROUPS, {}).get(name)) is not None:
         yield ITSELF, found
@@ -153,8 +155,9 @@ def _near_group(snapshot: Snapshot, name: str, topic: str | None, changed: Chang
 
 
 def _near_connector(snapshot: Snapshot, name: str, task: int | None, changed: Changed[T]) -> Iterator[tuple[int, T]]:
-    """Yield what happened to a connector, and to what its trace, or that of its task, names: a connector uses many
-    topics, and fails for reasons outside of Kafka. A trace about records points to the schemas of its topics.
+    """Yield the changes of a connector, and of the entities that its trace, or that of its task, points to. Others do
+    not count: a connector uses many topics, and fails for reasons outside of Kafka. A trace about records points to the
+    schemas of its topics.
     """
     if (found := changed.get(CONNECTORS, {}).get(name)) is not None:
         yield ITSELF, found

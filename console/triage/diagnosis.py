@@ -77,11 +77,13 @@ _CERTAINTIES = tuple(Certainty)
 
 
 class Named(Struct, frozen=True):
-    """A cause of the verdict. explains: symptom -> count; examples: subjects of some of them."""
+    """A cause of the verdict."""
 
     claim: Claim
     explains: Mapping[str, int]
+    """Symptom -> the number of its subjects that the cause explains."""
     examples: tuple[Subject, ...] = ()
+    """The subjects of some of these symptoms."""
 
 
 class Unexplained(Struct, frozen=True):
@@ -107,19 +109,20 @@ class RuledOut(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """The problems and their causes, the worst first. at: time of the last poll, UTC. unread: parts that no poll has
-    read, or whose last read failed or is too old. blind: those of them without which no verdict says anything. held:
-    the causes whose names stay, although this poll has no evidence for them.
-    """
+    """The problems and their causes, the worst first."""
 
     at: datetime
+    """The time of the last poll, UTC."""
     causes: tuple[Named, ...]
     unexplained: tuple[Unexplained, ...]
     ruled_out: tuple[RuledOut, ...]
     unknowable: tuple[Hidden, ...] = field(default=())
     unread: tuple[str, ...] = ()
+    """Parts that no poll has read, or whose last read failed or is too old."""
     blind: tuple[str, ...] = ()
+    """The unread parts without which no verdict is possible."""
     held: tuple[Held, ...] = ()
+    """The causes whose names stay, although this poll has no evidence for them."""
 
     @property
     def is_calm(self) -> bool:
@@ -139,7 +142,7 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = (), befor
     is chosen, repeatedly. Claims with `beside` are added, and claims without a symptom whose evidence is the cause.
 
     Args:
-        observations: from `observations.after`.
+        observations: the result of `observations.after`.
         expected: subjects of announced work, such as a broker that is restarted: neither they nor the symptoms that
             they explain are reported.
         before: the last verdict; its names stay for a while if nothing changed (`settling`). None: it is not known.
@@ -230,11 +233,12 @@ _Places = Sequence[int]
 
 class _Index:
     """Symptoms by their indexes, with lookups for predictions: of 10,000 leaderless partitions, or lagging groups, each
-    has a claim of its own.
+    has its own claim.
 
     Attributes:
-        by_kind: by name and brokers, the only parts that a prediction without a subject compares.
-        every: all indexes; work: those of symptoms that are work.
+        by_kind: the indexes by name and brokers, the only parts that a prediction without a subject compares.
+        every: the indexes of all symptoms.
+        work: the indexes of symptoms that are work.
     """
 
     def __init__(self, seen: Mapping[Key, Symptom]) -> None:
@@ -268,12 +272,12 @@ class _Index:
 
 _index = remembered(_Index)
 _MOST_LOST = 1_000
-"""Limit of predictions of former claims that an index keeps, beside as many as there are claims."""
+"""Limit of predictions of former claims that an index keeps, in addition to one for each present claim."""
 
 
 def _explained(predicted: Sequence[Prediction], index: _Index) -> _Places:
     """Return the symptoms that fit a prediction."""
-    if len(predicted) == 1:  # of 10,000 claims nearly all
+    if len(predicted) == 1:  # the usual case
         return _fitting(predicted[0], index)
     return sorted({place for each in predicted for place in _fitting(each, index)})
 

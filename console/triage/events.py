@@ -51,7 +51,7 @@ class About(NamedTuple):
     by_requests: bool = False
     """Whether it changes only by a client's request, and not also by itself."""
     no_way_back: str = "no request of a client made this change"
-    """Why no edit reverts it, if none does."""
+    """The reason why no edit reverts it, if none does."""
     once_gone: str = ""
     """The same for a target that is gone, or was created again; empty: as above."""
 
@@ -180,17 +180,16 @@ TASKS, UNPLACED = "tasks", "unplaced"
 
 
 class Place(NamedTuple):
-    """A place whose value can change.
-
-    about: the owner; for a leader, an ISR or replicas the partition, for the controller the cluster default. key: a
-    config's or quota's name, the broker of an ISR, `STATE` or `MEMBERS` of a group, `PARTITIONS` or `ID` of a topic,
-    `RACK` or `ADDRESS` of a broker, `STATE` or `TASKS` of a connector, `UNPLACED` or a worker's address of a Connect
-    cluster; else ``""``.
-    """
+    """A place whose value can change."""
 
     kind: Kind
     about: changes.Target
+    """The owner. For a leader, an ISR or replicas it is the partition, for the controller the cluster default."""
     key: str = ""
+    """A config's or quota's name, the broker of an ISR, `STATE` or `MEMBERS` of a group, `PARTITIONS` or `ID` of a
+    topic, `RACK` or `ADDRESS` of a broker, `STATE` or `TASKS` of a connector, `UNPLACED` or a worker's address of a
+    Connect cluster; else ``""``.
+    """
 
 
 class Difference(NamedTuple):
@@ -244,7 +243,7 @@ def _broker_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 
 def identity_differences(was: Broker, now: Broker) -> Iterator[Difference]:
-    """Yield the differences in what a broker says of itself: its rack and its address."""
+    """Yield the differences in a broker's registration: its rack and its address."""
     target = changes.BrokerTarget(now.id)
     if was.rack != now.rack:
         yield Difference(Place(Kind.BROKER, target, RACK), was.rack, now.rack)
@@ -575,26 +574,30 @@ MOST_EVENTS = 1_000
 
 
 class Event(Struct, frozen=True):
-    """A change, or the same change of many places.
-
-    places: the places, at most `MOST_PLACES` once it is stored. count: number of all places; units: number of their
-    topics, entities or groups. was, became: None for no value; ``""`` if it differs between the places. since: time of
-    the last read of `was`, None if unknown; until: time of the first read of `became`, UTC. author: None if the journal
-    of this host has no matching change. times: how often a broker went or came, or a Connect cluster had instances
-    without a worker, if one event says all of that.
-    """
+    """A change, or the same change of many places."""
 
     kind: Kind
     places: tuple[Place, ...]
+    """The places; at most `MOST_PLACES` once the event is stored."""
     count: int
+    """The number of all places."""
     units: int
+    """The number of their topics, entities or groups."""
     was: str | None
+    """The former value; None for no value, ``""`` if it differs between the places."""
     became: str | None
+    """The present value; None for no value, ``""`` if it differs between the places."""
     since: datetime | None
+    """The time of the last read of `was`, UTC; None if unknown."""
     until: datetime
+    """The time of the first read of `became`, UTC."""
     severity: Severity
     author: Author | None = None
+    """The author; None if the journal of this host has no matching change."""
     times: int = 1
+    """How often a broker went or came, or a Connect cluster had instances without a worker, if one event stands for
+    several.
+    """
 
     @property
     def trouble(self) -> bool:
@@ -623,8 +626,11 @@ def events(
     warned: Collection[Place] = (),
 ) -> list[Event]:
     """Return differences as events, in the order of their first differences: one for each topic or entity, or one for
-    all of them if they are many. Every difference is in exactly one event, with those of the same author. at: UTC, for
-    parts without a time of their own. warned: as in `severity`.
+    all of them if they are many. Every difference is in exactly one event, with those of the same author.
+
+    Args:
+        at: the time of parts without their own time, UTC.
+        warned: the places that rules warn of, as in `severity`.
     """
     sorts: dict[tuple[object, ...], dict[object, list[Difference]]] = {}
     for each in differences_:
@@ -781,7 +787,7 @@ def _connect_severity(each: Difference) -> Severity:
 
 
 def _failures(value: str | None) -> int:
-    """Return how many failed instances the value of a place has."""
+    """Return the number of failed instances in the value of a place."""
     counts = (each.partition(" ") for each in (value or "").split(", ") if connect.FAILED in each)
     return sum(int(count) if state else 1 for count, _, state in counts)
 
@@ -790,11 +796,13 @@ def _failures(value: str | None) -> int:
 
 
 class Record(Struct, frozen=True):
-    """The last events, the latest first. began: start of the observation, UTC. dropped: number of older ones."""
+    """The last events, the latest first."""
 
     began: datetime
+    """The start of the observation, UTC."""
     events: tuple[Event, ...] = ()
     dropped: int = 0
+    """The number of older events that are no longer kept."""
 
     def with_events(self, new: Iterable[Event]) -> Record:
         """Return the record with later events, given in their order; each names at most `MOST_PLACES` places."""

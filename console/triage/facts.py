@@ -25,43 +25,48 @@ ChangeKey = tuple[Target, str, str | None]
 
 
 class Author(NamedTuple):
-    """The author of a change according to this host's journal. number: of the change in the journal; at: time of
-    sending, UTC; reverts: whether it reverts an earlier change.
-    """
+    """The author of a change according to this host's journal."""
 
     who: str
     number: int
+    """The number of the change in the journal."""
     at: datetime
+    """The time of sending, UTC."""
     reverts: bool = False
+    """Whether the change reverts an earlier one."""
 
 
 class RequestLogs(Struct, frozen=True):
-    """Facts from brokers' request logs. throttled: the recently throttled clients, the most throttled first. files: the
-    names of the logs. unread: path -> why a log could not be read.
-    """
+    """Facts from brokers' request logs."""
 
     throttled: Mapping[Client, Throttled] = field(default_factory=dict)
+    """The recently throttled clients, the most throttled first."""
     files: tuple[str, ...] = ()
+    """The names of the logs."""
     unread: Mapping[str, Failure] = field(default_factory=dict)
+    """Path -> the reason why a log could not be read."""
 
 
 class Facts(Struct, frozen=True):
-    """All facts so far. transactions: the last poll of the partitions whose last stable offset does not move;
-    open_before: the open transactions of the poll before it, with the states at their coordinators. newest: the newest
-    record of partitions, read hourly. certificates: of the reachable listeners, read hourly. views: each broker's
-    response to Metadata. request_logs: of the configured logs. authors: of changes that clients made, as far as this
-    host's journal has them. taken_back: places, with the value that a change of the journal took back.
-    """
+    """All facts so far."""
 
     logs: ObservedLogs = ObservedLogs()
     transactions: Transactions = NOTHING_SEEN
+    """The last poll of the partitions whose last stable offset does not move."""
     open_before: Mapping[OpenPlace, str] = field(default_factory=dict)
+    """The open transactions of the poll before that, with the states at their coordinators."""
     newest: Mapping[Place, Newest] = field(default_factory=dict)
+    """The newest record of each partition, read hourly."""
     certificates: tuple[Certificate, ...] = ()
+    """The certificates of the reachable listeners, read hourly."""
     views: Views = Views()
+    """Each broker's response to Metadata."""
     request_logs: RequestLogs = RequestLogs()
+    """The facts from the configured request logs."""
     authors: Mapping[ChangeKey, Author] = field(default_factory=dict)
+    """The authors of changes that clients made, as far as this host's journal has them."""
     taken_back: frozenset[ChangeKey] = frozenset()
+    """Places, each with the value that a change of the journal took back."""
     restarts: Mapping[str, Author] = field(default_factory=dict)
 
 

@@ -95,7 +95,7 @@ def one_of(claims: Sequence[Claim]) -> Claim:
 
 
 def _of_states(claims: Sequence[Claim]) -> Claim:
-    """Return the worst claim, the first one of equals, with what the others are about as evidence."""
+    """Return the worst claim, the first one of equals, with the subjects of the others as evidence."""
     claims = sorted(claims, key=lambda claim: _SEVERITIES.index(claim.severity))
     first, more = claims[0], len(claims) - 1
     name, what = first.stands or ("", first.title)
@@ -149,7 +149,7 @@ def _steps(claims: Sequence[Claim]) -> Iterable[Next]:
     given as an example: the operator chooses.
     """
     steps: dict[str, dict[str, dict[Slot, Edit]]] = {}
-    # Of 10,000 claims most have the same objects as their steps.
+    # Most of 10,000 claims share the objects of their steps.
     for given in {id(claim.next): claim.next for claim in claims}.values():
         for text, command, edits in given:
             known = steps.setdefault(text, {}).setdefault(command, {})

@@ -55,13 +55,14 @@ class Node(NamedTuple):
 
 
 class Versions(NamedTuple):
-    """The versions of a schema's subject over time. former: the live ones before; registered: numbers of those that
-    came; deleted: numbers of those that went. A version that is registered again has its id, and another number.
-    """
+    """The versions of a schema's subject over time."""
 
     former: tuple[SchemaVersion, ...]
+    """The live versions before."""
     registered: tuple[int, ...]
+    """The numbers of the versions that came."""
     deleted: tuple[int, ...]
+    """The numbers of the versions that went. A version that is registered again has its id, and another number."""
 
     @property
     def differ(self) -> bool:
@@ -70,29 +71,35 @@ class Versions(NamedTuple):
 
 
 class Warned(NamedTuple):
-    """A risk that a rule of the plan names. name: as in `risk_rules.NAMES`; text: its effect, in a line."""
+    """A risk that a rule of the plan names."""
 
     name: str
+    """The name of the risk, one of `risk_rules.NAMES`."""
     text: str
+    """The effect, in a line."""
 
 
 class JudgedChange(Struct, frozen=True):
-    """A change that a client made between two polls.
-
-    was, became: as in `triage_events.Difference`. back: the edits that take it back; empty if nothing restores the
-    former state, or if a rule of the plan warns of these edits. after: time of the last read without it, at: time of
-    the poll that first has it, UTC. held, holds: the effective values of a config before and after, from any source.
-    """
+    """A change that a client made between two polls."""
 
     place: triage_events.Place
     was: str | None
+    """As in `triage_events.Difference`."""
     became: str | None
+    """As in `triage_events.Difference`."""
     risks: tuple[Warned, ...]
     back: tuple[edits.Edit, ...]
+    """The edits that take it back; empty if nothing restores the former state, or if a rule of the plan warns of these
+    edits.
+    """
     after: datetime
+    """The time of the last read without the change, UTC."""
     at: datetime
+    """The time of the first poll with the change, UTC."""
     held: str | None = None
+    """A config's effective value before, from any source."""
     holds: str | None = None
+    """A config's effective value after, from any source."""
     offsets: Mapping[OffsetPlace, tuple[int, int]] = field(default_factory=dict)
     """Topic and partition -> a group's offset before and after, -1 for none: those that it has not reached again."""
     waited: int | None = None
@@ -146,7 +153,7 @@ def edit_of(change: triage_events.Difference) -> edits.Edit | None:
 
 
 def nodes_after(known: Mapping[int, Node], now: Poll) -> Mapping[int, Node]:
-    """Return the brokers as they were listed last: one that is down keeps what it said before."""
+    """Return the brokers as they were listed last: one that is down keeps its last listing."""
     listed = {each.id: Node(each, now.at) for each in now.snapshot.cluster.brokers if not each.fenced}
     return {**known, **listed}
 
@@ -157,7 +164,10 @@ def changes_after(
     """Return the kept changes after a poll: those of the last hour (`KEPT`) that were not taken back.
 
     Several changes of a place are one, from the first former value to the present one. A change that restores that
-    value is a repair: neither is kept. nodes: the brokers as they were listed before this poll.
+    value is a repair: neither is kept.
+
+    Args:
+        nodes: the brokers as they were listed before this poll.
     """
     old, new = before.snapshot, now.snapshot
     found = list(islice(_differences(old, new), MOST))
@@ -173,14 +183,14 @@ def changes_after(
     kept = {each.place: each for each in recent if not _is_gone(each, new)}
     for one in made:
         earlier = kept.pop(one.place, None)
-        if one.versions is not None:  # it stands for the earlier ones of its subject also
+        if one.versions is not None:  # it includes the subject's earlier changes
             kept |= {one.place: one} if one.versions.differ else {}
         elif earlier is None:
             kept[one.place] = one
-        elif earlier.offsets or earlier.was != one.became:  # otherwise it restores the value that was replaced
+        elif earlier.offsets or earlier.was != one.became:  # otherwise it restores the former value
             kept[one.place] = _joined(earlier, one)
     renewed = {each.place.about.name for each in kept.values() if isinstance(each.place.about, changes.TopicTarget)}
-    if renewed:  # offsets go with their topic
+    if renewed:  # a topic made again has no former offsets
         kept = {place: _without_topics(each, renewed) for place, each in kept.items()}
         kept = {place: each for place, each in kept.items() if each.offsets or not _is_of_offsets(place)}
     now_known = tuple(kept.values())[-MOST:]
@@ -252,7 +262,7 @@ def _begun_again(
     change: JudgedChange, now: Mapping[OffsetPlace, int], snapshot: Snapshot
 ) -> dict[OffsetPlace, tuple[int, int]]:
     """Return the offsets that went with a group, with those at which it began again. It has them back, or reads the
-    records again, if it did not begin later: these are left out. now: its present offsets.
+    records again, if it did not begin later: these are left out. now: the group's present offsets.
     """
     left = {}
     for where, (was, became) in change.offsets.items():
@@ -263,7 +273,9 @@ def _begun_again(
 
 
 def _made_again(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
-    """Return the deletion of a topic that is there again as what it was: another topic took its name."""
+    """Return the deletion of a topic as a change of its id, if another topic has taken the name since; other changes
+    unchanged.
+    """
     place = change.place
     if not isinstance(place.about, changes.TopicTarget) or change.became is not None:
         return change
@@ -310,7 +322,7 @@ def _of_racks(was: Broker, snapshot: Snapshot) -> tuple[Warned, ...]:
 
 
 def _of_schemas(known: Iterable[JudgedChange], before: Poll, now: Poll) -> Iterator[JudgedChange]:
-    """Yield the subjects whose versions changed, each compared with what it was before its first known change."""
+    """Yield the subjects whose versions changed, each compared with its state before the first known change."""
     old, new = before.snapshot, now.snapshot
     if old.schemas is new.schemas or Part.SCHEMAS not in old.read_at:
         return
@@ -406,7 +418,7 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
 
 
 def _warnings(staged: Staged, old: Snapshot, new: Snapshot) -> tuple[Warned, ...]:
-    """Return what the rules warn of, for an edit that made a cluster of another."""
+    """Return the warnings of the plan's rules about an edit that turned the `old` cluster into the `new` one."""
     from console.plan.risks import risks
 
     found = risks((staged,), old, _facts(staged.edit, old), new)
@@ -457,8 +469,8 @@ def readers_of(topic: str, snapshot: Snapshot) -> TopicReaders:
 
 
 class Readers(NamedTuple):
-    """What groups read, by topic: their offsets by group and partition, and the number of their members with partitions
-    of it.
+    """The reads of all groups, by topic: their offsets by group and partition, and the number of their members with
+    partitions of it.
     """
 
     committed: Mapping[str, Mapping[tuple[str, int], int]]

@@ -18,31 +18,33 @@ MOST = 3
 
 
 class Left(NamedTuple):
-    """Members that left a group, and were not replaced. had: how many members it had. clients: the client ids and hosts
-    of those that left, the last ones. at: time of the first poll without the first of them, UTC.
-    """
+    """Members that left a group, and were not replaced."""
 
     had: int
+    """The number of members that the group had."""
     clients: tuple[str, ...]
+    """The client ids and hosts of the members that left, the last ones."""
     at: datetime
+    """The time of the first poll without the first of them, UTC."""
 
 
 class Memberships(Struct, frozen=True):
-    """left: group -> the members that it lost. idle: group -> the first poll since which no member has a partition,
-    although all of them subscribe to topics by name.
-    """
+    """The members that groups lost, and the groups whose members have no partition."""
 
     left: Mapping[str, Left] = field(default_factory=dict)
+    """Group -> the members that it lost."""
     idle: Mapping[str, datetime] = field(default_factory=dict)
+    """Group -> the first poll since which no member has a partition, although all of them subscribe to topics by name.
+    """
 
 
 def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: datetime) -> Memberships:
-    """Return what changed in the members of groups, up to another poll.
+    """Return the memberships after one more poll.
 
     Args:
-        known: not changed.
+        known: the memberships of the last poll, which stay unchanged.
         before, now: the snapshots of the last poll and of this one; the same at the first poll.
-        at: of this poll, UTC.
+        at: the time of this poll, UTC.
 
     Returns:
         The same object if nothing changed.

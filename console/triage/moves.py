@@ -31,16 +31,20 @@ def raised_throttle(broker: int, rate: int, key: str = RATES[1]) -> str:
 
 
 class Copy(NamedTuple):
-    """A replica during its copy. size: bytes on its broker; whole: bytes of the largest existing replica. began, first:
-    the first poll and the bytes then; at: the last poll; moved: the last poll with more bytes.
-    """
+    """A replica during its copy."""
 
     size: int
+    """The bytes of the replica on its broker."""
     whole: int
+    """The bytes of the largest existing replica."""
     began: datetime
+    """The time of the first poll."""
     first: int
+    """The bytes at the first poll."""
     at: datetime
+    """The time of the last poll."""
     moved: datetime
+    """The time of the last poll that found more bytes than the one before."""
 
     @property
     def rate(self) -> float | None:

@@ -46,40 +46,46 @@ hand its leaders over: all brokers know what was handed over before it ends.
 
 
 class Interval(Struct, frozen=True):
-    """An interval in which a symptom was seen. ended: None while it is."""
+    """An interval in which a symptom was seen."""
 
     began: datetime
     ended: datetime | None = None
+    """The end; None while the symptom is seen."""
 
 
 class HandedOver(Struct, frozen=True):
     """An orderly stop of a broker, as its partitions showed it."""
 
     at: datetime
-    """When it was first seen fenced, or its leaders elsewhere, although it was up until then, UTC."""
+    """The time at which it was first seen fenced, or its leaders elsewhere, although it was up until then, UTC."""
     over: datetime | None = None
-    """When it led, or was in sync with a leader, again; None while it was not since."""
+    """The time at which it led, or was in sync with a leader, again; None while it was not since."""
 
 
 class Observations(Struct, frozen=True):
-    """The observations. began: time of the first poll, UTC. intervals: symptom -> its intervals, the earliest first.
-    seen: the symptoms of the last poll. dirs: samples, the earliest first. epochs: of the quorum, with the time of the
-    first poll. past: events between polls. copies: of running reassignments. racks: broker -> its rack in the last
-    listing: before Kafka 4 brokers that are down are not listed. handed_over: broker -> its last orderly stop.
-    standing: what rules of lint find.
-    """
+    """The polls so far, as far as the rules need them."""
 
     began: datetime
+    """The time of the first poll, UTC."""
     last: symptoms.Poll
     seen: Mapping[symptoms.Key, symptoms.Symptom]
+    """The symptoms of the last poll."""
     intervals: Mapping[symptoms.Key, tuple[Interval, ...]]
+    """Symptom -> its intervals, the earliest first."""
     dirs: Mapping[tuple[int, str], tuple[DirSample, ...]] = field(default_factory=dict)
+    """Broker and directory -> its samples, the earliest first."""
     epochs: tuple[tuple[int, datetime], ...] = ()
+    """The epochs of the quorum, each with the time of its first poll."""
     past: Past = NOTHING
+    """The events between polls."""
     copies: Mapping[Replica, Copy] = field(default_factory=dict)
+    """The copies of running reassignments."""
     racks: Mapping[int, str] = field(default_factory=dict)
+    """Broker -> its rack in the last listing that had it: before Kafka 4.0, brokers that are down are not listed."""
     standing: Standing = Standing()
+    """The findings of lint's rules."""
     handed_over: Mapping[int, HandedOver] = field(default_factory=dict)
+    """Broker -> its last orderly stop."""
 
     @property
     def watched(self) -> timedelta:
@@ -111,7 +117,7 @@ class Observations(Struct, frozen=True):
         """Return since when a broker answers that was away.
 
         Args:
-            at: only absences that ended after this time, UTC; None for all.
+            at: a time, UTC: only absences that ended after it count; None for all.
 
         Returns:
             UTC; None if it is away now, or was not away.
@@ -148,7 +154,9 @@ class Observations(Struct, frozen=True):
         return _intervals_by_group(self.intervals).get(name, {})
 
     def times(self, key: symptoms.Key) -> int:
-        """Return how often a symptom began within the last 30 minutes (`KEPT`), at most 64 times (`MOST_INTERVALS`)."""
+        """Return the number of times that a symptom began within the last 30 minutes (`KEPT`), at most 64
+        (`MOST_INTERVALS`).
+        """
         return len(self.intervals.get(key, ()))
 
 
@@ -213,7 +221,7 @@ def after(observations: Observations, poll: symptoms.Poll) -> Observations:
     """Return the observations after another poll.
 
     Args:
-        observations: not changed.
+        observations: the observations up to the last poll, which stay unchanged.
         poll: later than the last one of the observations, by UTC. An earlier one (the clock was set back) starts new
             observations, because rates and durations would be negative.
 
@@ -259,7 +267,7 @@ def _same_as(
 def _is_settled(
     intervals: Mapping[symptoms.Key, tuple[Interval, ...]], left: Iterable[datetime], began: datetime, at: datetime
 ) -> bool:
-    """Return whether no broker went or came recently. left: when brokers handed their leaders over."""
+    """Return whether no broker went or came recently. left: the times at which brokers handed their leaders over."""
     last = [mine[-1] for name in ABSENCES for mine in _intervals_by_name(intervals).get(name, {}).values()]
     moments = [*(interval.ended or interval.began for interval in last), *left]
     # A broker that was away at the first poll left before: clients have settled.
@@ -301,7 +309,7 @@ def without_restarts(observations: Observations, announced: Collection[symptoms.
     controller that stops, or comes back, may hand over its leadership.
 
     Args:
-        observations: with all symptoms.
+        observations: the observations with all symptoms.
         announced: subjects of announced restarts, such as `Subject(broker=1)`.
 
     Returns:

@@ -40,12 +40,12 @@ def offered(claims: Sequence[Claim], snapshot: Snapshot, taken_back: Collection[
     """Return the claims with the steps that may be offered.
 
     Args:
-        taken_back: as in `Facts`.
+        taken_back: the places as in `Facts`.
 
     Returns:
         The same objects where nothing is left out. A step that is left out only says where to look.
     """
-    # Of 10,000 claims most have the same objects as their steps, and give a few values.
+    # Most of 10,000 claims share the objects of their steps, so there are few different values.
     steps = chain.from_iterable({id(claim.next): claim.next for claim in claims}.values())
     seen, values = _Seen(snapshot), dict.fromkeys(_values(step) for step in steps if step.edits)
     # Each poll makes its claims again; the state that their edits would change is mostly the same.
@@ -94,7 +94,9 @@ def _gives(edit: edits.Edit) -> ChangeKey | None:
 
 
 def _worse(values: _Edits, seen: _Seen) -> str:
-    """Return what a rule of plans warns of after these edits, and not of what stands; ``""`` without that."""
+    """Return the warning of a plan's rule that these edits cause and that does not hold without them; ``""`` without
+    one.
+    """
     # The kinds of edits are a megabyte that a cluster without trouble does not need.
     from console.plan.compile import predict
     from console.plan.kinds.registry import kind_of

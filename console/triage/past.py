@@ -49,33 +49,37 @@ Offsets = Mapping[tuple[str, int], int]
 
 
 class ConfigChange(NamedTuple):
-    """A setting that changed between two reads. was, became: None if not set there. held, holds: the former and the
-    present effective value, from any source.
-    """
+    """A setting that changed between two reads."""
 
     resource: ConfigResource
     key: str
     was: str | None
+    """The former value; None if the key was not set there."""
     became: str | None
+    """The present value; None if the key is not set there."""
     after: datetime
     at: datetime
     held: str | None
+    """The former effective value, from any source."""
     holds: str | None
+    """The present effective value, from any source."""
 
 
 class Unclean(NamedTuple):
-    """A leader that could not be elected cleanly. was: the partition before; could: the replicas of its ISR and its
-    eligible leader replicas that could have led it then. sure: it had no leader, and none of them was there in between;
-    else one may have been, and only a lower end of the log proves the election.
-    """
+    """A leader that could not be elected cleanly."""
 
     topic: str
     was: Partition
+    """The partition before."""
     could: tuple[int, ...]
+    """The replicas of its ISR and its eligible leader replicas that could have led it then."""
     leader: int
     epoch: int
     at: datetime
     sure: bool
+    """Whether it had no leader, and none of these replicas was there in between. Otherwise one may have been, and only
+    a lower end of the log proves the unclean election.
+    """
 
     @property
     def place(self) -> tuple[str, int]:
@@ -84,42 +88,47 @@ class Unclean(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """A retention that a change made shorter: a topic's own, or the one that topics inherit on a broker. key: the
-    topic's key; held, holds: the former and the present value of it. broker: the one with the default, None for a
-    topic's own. ended: time at which kac saw the change reverted, or a retention as long as before.
-    """
+    """A retention that a change made shorter: a topic's own, or the one that topics inherit on a broker."""
 
     change: ConfigChange
     key: str
+    """The topic's key."""
     held: str
+    """The former value of the key."""
     holds: str
+    """The present value of the key."""
     broker: int | None = None
+    """The broker with the default; None for a topic's own retention."""
     ended: datetime | None = None
+    """The time at which kac saw the change reverted, or a retention as long as before."""
 
 
 class Loss(NamedTuple):
-    """Records that were deleted prematurely. change: of the retention, the cause. unread: group -> how many of the
-    records it had yet to read; empty if groups read the partition and all had read them; None if that is unknown.
-    """
+    """Records that were deleted prematurely."""
 
     jump: Jump
     why: str
     change: ConfigChange | None
+    """The change of the retention that is the cause."""
     unread: Mapping[str, int] | None = None
+    """Group -> the number of the deleted records that it had yet to read; empty if groups read the partition and all
+    had read them; None if that is unknown.
+    """
 
 
 class AclChange(NamedTuple):
-    """An ACL that was added, or removed, between two reads. takes: whether a user lost an access right by it: a deny
-    was added, an allow removed, or the first one on its resource added; and no other ACL has the same effect. first: it
-    is the first one on its resource, and an allow.
-    """
+    """An ACL that was added, or removed, between two reads."""
 
     acl: Acl
     added: bool
     takes: bool
+    """Whether a user lost an access right because of it: a deny was added, an allow removed, or the first ACL of its
+    resource added, and no other ACL has the same effect.
+    """
     after: datetime
     at: datetime
     first: bool = False
+    """Whether it is the first ACL of its resource, and an allow."""
 
 
 class Past(Struct, frozen=True):
@@ -195,7 +204,7 @@ def is_over(change: ConfigChange, past: Past, snapshot: Snapshot) -> bool:
 
 def is_mended(change: ConfigChange, losses: Sequence[Loss], past: Past, snapshot: Snapshot) -> bool:
     """Return whether a change that deleted records needs no revert: it was reverted, the retention is as long as
-    before, or it was changed again and no record was deleted since. losses: by the change.
+    before, or it was changed again and no record was deleted since. losses: the losses that the change caused.
     """
     cuts = [each for each in past.cuts if each.change == change]
     if not cuts:
@@ -231,7 +240,7 @@ def _acl_changes(before: Poll, now: Poll) -> Iterator[AclChange]:
     after = before.snapshot.read_at[Part.ACLS]
     ranges = host_ranges(now.snapshot)
     gone, come = acl_differences(old, new)
-    # The latest are kept: a copy of another cluster's has thousands, and each is compared with many.
+    # Only the last ones are kept: a copy of another cluster's ACLs adds thousands, and each is compared with many.
     for acl in gone[-MOST:]:
         takes = acl.permission != DENY and not _is_said(acl, new, ranges)
         yield AclChange(acl, False, takes, after, now.at)
@@ -340,7 +349,7 @@ def _unread(jump: Jump, then: Offsets, there: Offsets) -> Mapping[str, int] | No
         if now < jump.start:
             unread[group] = jump.start - max(now, jump.was)
         elif then.get((group, number), -1) < jump.start:
-            return None  # it has read them, or went on behind them
+            return None  # it read or skipped them: unknown which
         known = True
     return unread if known else None
 
@@ -454,7 +463,7 @@ def _loss(jump: Jump, poll: Poll, cut: Cut | None, unread: Mapping[str, int] | N
 
 
 def _too_early(jump: Jump, poll: Poll) -> str:
-    """Return why the retention can't have deleted these records; ``""`` if it can."""
+    """Return the reason why the retention can't have deleted these records; ``""`` if it can."""
     topic = poll.snapshot.topics.get(jump.topic)
     configs = poll.snapshot.configs.get(topic_resource(jump.topic))
     if topic is None or topic.internal or configs is None:

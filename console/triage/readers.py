@@ -55,15 +55,17 @@ def what_is_read(trend: LagTrend, left: frozenset[Place]) -> LagTrend:
 
 
 class Reading(NamedTuple):
-    """A group's offsets. left: partitions that no client reads; lag, trend: of the others, as far as they were read.
-    is_odd: whether some rule examines it further, as of few groups.
-    """
+    """A group's offsets."""
 
     group: Group
     left: frozenset[Place]
+    """The partitions that no client reads."""
     lag: GroupLag | None
+    """The lag on the other partitions, as far as they were read."""
     trend: LagTrend | None
+    """The trend of that lag."""
     is_odd: bool
+    """Whether some rule examines the group further, as rules do with few groups."""
 
 
 def reading_of(group: Group, lag: GroupLag | None, trend: LagTrend | None, *, had_members: bool) -> Reading:

@@ -30,9 +30,9 @@ class Restart(Struct, frozen=True):
     """A restart of a broker."""
 
     handed_over: datetime | None
-    """When its leaders were seen elsewhere while it was up, UTC; None if it failed before it came back."""
+    """The time at which its leaders were seen elsewhere while it was up, UTC; None if it failed before it came back."""
     back: datetime | None
-    """When it answered again, UTC; None if it is away, or still leaves."""
+    """The time at which it answered again, UTC; None if it is away, or still leaves."""
 
 
 @remembered

@@ -22,13 +22,13 @@ Name = tuple[str, Subject]
 
 
 class Held(NamedTuple):
-    """A name of a verdict. claimed_at: time of the last poll with evidence for it, UTC; explains: the names of its
-    symptoms.
-    """
+    """A name of a verdict."""
 
     claim: Claim
     claimed_at: datetime
+    """The time of the last poll with evidence for the cause, UTC."""
     explains: frozenset[str]
+    """The names of the cause's symptoms."""
 
     @property
     def name(self) -> Name:
@@ -46,7 +46,7 @@ def still_held(
     """Yield the former names that stay, although no rule claims them now.
 
     Args:
-        claims: those of now.
+        claims: the claims of the present poll.
         explained: the indexes of the symptoms that each of them explains.
         look: returns the symptoms that a claim explains now: index -> name.
         at: time of the poll, UTC.

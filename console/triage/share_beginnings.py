@@ -1,5 +1,5 @@
-"""Share groups that began at the end of a topic: they have no commits before, and no lag that shows what they passed
-over. Pure.
+"""Share groups that began at the end of a topic: they have no commits before, and no lag that shows the records that
+they passed over. Pure.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ FEW = 20
 
 
 class Passed(NamedTuple):
-    """Records that were in a topic before a share group came, and that no group reads. at: when it came, UTC."""
+    """Records that were in a topic before a share group came, and that no group reads."""
 
     group: str
     topic: str
     records: int
     at: datetime
+    """The time at which the group came, UTC."""
 
 
 def share_group_config(group: str) -> ConfigResource:
@@ -37,8 +38,11 @@ def share_group_config(group: str) -> ConfigResource:
 def came_after(
     known: Mapping[str, datetime], old: Snapshot, new: Snapshot, at: datetime, oldest: datetime
 ) -> Mapping[str, datetime]:
-    """Return the share groups that came between two listings, with the time. at: of the poll; oldest: of what is kept,
-    UTC.
+    """Return the share groups that came between two listings, with the time.
+
+    Args:
+        at: the time of the poll.
+        oldest: the time before which nothing is kept, UTC.
     """
     if old.groups is new.groups or Part.GROUPS not in old.read_at:
         return known
@@ -48,11 +52,11 @@ def came_after(
 
 
 def passed_over(came: Mapping[str, datetime], snapshot: Snapshot, logs: ObservedLogs) -> Iterator[Passed]:
-    """Yield what share groups passed over, if their beginning is not set: Kafka's default is the end. A topic that
-    another group reads is left out: its records are worked on.
+    """Yield the records that share groups passed over because their start is not set: Kafka's default is the end of the
+    log. A topic that another group reads is left out: that group works on its records.
 
     Args:
-        came: from `came_after`.
+        came: the result of `came_after`.
     """
     found: dict[str, list[Passed]] = {}
     for name, at in came.items():

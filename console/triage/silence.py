@@ -24,13 +24,13 @@ producers.
 
 
 class Silence(NamedTuple):
-    """A topic that was written to steadily, and is not any more. grew_at: the last poll with new records, Unix seconds.
-    pause: an upper limit of the longest time without new records before, in seconds.
-    """
+    """A topic that was written to steadily, and is not any more."""
 
     topic: str
     grew_at: float
+    """The time of the last poll with new records, Unix seconds."""
     pause: float
+    """An upper limit of the longest time without new records before, in seconds."""
 
 
 def silences(observations: Observations) -> Sequence[Silence]:
@@ -91,7 +91,7 @@ def fell_silent(observations: Observations, after: datetime, at: datetime, broke
     Args:
         after: the last read without the change.
         at: the first read with it.
-        broker: only the partitions that it leads; None for all.
+        broker: the leader of the partitions that count; None for all partitions.
     """
     logs = observations.last.facts.logs
     earliest, latest = after.timestamp() - WROTE, at.timestamp() + SETTLES

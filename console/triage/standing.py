@@ -1,4 +1,4 @@
-"""What stands wrong, by the rules of lint whose findings are causes, poll after poll. Pure."""
+"""The findings of lint's rules that are causes, poll after poll. Pure."""
 
 from __future__ import annotations
 
@@ -33,26 +33,27 @@ Key = tuple[str, str, str, int]
 
 
 class Stands(NamedTuple):
-    """A finding of the last poll. since: when it began, or the first poll with it, UTC; None if the rule's first look
-    found it. is_meant: a user made it so while it was watched, as by moving all replicas away from a broker.
-    """
+    """A finding of the last poll."""
 
     rule: Rule
     found: Found
     place: ChangedPlace
     since: datetime | None
+    """The time at which it began, or of the first poll with it, UTC; None if the rule's first look found it."""
     is_meant: bool = False
+    """Whether a user caused it on purpose while kac watched, for example by moving all replicas away from a broker."""
 
 
 class Standing(Struct, frozen=True):
-    """The findings. looked: the rules that had all that they read, once."""
+    """The findings of lint's rules."""
 
     findings: Mapping[Key, Stands] = field(default_factory=dict)
     looked: frozenset[str] = frozenset()
+    """The rules that have looked at least once, with all that they read."""
 
 
 def standing_after(known: Standing, before: Poll, poll: Poll) -> Standing:
-    """Return the findings after a poll. A rule that can't look now, as a broker is away, keeps what it found.
+    """Return the findings after a poll. A rule that can't look now, because a broker is away, keeps its findings.
 
     Args:
         before: the poll before it; of the first poll itself.

@@ -17,11 +17,12 @@ MOST = 20
 
 
 class Joined(NamedTuple):
-    """A member that took an instance id over. at: time of the first poll with it, UTC."""
+    """A member that took an instance id over."""
 
     member_id: str
     client: str
     at: datetime
+    """The time of the first poll with it, UTC."""
 
 
 def joined_after(
@@ -30,7 +31,7 @@ def joined_after(
     """Return the members that took over instance ids, the earliest first, with those of another poll.
 
     Args:
-        known: not changed; those of the last 5 minutes (`KEPT`) stay.
+        known: the known members, which stay unchanged; those of the last 5 minutes (`KEPT`) are kept.
         before, now: the snapshots of the last poll and of this one.
 
     Returns:

@@ -120,10 +120,7 @@ SECONDS_BELOW = 10**11
 
 
 class Subject(Struct, frozen=True, omit_defaults=True, order=True, cache_hash=True):
-    """The subject of a symptom or a cause. Unused fields are omitted from its JSON form. change: the time at which the
-    causing change was seen, as 10:31:05: two changes of a key are separate causes. connector: kac's name of it; task:
-    the number of its task.
-    """
+    """The subject of a symptom or a cause. Unused fields are omitted from its JSON form."""
 
     broker: int | None = None
     topic: str | None = None
@@ -135,22 +132,26 @@ class Subject(Struct, frozen=True, omit_defaults=True, order=True, cache_hash=Tr
     listener: str | None = None
     entity: str | None = None
     change: str | None = None
+    """The time at which the causing change was seen, as 10:31:05: two changes of a key are separate causes."""
     connector: str | None = None
+    """kac's name of the connector."""
     task: int | None = None
+    """The number of the connector's task."""
 
 
 CLUSTER = Subject()
 
 
 class Symptom(Struct, frozen=True):
-    """A problem. name: one of the names above; brokers: those that it points to, the ones missing from an ISR or the
-    preferred leader; count: number of its partitions.
-    """
+    """A problem."""
 
     name: str
+    """One of the names above."""
     subject: Subject
     brokers: tuple[int, ...] = ()
+    """The brokers that the symptom points to, for example those missing from an ISR, or the preferred leader."""
     count: int = 1
+    """The number of its partitions."""
 
 
 Key = tuple[str, Subject]
@@ -159,13 +160,14 @@ _Keyed = tuple[tuple[Key, Symptom], ...]
 
 
 class Own(NamedTuple):
-    """What brokers do to this console. throttled_ms: milliseconds of each second by which they delay its requests;
-    user, client_id: the names by which quotas limit it.
-    """
+    """The throttling of this console by brokers."""
 
     throttled_ms: int = 0
+    """The milliseconds of each second by which brokers delay its requests."""
     user: str = ""
+    """The user name by which quotas limit it."""
     client_id: str = ""
+    """The client id by which quotas limit it."""
 
 
 THROTTLED_MS = 50
@@ -173,25 +175,30 @@ THROTTLED_MS = 50
 
 
 class Poll(Struct, frozen=True):
-    """The state read at one time. at: UTC. silent: listed brokers that did not answer in time; refusing: those of them
-    whose hosts refuse connections. unread: parts that were never read so far. facts: facts that are read occasionally.
-    own_throttles: throttles of this host's operations. closing: silent brokers that close each new connection at once.
-    late: parts whose last read is older than their interval allows. denying: silent brokers that refuse the login.
-    accepted: findings of lint that the context accepts.
-    """
+    """The state read at one time."""
 
     at: datetime
+    """The time of the poll, UTC."""
     snapshot: Snapshot
     silent: frozenset[int] = frozenset()
+    """The listed brokers that did not answer in time."""
     refusing: frozenset[int] = frozenset()
+    """The silent brokers whose hosts refuse connections."""
     unread: tuple[str, ...] = ()
+    """Parts that were never read so far."""
     facts: Facts = field(default_factory=Facts)
+    """The facts that are read occasionally."""
     own_throttles: frozenset[ConfigPlace] = frozenset()
+    """The throttles of this host's operations."""
     closing: frozenset[int] = frozenset()
+    """The silent brokers that close each new connection at once."""
     late: tuple[str, ...] = ()
+    """Parts whose last read is older than their interval allows."""
     denying: frozenset[int] = frozenset()
+    """The silent brokers that refuse the login."""
     own: Own = Own()
     accepted: tuple[Acceptance, ...] = ()
+    """The findings of lint that the context accepts."""
 
 
 def symptoms(poll: Poll) -> Iterator[Symptom]:
@@ -263,7 +270,7 @@ def out_of_sync(topics: Mapping[str, Topic]) -> tuple[tuple[str, Partition], ...
 
 
 def _broker_symptoms(poll: Poll) -> Iterator[Symptom]:
-    if poll.snapshot.cluster.controllers:  # kac asked these, and no brokers
+    if poll.snapshot.cluster.controllers:  # kac is connected to controllers only
         for controller in sorted(poll.silent):
             yield Symptom(CONTROLLER_SILENT, Subject(broker=controller), (controller,))
         return
@@ -611,7 +618,7 @@ def connect_subject(name: str) -> Subject:
 
 
 def worker_subject(cluster: str, worker: str) -> Subject:
-    """Return the subject of a worker. worker: its address, or ``host:port``."""
+    """Return the subject of a worker. worker: the worker's address, or ``host:port``."""
     return Subject(entity=f"worker {worker} of Connect {cluster}")
 
 

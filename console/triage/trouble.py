@@ -20,18 +20,19 @@ FEWEST_PEERS = 3
 
 
 class Troubles(Struct, frozen=True):
-    """Entities with a symptom. partitions: also those of topics with a symptom of their own. group_partitions: (group,
-    topic, partition). configs: entity -> its odd keys: brokers that differ from the others, leftover throttles, a min
-    ISR above the replication.
-    """
+    """Entities with a symptom."""
 
     brokers: frozenset[int] = frozenset()
     topics: frozenset[str] = frozenset()
     partitions: frozenset[PartitionPlace] = frozenset()
+    """The partitions with a symptom, and those of topics with their own symptom."""
     whole_topics: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
     group_partitions: frozenset[tuple[str, str, int]] = frozenset()
+    """Group, topic and partition of each symptom of a group."""
     configs: Mapping[ConfigResource, frozenset[str]] = field(default_factory=dict)
+    """Entity -> its odd keys: brokers that differ from the others, leftover throttles, a min ISR above the replication.
+    """
 
     def has_partition(self, topic: str, number: int) -> bool:
         """Return whether a partition, or its whole topic, has a problem."""

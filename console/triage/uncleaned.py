@@ -18,16 +18,17 @@ cleaner runs: a cleaner leaves at most half of a log dirty (min.cleanable.dirty.
 
 
 class Uncleaned(NamedTuple):
-    """Compacted replicas of a broker that are far larger than the others of their partitions. replicas: their number;
-    size, other: bytes of the largest, and of the largest other replica of that partition.
-    """
+    """Compacted replicas of a broker that are far larger than the others of their partitions."""
 
     broker: int
     replicas: int
+    """The number of the replicas."""
     topic: str
     partition: int
     size: int
+    """The bytes of the largest of them."""
     other: int
+    """The bytes of the largest other replica of that partition."""
 
 
 def uncleaned(snapshot: Snapshot) -> Sequence[Uncleaned]:

@@ -29,11 +29,11 @@ def _wait_for_leader(poll: Poll) -> bool:
 
 
 _OF_GROUP = ("group ", "lag of ")
-"""What the part of a failure to read a single group begins with."""
+"""The beginning of the name of a part that failed for a single group."""
 
 
 def present_failures(snapshot: Snapshot) -> Iterator[ReadFailure]:
-    """Yield the failed reads of what still exists: a group or a topic that is gone is not unknown."""
+    """Yield the failed reads of entities that still exist: a group or a topic that is gone is not unknown."""
     return (each for each in snapshot.failures if not _is_gone(each, snapshot))
 
 

@@ -20,15 +20,16 @@ STANDS = 3.0
 
 
 class Wait(NamedTuple):
-    """A partition whose last stable offset does not move. groups: the ones at that offset, or with offsets behind it.
-    holder: the transaction that begins there; known: its state at the coordinator; None if unknown.
-    """
+    """A partition whose last stable offset does not move."""
 
     place: Place
     offsets: LogOffsets
     groups: tuple[str, ...]
+    """The groups at that offset, or with offsets behind it."""
     holder: OpenTransaction | None
+    """The transaction that begins at that offset."""
     known: Transaction | None
+    """The state of the transaction at its coordinator; None if unknown."""
 
 
 def is_held(row: PartitionLag, facts: Facts) -> bool:

@@ -48,8 +48,9 @@ MOST_CONFLICTS = 3
 class Applying:
     """Checks and applies the plan. A change is never cancelled midway: its worker is not exclusive.
 
-    last: report of the last apply; None before the first. busy: the operator has confirmed, and the apply has not
-    ended.
+    Attributes:
+        last: the report of the last apply; None before the first.
+        busy: whether the operator has confirmed, and the apply has not ended.
     """
 
     def __init__(
@@ -140,7 +141,7 @@ class Applying:
     async def confirm(self, question: session_apply_flow.Question) -> str:
         """Return ``""`` if the operator agrees, else the reason for the refusal.
 
-        Risks read meanwhile are added to the visible question; risks found later get a question of their own.
+        Risks read meanwhile are added to the visible question; risks found later get their own question.
         """
         from console.tui.screens import Confirm
 
@@ -276,6 +277,7 @@ class Applying:
         """Wait until the apply has ended and its outcome is shown."""
         await self._session.work.wait()
         if self._flow is not None:
+            # A worker that failed or was cancelled has also ended.
             with suppress(WorkerError):
                 await self._flow.wait()
 

@@ -1,6 +1,6 @@
 """The command bar's use of the command language: completion, colours, and the missing names of a completion.
 
-A module of its own, because it loads the grammar and Pygments, which the first screen does not need.
+Its own module, because it loads the grammar and Pygments, which the first screen does not need.
 """
 
 from __future__ import annotations

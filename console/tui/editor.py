@@ -25,8 +25,8 @@ def read_in_editor(app: App[Any], name: str, text: str) -> str:
     """Show a text in ``$VISUAL`` or ``$EDITOR``, while the screen is suspended. Blocks until the editor ends.
 
     Args:
-        name: of the file, by which the editor knows the kind of text.
-        text: what to show; changes to it are not kept.
+        name: the name of the file, by which the editor knows the kind of text.
+        text: the text to show; changes to it are not kept.
 
     Returns:
         The line for the operator.

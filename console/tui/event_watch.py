@@ -29,7 +29,7 @@ class EventWatch:
         """Create it; `begin` starts its worker.
 
         Args:
-            app: runs the worker.
+            app: the app, which runs the worker.
             reading: has the session to follow.
             redraw: redraws the visible view.
         """
@@ -45,7 +45,7 @@ class EventWatch:
 
     @property
     def problem(self) -> str:
-        """Why the authors of changes are unknown; ``""`` if they are known."""
+        """The reason why the authors of changes are unknown; ``""`` if they are known."""
         return self._feed.problem if self._feed is not None else ""
 
     def gaps(self) -> list[str]:

@@ -211,7 +211,7 @@ class Executor:
                 self._applying.do_quit()
 
     async def _edits(self, statement: language_statements.EditStatement, before: Sequence[Edit]) -> list[Edit]:
-        """Return the edits of a statement. before: those of the statements before it, which are not staged yet."""
+        """Return the edits of a statement. before: the edits of the statements before it, which are not staged yet."""
         from console.plan.plan import stage
         from console.session.record_writing import with_records
 

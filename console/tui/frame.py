@@ -193,7 +193,7 @@ class ActiveKeys:
         """Create it.
 
         Args:
-            navigator: has the visible view.
+            navigator: the navigator, which has the visible view.
             remaps: action -> the keys that replace its defaults.
         """
         self._cluster, self._navigator, self._remaps = cluster, navigator, remaps
@@ -217,7 +217,7 @@ class ActiveKeys:
         return [*keymap.keys_of(self._navigator.place.view), *keymap.GLOBAL]
 
     def reason(self, key: keymap.Key) -> str:
-        """Return why a key is inactive; ``""`` if it works."""
+        """Return the reason why a key is inactive; ``""`` if it works."""
         return keymap.reason(key, self.state())
 
     def of(self, action: str) -> str:
@@ -306,8 +306,9 @@ class Frame:
         self.tabs.set(tabs(self._navigator.place.pane, staged, self.tabs.app.size.width, alarm))
 
     def note(self) -> Line:
-        """Return the text of the message line without a message: the lost connection, what happened at the cursor in
-        time, else the view's note."""
+        """Return the text of the message line without a message: the lost connection, the events at the cursor in time,
+        else the view's note.
+        """
         return self._lost() or self._moment() or self._navigator.view.note()
 
     def _moment(self) -> Line:

@@ -19,8 +19,8 @@ async def keep_record(
 
     Args:
         recorder: has the record; None if nothing is recorded.
-        context: name of the context.
-        cluster_id: id of the cluster.
+        context: the name of the context.
+        cluster_id: the id of the cluster.
         say: shows a text and its meaning on the message line.
         path: path of the file; ``""``: a new file in the state folder.
     """

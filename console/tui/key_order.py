@@ -34,10 +34,11 @@ ROUNDS = 20
 
 
 class Typed(NamedTuple):
-    """A key or a paste that arrived. ahead: typed before the operator can have seen the effect of the one before."""
+    """A key or a paste that arrived."""
 
     event: events.Key | events.Paste
     ahead: bool
+    """Whether it was typed before the operator can have seen the effect of the one before."""
 
 
 class KeysInOrder(App[Result]):
@@ -153,7 +154,7 @@ class KeysInOrder(App[Result]):
     async def no_messages(self) -> None:
         """Wait until no widget has a message left.
 
-        Sends each widget a message of its own, repeatedly, until that was the only message in every queue.
+        Sends each widget its own message, repeatedly, until that was the only message in every queue.
         """
         for _ in range(ROUNDS):
             pumps = list(self._pumps())
@@ -209,6 +210,7 @@ class KeysInOrder(App[Result]):
     async def _on_key(self, event: events.Key) -> None:
         """Count a key as handled if no widget kept it, after the app's bindings have run."""
         await super()._on_key(event)
+        # Textual would call the bases' handlers after this one, which has called them already.
         event.prevent_default()
         self._done(event)
 

@@ -82,20 +82,22 @@ def view_of(part: Part) -> str:
 
 
 class Key(NamedTuple):
-    """A key and its action.
-
-    id: name of the action, under which settings can remap it. keys: Textual's names of the keys, separated by commas.
-    label: text in the footer. help: a sentence without a full stop. where: the views that have it. needs: names of its
-    conditions, see `_REASONS`. rank: position in the footer, 0 for none; the lowest rank stays longest.
-    """
+    """A key and its action."""
 
     id: str
+    """The name of the action, under which settings can remap it."""
     keys: str
+    """Textual's names of the keys, separated by commas."""
     label: str
+    """The text in the footer."""
     help: str
+    """The help, a sentence without a full stop."""
     where: frozenset[str]
+    """The views that have it."""
     needs: tuple[str, ...] = ()
+    """The names of its conditions, see `_REASONS`."""
     rank: int = 0
+    """The position in the footer, 0 for none; the lowest rank stays longest."""
 
 
 def _key(id_: str, keys: str, label: str, help_: str, *where: str, needs: Iterable[str] = (), rank: int = 0) -> Key:
@@ -524,12 +526,13 @@ PANE_KEYS = PANES
 
 
 class KeyState(NamedTuple):
-    """The state that conditions check. read_only: name of the read-only context, or None. list_key: whether the config
-    key under the cursor has a list value."""
+    """The state that conditions check."""
 
     read_only: str | None
+    """The name of the read-only context; None for another context."""
     row: bool
     list_key: bool
+    """Whether the config key under the cursor has a list value."""
     parts: bool
     staged: bool
     past: bool
@@ -556,7 +559,7 @@ _REASONS: Mapping[str, Callable[[KeyState], str]] = {
 
 
 def reason(key: Key, state: KeyState) -> str:
-    """Return why a key is inactive; ``""`` if it works."""
+    """Return the reason why a key is inactive; ``""`` if it works."""
     for need in key.needs:
         if why := _REASONS[need](state):
             return why

@@ -30,8 +30,8 @@ async def look_back(app: App[Any], recorder: Recorder | None, context: str, clus
 
     Args:
         recorder: has the record; None if nothing is recorded.
-        context: name of the context.
-        cluster_id: id of the cluster.
+        context: the name of the context.
+        cluster_id: the id of the cluster.
         at: an aware time. An earlier one than the record's is its beginning.
 
     Returns:

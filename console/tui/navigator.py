@@ -100,6 +100,8 @@ class Navigator:
 
     def open_resource(self, resource: ConfigResource) -> None:
         """Show an entity inside the current pane: its configs, or the last section shown of a topic."""
+        # Opened from the list of topics, a topic shows the section that was last read there; from elsewhere its configs
+        # are meant.
         keeps = resource.type == codes.TOPIC and self.stack.place.view == keymap.TOPICS
         section = self._section if keeps else keymap.CONFIGS
         self._start(places.Place(section, self.stack.place.pane, resource))

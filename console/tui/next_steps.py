@@ -25,8 +25,9 @@ class NextSteps:
         self._editing, self._message, self._execute = tools.editing, tools.message, tools.execute
 
     def staging(self, steps: Sequence[Next]) -> Staging | None:
-        """Return what the key would stage, judged again once the cluster or the plan changed: it may have an edit for
-        each partition. None without a step that does something."""
+        """Return the step that the key would stage, judged again once the cluster or the plan changed: it may have an
+        edit for each partition. None if no step does anything.
+        """
         session = self._cluster.session
         known = (steps, session.snapshot, session.plan)
         was = self._staging[0]
@@ -39,10 +40,10 @@ class NextSteps:
         return self._staging[1]
 
     def take(self, steps: Sequence[Next], app: App[object]) -> None:
-        """Stage the first step with edits or a command; say what the steps are if none has either.
+        """Stage the first step with edits or a command; show the steps' text if none has either.
 
         Args:
-            app: runs the command.
+            app: the app, which runs the command.
         """
         from console.session.staged_steps import first_step
 

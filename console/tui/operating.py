@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 BEGINS = "begins, and works on it while kac is open"
 """The answer that begins an operation."""
 MARGIN = 4
-"""Columns of a question beside its text."""
+"""Columns of a question next to its text."""
 LAST_ANSWER = 5.0
 """Seconds that leaving waits for the response to a step's request; after that the next process checks the outcome."""
 
@@ -99,10 +99,10 @@ class Operating:
         await self._begin_if_agreed(goal, Confirm(title, lines, BEGINS, names), partial(begin, session, goal, throttle))
 
     def ask_and_redrive(self, goal: Redrive, most: int | None) -> None:
-        """Show the dead letters of a topic and what would be sent, ask, and begin the operation.
+        """Show the dead letters of a topic and the letters that would be sent, ask, and begin the operation.
 
         Args:
-            goal: without its ends.
+            goal: the goal without its ends.
             most: letters a second; None for no limit.
         """
         self._message.say("the letters are read…", "muted")

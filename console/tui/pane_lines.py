@@ -1,4 +1,4 @@
-"""A pane in lines: its title, its rows with numbers, the details of a row, and what changes in them."""
+"""A pane in lines: its title, its rows with numbers, the details of a row, and their changes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class PaneLines:
         """Put the cursor on a row; return whether it is there.
 
         Args:
-            number: of the row as told; ``""`` for the row that was chosen before, else the first.
+            number: the number of the row as told; ``""`` for the row that was chosen before, else the first.
         """
         lines = self._navigator.view.lines
         if number:
@@ -197,7 +197,7 @@ class PaneLines:
         self._tell_rows()
 
     def tell_details(self) -> None:
-        """Tell everything about the chosen row: its columns, the details, its graphs, and what Enter does."""
+        """Tell everything about the chosen row: its columns, the details, its graphs, and the effect of Enter."""
         view, key = self._navigator.view, self._row
         columns = self._columns()
         for its, words in self._rows():
@@ -233,7 +233,7 @@ class PaneLines:
             kept.add(key)
             if key not in self._numbers:
                 self._number(key, words)
-                if isinstance(view.lines, DiffView):  # the outcome says it
+                if isinstance(view.lines, DiffView):  # the statement's outcome reports it
                     continue
                 text = in_words.row_text(columns, words, self._usual)
                 told.append((in_words.badness(words), f"new, row {self._numbers[key]}: {text}"))
@@ -273,7 +273,7 @@ class PaneLines:
             self._troubles = self._causes()
 
     def tell_changes(self) -> None:
-        """Tell what changed since: troubles in any pane, and the rows of this one."""
+        """Tell the changes since then: troubles in any pane, and the rows of this one."""
         self._tell_troubles()
         self._tell_row_changes()
 
@@ -283,7 +283,7 @@ class PaneLines:
         before, self._troubles = self._troubles, now
         if now is None or before is None or not self.says_changes:
             return
-        if self._navigator.view.NAME != keymap.NOW:  # its rows tell it there
+        if self._navigator.view.NAME != keymap.NOW:  # on Now, the rows tell it
             for cause, text in now.items():
                 if cause not in before:
                     self._voice.say_at(f"{keymap.NOW}, new, {in_words.spoken(text)}")

@@ -69,7 +69,7 @@ class Journal:
 
         Args:
             app: runs its workers and timers.
-            reading: has the session.
+            reading: the reads, which have the session.
             redraw: redraws the visible view.
             changed: called when the value of `due` may have changed.
         """
@@ -159,6 +159,7 @@ class Journal:
         waits = [(due.until - now).total_seconds() for due in self._expiring if due.until > now]
         if self._known is not None and self._known.operations and not self._watches:
             self._watches = True
+            # One timer at a time, however often this method runs.
             self._app.set_timer(LONGEST_WAIT, self._read_again)
         if waits:
             # The clock may be set during the wait, so check again after a minute at the latest.
@@ -193,15 +194,17 @@ class Journal:
 class OpenLake:
     """The lake that the panes read: opened when the first of them is shown, and again when a table has a newer version.
 
-    where: path or URI of the lake. problem: why it can't be read, as text for the operator. is_missing: `where` has no
-    lake.
+    Attributes:
+        where: the path or URI of the lake.
+        problem: the reason why it can't be read, as text for the operator.
+        is_missing: whether there is no lake at `where`.
     """
 
     def __init__(self, given: str | None, setting: str | None) -> None:
         """Create it without opening the lake.
 
         Args:
-            given: value of ``--lake``.
+            given: the value of ``--lake``.
             setting: the context's setting.
         """
         self.where = lake_place(given, os.environ, setting, Path.home())

@@ -24,7 +24,7 @@ class Pane(NamedTuple):
     """Its top view."""
     key: str
     titles: tuple[str, str, str]
-    """Its title, that on a narrow terminal, and that on one of less than 64 columns."""
+    """Its titles: the usual one, the one of a narrow terminal, and the one of fewer than 64 columns."""
 
 
 PANES = (
@@ -52,13 +52,12 @@ CONNECTOR_PARTS = {keymap.CONNECTOR: "Tasks", keymap.CONFIGS: "Config", keymap.C
 
 
 class Place(NamedTuple):
-    """A view and the number of its pane. about: the entity, group, records, analysis or dead letters that it shows;
-    None: the whole pane.
-    """
+    """A view and the number of its pane."""
 
     view: str
     pane: int
     about: ConfigResource | QuotaEntity | Records | Analyze | BeginRedrive | str | None = None
+    """The entity, group, records, analysis or dead letters that it shows; None for the whole pane."""
 
     @property
     def topic(self) -> str | None:

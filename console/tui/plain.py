@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from console.tui.tools import Tools
 
 SIZE = (1000, 40)
-"""Of the screen that no one sees: wide, so that nothing is cut or wrapped."""
+"""The size of the screen that no one sees: wide, so that nothing is cut or wrapped."""
 TICK = 0.25
 """Seconds between two looks for changes."""
 PATIENCE = 60.0
@@ -64,7 +64,7 @@ HELP = (
 
 
 _BY_LINES = frozenset({"command", "palette", "suspend", "help", "copy", "filter", "find", "earlier", "later"})
-"""Keys that open something to type in, or act on a screen or a graph: here their work has words of its own."""
+"""Keys that open something to type in, or act on a screen or a graph: here their work has its own words."""
 
 
 _VIEWS = frozenset({keymap.LINT, *places.NODES, *keymap.OF_CONNECT})
@@ -88,7 +88,7 @@ class Plain:
 
         Args:
             app: has the screens, and runs the workers.
-            tools: those of the panes.
+            tools: the tools of the panes.
             bar: returns the command bar, created on first use.
             applying: returns the object that applies the plan, created on first use.
             act: runs the action of a key, by the action's id.
@@ -111,7 +111,7 @@ class Plain:
         """Run the app until the operator leaves.
 
         Args:
-            lines: what the operator types.
+            lines: the lines that the operator types.
 
         Returns:
             The context to go to; None to end.
@@ -377,7 +377,7 @@ class Plain:
         self._is_current = is_current
 
     def _tell_question(self, top: Confirm | Waiting) -> None:
-        """Tell the lines of a question that are new, and what answers it once it is whole."""
+        """Tell the lines of a question that are new, and the possible answers once it is whole."""
         if top is not self._question:
             self._question, self._question_lines, self._is_prompted = top, 0, False
         lines = in_words.sentences(top.told, TEXT_WIDTH)
@@ -393,7 +393,7 @@ class Plain:
             self._voice.say(_prompt(top))
 
     def _tell_bar(self) -> None:
-        """Tell what an opened input line asks for; only the line of a secret stays open."""
+        """Tell the question of an opened input line; only the line of a secret stays open."""
         line = self._bar().line
         if not line.is_open or self._question is line:
             return
@@ -412,7 +412,7 @@ class Plain:
         line.close()
 
     def _tell_place(self) -> None:
-        """Tell the pane if another one is shown, else what changed in it."""
+        """Tell the pane if another one is shown, else the changes in it."""
         view = self._navigator.view
         state = (self._navigator.place, view.filter_text, view.only_trouble)
         if state != self._state or not self._is_pane_said or (view.known() and not self._was_known):
@@ -438,7 +438,7 @@ class Plain:
 
 
 def _prompt(question: Confirm | Waiting) -> str:
-    """Return what answers a question."""
+    """Return the answers that a question accepts."""
     if isinstance(question, Waiting):
         return "leave: do not wait; stay: stay in the console"
     if question.names:

@@ -40,8 +40,10 @@ log = logging.getLogger(__name__)
 class ClusterReached(Message):
     """The cluster answered a poll for a place.
 
-    silent: the brokers that do not answer. unread: why the place's data could not be read; None if it was read. since:
-    time of its last read, or of the first attempt, UTC.
+    Attributes:
+        silent: the brokers that do not answer.
+        unread: the reason why the place's data could not be read; None if it was read.
+        since: the time of its last read, or of the first attempt, UTC.
     """
 
     def __init__(self, silent: frozenset[int], place: Place, since: datetime, unread: Failure | None = None) -> None:
@@ -75,7 +77,7 @@ class FirstReads:
         """Create it; `begin` reads.
 
         Args:
-            app: runs its workers.
+            app: the app, which runs its workers.
             prefetched: the first reads; None: they are ordinary reads.
         """
         self._app, self._cluster, self._prefetched = app, cluster, prefetched
@@ -95,6 +97,7 @@ class FirstReads:
             with self._app.batch_update():  # the first rows are painted once, with brokers and topics
                 await session.read_cluster()
                 await session.read_whole(Part.QUORUM if reading.at_controllers else Part.TOPICS)
+        # All other reads begin once the first rows are painted.
         self._app.call_after_refresh(self._go_live)
 
     def _go_live(self) -> None:
@@ -214,7 +217,7 @@ class Polling:
         """Find out which brokers answer, and post it. Raises AdminError if all are silent.
 
         Args:
-            unread: why the poll itself failed.
+            unread: the reason why the poll itself failed.
         """
         from console.admin import cluster
         from console.admin.errors import AdminError, AuthenticationFailed

@@ -45,19 +45,20 @@ def start(
 
 
 class Contact(Struct, frozen=True):
-    """Whether the cluster answers, as of the last poll.
-
-    answered_at: time of the last response, UTC; None before the first. lost: why no broker answers; None while one
-    does. final: an automatic retry would do harm. silent: the brokers that do not answer while others do. unread: why
-    the visible view can't be read although brokers answer. unread_since: time of the view's last read, UTC.
-    """
+    """The cluster's answers as of the last poll."""
 
     answered_at: datetime | None = None
+    """The time of the last response, UTC; None before the first."""
     lost: Failure | None = None
+    """The reason why no broker answers; None while one does."""
     final: bool = False
+    """Whether an automatic retry would do harm."""
     silent: frozenset[int] = frozenset()
+    """The brokers that do not answer while others do."""
     unread: Failure | None = None
+    """The reason why the visible view can't be read although brokers answer."""
     unread_since: datetime | None = None
+    """The time of the view's last read, UTC."""
 
     @property
     def is_current(self) -> bool:
@@ -93,7 +94,7 @@ def lost(contact: Contact, failure: Failure, final: bool, read_at: Iterable[date
 
     Args:
         final: an automatic retry would do harm.
-        read_at: read times of the snapshot's parts, UTC.
+        read_at: the read times of the snapshot's parts, UTC.
     """
     if contact.lost is not None and contact.lost.name == failure.name and contact.final == final:
         return contact
@@ -166,9 +167,12 @@ WHOLE_REST = 20
 class Reading:
     """The screen's reads, run by one scheduler, and their freshness.
 
-    reads: the scheduler; the view, the half hour and others add their parts to those that it watches for changes.
-    contact: whether the cluster answers. paused: only requested reads run. lost: no broker answers. held: true while a
-    plan is being applied, so that half of it does not look like another client's change.
+    Attributes:
+        reads: the scheduler; the view, the half hour and others add their parts to those that it watches for changes.
+        contact: whether the cluster answers.
+        paused: whether only requested reads run.
+        lost: whether no broker answers.
+        held: whether a plan is being applied: half of it must not look like another client's change.
     """
 
     def __init__(self, session: Session, refresh: float) -> None:

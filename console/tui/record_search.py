@@ -56,7 +56,7 @@ class AskedRecords:
     Attributes:
         wanted: the statement.
         answer: the records found so far, in the form that may be shown; None before the first are known.
-        problem: why the search failed; None if it did not.
+        problem: the reason why the search failed; None if it did not.
         is_searching: whether a search runs.
         left_out: the records that came too fast to be shown while it followed.
     """
@@ -175,7 +175,7 @@ class AskedRecords:
         collected.add(portion)
 
     async def _show(self, wanted: Search, collected: Collected) -> None:
-        """Make the answer from what was found."""
+        """Make the answer from the records found so far."""
         read = collected.read()
         if wanted.follow:
             read = replace(read, records=tuple(reversed(self._live)))

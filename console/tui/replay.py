@@ -112,7 +112,7 @@ class RecordedHalfHour(HalfHourWatch):
         return super().shown()._replace(is_exact=True)
 
     def take(self, moment: Moment) -> None:
-        """Show the half hour that ends with a moment, and forget what was told of another."""
+        """Show the half hour that ends with a moment, and forget the sentences about another one."""
         self._told.clear()
         self.known, seen = moment.half_hour, moment.observations
         if seen is not None:

@@ -142,8 +142,11 @@ _NAME = BarMode("name", "", remembers=False)
 class Confirm(ModalScreen[bool]):
     """Explains an action and asks for confirmation.
 
-    names: the names to type, in this order; if empty, the key `y` confirms. yes: what `y` does. whole: False if
-    `complete` may still add to the question; an answer given before then takes effect only at that call.
+    Attributes:
+        names: the names to type, in this order; if empty, the key `y` confirms.
+        yes: the effect of `y`.
+        whole: False if `complete` may still add to the question; an answer given before then takes effect only at that
+            call.
     """
 
     AUTO_FOCUS = ""
@@ -332,7 +335,7 @@ class Waiting(ModalScreen[bool | None]):
 
     @property
     def told(self) -> Sequence[Line]:
-        """What is waited for, and what happens then."""
+        """The event that kac waits for, and the effect of leaving."""
         flying = self._work.in_flight
         if flying is not None:
             what, without = flying.waiting(datetime.now(UTC)), "without the answer: the outcome is unknown then"

@@ -25,8 +25,8 @@ class AnalysisRun:
 
     Attributes:
         statement: the statement that began it.
-        found: what was counted so far, with keys that may be shown; None before the first records.
-        problem: why it failed; None if it did not.
+        found: the analysis so far, with keys that may be shown; None before the first records.
+        problem: the reason why it failed; None if it did not.
         is_running: whether it still reads.
     """
 
@@ -61,7 +61,7 @@ class TopicAnalyses:
         """Create it.
 
         Args:
-            app: runs the workers.
+            app: the app, which runs the workers.
             reader: returns the session's reader of records.
             learn: keeps the counts in the session's snapshot.
             redraw: redraws the visible view.

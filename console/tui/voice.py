@@ -92,7 +92,7 @@ class InputLines:
         return None
 
     def echo(self, on: bool) -> None:
-        """Let the terminal show what is typed, or not."""
+        """Let the terminal show typed characters, or not."""
         with suppress(termios.error, OSError):  # not a terminal
             flags = termios.tcgetattr(0)
             flags[3] = flags[3] | termios.ECHO if on else flags[3] & ~termios.ECHO

@@ -70,10 +70,14 @@ class Watch:
     """Triage in the background. It begins when the pane of causes is first shown, and continues under all other panes,
     so that each cause has a start time.
 
-    observations, verdict: as of the last poll; None before the first. lost: why no broker answers; None while one does.
-    muted: cause (`cause_id`) -> end of the mute, UTC. seen: cause in the verdict -> first time seen, UTC. tour: the
-    tour of a demo, below the causes; None without one. request_logs: the brokers' request logs, as files on this host.
-    reading: the session, and whether its reads are paused.
+    Attributes:
+        observations, verdict: the state as of the last poll; None before the first.
+        lost: the reason why no broker answers; None while one does.
+        muted: cause (`cause_id`) -> the end of its mute, UTC.
+        seen: cause in the verdict -> the time when it was first seen, UTC.
+        tour: the tour of a demo, below the causes; None without one.
+        request_logs: the brokers' request logs, as files on this host.
+        reading: the session, and whether its reads are paused.
     """
 
     def __init__(
@@ -86,7 +90,7 @@ class Watch:
         """Create it; `begin` starts its worker.
 
         Args:
-            app: runs the worker.
+            app: the app, which runs the worker.
             reading: the session, and whether its reads are paused.
             write_tabs: writes the number of causes into the line of panes.
             redraw: redraws the visible view.
@@ -229,10 +233,11 @@ def _steady(before: Verdict | None, now: Verdict) -> Verdict:
 
 
 class Drawn(NamedTuple):
-    """The lines of a chart, each with its graph. seconds: of a column; 0 without a chart."""
+    """The lines of a chart, each with its graph."""
 
     lines: Sequence[tuple[Line, Graph | None]] = ()
     seconds: int = 0
+    """The seconds of a column; 0 without a chart."""
 
 
 NO_GRAPHS = "there is no graph on the screen: a taller one has some, and ^G"
@@ -242,9 +247,11 @@ IN_WORDS = "there are no graphs to move in: with slow_link = true they are sente
 class HalfHourWatch:
     """Takes the samples of the last half hour, from the first response on. Reads their data if nothing else does.
 
-    known: the samples so far; None before the first. usage: throttled client, from the lake -> slot -> requests per
-    minute; None if no lake was read. moment: the column of the cursor in time; None without a cursor. left_at: the
-    column of the cursor in the place before.
+    Attributes:
+        known: the samples so far; None before the first.
+        usage: throttled client, from the lake -> slot -> requests a minute; None if no lake was read.
+        moment: the column of the cursor in time; None without a cursor.
+        left_at: the column of the cursor in the place before.
     """
 
     def __init__(self, triage: Watch, journal: Journal, redraw: Callable[[], None], *, in_words: bool = False) -> None:
@@ -252,7 +259,7 @@ class HalfHourWatch:
 
         Args:
             triage: has the session, and reads all needed data while it runs.
-            journal: has the events.
+            journal: the journal's watch, which has the events.
             redraw: redraws the visible view.
             in_words: whether graphs are sentences, which change only with what they tell.
         """
@@ -267,7 +274,7 @@ class HalfHourWatch:
         self.in_words = in_words
         self._told: dict[tuple[Kind, str] | None, Mapping[Any, Sentence]] = {}
         self.no_graphs = IN_WORDS if in_words else NO_GRAPHS
-        """Why there are no graphs to move the cursor in time in."""
+        """The reason why there are no graphs in which the cursor in time could move."""
 
     def begin(self) -> None:
         """Start to take samples; if the live refresh is paused, take one."""
@@ -338,7 +345,7 @@ class HalfHourWatch:
             return {}
         now: Mapping[Any, Sentence] = cluster_graphs(known) if about is None else own_graphs(known, *about)
         told = still_told(self._told.get(about, {}), now)
-        # Of the cluster, and of what is under the cursor.
+        # Keep the sentences of the cluster and of the row under the cursor.
         for other in [key for key in self._told if key not in (None, about)]:
             del self._told[other]
         self._told[about] = told
@@ -412,8 +419,10 @@ class HalfHourWatch:
 class LintWatch:
     """The findings, as of the last look. Rules run on another thread.
 
-    report: None before the first look. missing: lines on members of parts that could not be read. problem: why the
-    last read for the pane failed; None if it did not.
+    Attributes:
+        report: the findings; None before the first look.
+        missing: lines on members of parts that could not be read.
+        problem: the reason why the last read for the pane failed; None if it did not.
     """
 
     def __init__(self, triage: Watch, redraw: Callable[[], None]) -> None:
@@ -503,7 +512,7 @@ class LintWatch:
         return all(part in read_at and now - read_at[part] < OLD_FOR_LINT for part in self._needed())
 
     def progress(self) -> tuple[int, int]:
-        """Return how many of the parts that rules need have been read, and how many there are."""
+        """Return the number of read parts among those that rules need, and the number of these."""
         return sum(part in self._session.snapshot.read_at for part in self._needed()), len(self._needed())
 
     async def _look(self, seen: Seen) -> None:
@@ -541,21 +550,22 @@ def watching_of(context: Context, wanted: str) -> Callable[[], Watching]:
 
 
 class ShownCluster(NamedTuple):
-    """The cluster as all views see it.
-
-    reading: the session, and its reads. triage: the causes of problems. half_hour: the last half hour. changed: marks
-    of the changes since the operator's last refresh. lint: what stands wrong before it hurts. analyses: returns
-    the analyses of topics, created on first use. watching: returns what the
-    operator watches, created on first use.
-    """
+    """The cluster as all views see it."""
 
     reading: Reading
+    """The session, and its reads."""
     triage: Watch
+    """The causes of problems."""
     half_hour: HalfHourWatch
+    """The last half hour."""
     changed: Changed
+    """The marks of the changes since the operator's last refresh."""
     lint: LintWatch
+    """The findings of lint."""
     analyses: Callable[[], TopicAnalyses]
+    """Returns the analyses of topics, created on first use."""
     watching: Callable[[], Watching]
+    """Returns the watched subjects, created on first use."""
 
     @property
     def session(self) -> Session:

@@ -1,4 +1,4 @@
-"""What the operator watches: kept for the pane while the console runs."""
+"""The subjects that the operator watches: kept for the pane while the console runs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,17 @@ _KINDS = {
 
 
 class Watching:
-    """The watched subjects, in the operator's order. set: the context's set with them; ``""`` for none.
-    problem: why a set could not be opened; ``""`` for none.
+    """The watched subjects, in the operator's order.
+
+    Attributes:
+        set: the context's set with them; ``""`` for none.
+        problem: the reason why a set could not be opened; ``""`` for none.
     """
 
     def __init__(self, context: Context, wanted: str) -> None:
-        """Begin with a set of a context. wanted: its name; ``""``, or one that the context does not have: nothing."""
+        """Begin with a set of a context. wanted: the name of the set. With ``""``, or a name that the context does not
+        have, nothing is watched.
+        """
         from console.language.errors import CommandError
 
         self.subjects: tuple[Watched, ...] = ()

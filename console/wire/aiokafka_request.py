@@ -45,11 +45,12 @@ READS = frozenset(
 
 
 class RawResponse(NamedTuple):
-    """A response that is not decoded yet. body: the bytes after the response header."""
+    """A response that is not decoded yet."""
 
     api: str
     version: int
     body: bytes
+    """The bytes after the response header."""
 
     @property
     def throttle_ms(self) -> int:

@@ -18,18 +18,20 @@ Part = Hashable
 
 
 class _Lists(NamedTuple):
-    """The lists of an API. asked, answered: their fields in request and answer. name: function that returns an item's
-    name, equal for a request's item and its answer. flags: fields of the request that affect the answer of each item.
-    all: whether a request without a list requests everything; its parts then have only the names of its items. inside:
-    the same for the lists in the items, such as partitions in topics.
-    """
+    """The lists of an API."""
 
     asked: str
+    """The field of the list in the request."""
     answered: str
+    """The field of the list in the answer."""
     name: Callable[[Any], Hashable]
+    """Returns an item's name, equal for a request's item and its answer."""
     flags: tuple[str, ...] = ()
+    """The fields of the request that affect the answer of each item."""
     all: bool = False
+    """Whether a request without a list requests everything; its parts then have only the names of its items."""
     inside: _Inside | None = None
+    """The lists in the items, such as partitions in topics."""
 
 
 class _Inside(NamedTuple):
@@ -154,10 +156,12 @@ def named_topics(version: int, body: bytes) -> tuple[str, ...]:
 
 
 class Answered(NamedTuple):
-    """A split answer. response: the decoded one. parts: part -> its item, and the item that contains it."""
+    """A split answer."""
 
     response: Any
+    """The decoded answer."""
     parts: Mapping[Part, tuple[Any, Any]]
+    """Part -> its item, and the item that contains it."""
 
 
 def answered_parts(key: int, version: int, request: bytes, body: bytes) -> Answered | None:

@@ -41,20 +41,22 @@ _FRUITLESS = 32
 
 
 class _FieldWalk(NamedTuple):
-    """The way to skip a field: a walk, or None if its size is fixed. least: its smallest size in bytes. nests: whether
-    it has an array of entities.
-    """
+    """The way to skip a field: a walk, or None if its size is fixed."""
 
     walk: Walk | None
     least: int
+    """The smallest size of the field in bytes."""
     nests: bool = False
+    """Whether it has an array of entities."""
 
 
 def check_message(message: Any, payload: bytes, start: int = 0) -> None:
     """Raise MalformedFrame if an array claims more elements than the bytes after it can hold, if an array that must not
     be null is null, or if the payload is truncated. Bytes after the message are ignored.
 
-    message: kio's class, or a proposal's in the same form. start: offset of the message.
+    Args:
+        message: kio's class, or a proposal's in the same form.
+        start: the offset of the message.
     """
     try:
         end = (_entity_walk(message).walk or _nothing)(payload, start, None)
@@ -205,12 +207,11 @@ def _each_element(one: Walk) -> Elements:
 
 
 class _Layout(NamedTuple):
-    """A layout: the size of its elements, and the bytes that determine it. of: function that extracts these from an
-    element.
-    """
+    """A layout: the size of its elements, and the bytes that determine it."""
 
     size: int
     of: Callable[[bytes], Any]
+    """Extracts these bytes from an element."""
     seen: Any
 
 

@@ -86,9 +86,11 @@ class ConfigDecoder:
 
     def decode(self, body: bytes, asked: Mapping[tuple[int, str], ConfigResource]) -> list[Described]:
         """Return each resource of a response body (the bytes after the response header) with its set or its error.
+        Raises MalformedFrame for other bytes.
 
-        asked: (type, name) -> the resource to return for it, so that the caller's own objects are used; a missing
-        resource is created. Raises MalformedFrame for other bytes.
+        Args:
+            asked: (type, name) -> the resource to return for it, so that the caller's own objects are used; a missing
+                resource is created.
         """
         try:
             return self._results(body, asked)

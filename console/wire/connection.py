@@ -83,9 +83,13 @@ class Stage(Enum):
 
 
 class ConnectFailed(ConnectionError):
-    """A failed connection attempt. stage: the step that failed. began: start of the attempt, in seconds since 1970.
+    """A failed connection attempt.
 
     ``__cause__`` is the error of asyncio, ssl, aiokafka or the mechanism.
+
+    Attributes:
+        stage: the step that failed.
+        began: the start of the attempt, in seconds since 1970.
     """
 
     def __init__(self, stage: Stage, began: float) -> None:
@@ -115,7 +119,7 @@ class NotKafka(ConnectionError):
 
 
 class FrameTooLong(ConnectionError):
-    """A peer announced a response of more than MAX_FRAME bytes; the connection is closed. size: bytes."""
+    """A peer announced a response of more than MAX_FRAME bytes; the connection is closed. size: its bytes."""
 
     def __init__(self, size: int) -> None:
         super().__init__(f"an answer of {size:,} bytes was announced; at most {MAX_FRAME:,} are read")
@@ -145,8 +149,11 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
     def __init__(
         self, host: str, port: int, *, login: Login | None, limit: float, meant: Node | None, **arguments: Any
     ) -> None:
-        """Make a connection that is not open. limit: seconds for the renewal of a session. meant: the node that must
-        answer; None for any.
+        """Make a connection that is not open.
+
+        Args:
+            limit: the seconds for the renewal of a session.
+            meant: the node that must answer; None for any.
         """
         super().__init__(host, port, request_timeout_ms=NO_LIMIT_MS, max_idle_ms=MAX_IDLE_MS, **arguments)
         self._login = login
@@ -404,7 +411,9 @@ class FrameReceiver(asyncio.BufferedProtocol):
     def _keep(self, start: int, wanted: int, *, shrink: bool) -> None:
         """Move the bytes from `start` on to the beginning of a buffer that has room for more.
 
-        wanted: size of the incomplete frame in bytes. shrink: whether the buffer may return to its usual size.
+        Args:
+            wanted: the size of the incomplete frame in bytes.
+            shrink: whether the buffer may return to its usual size.
         """
         left, size = self._filled - start, len(self._buffer)
         if left == size:
@@ -559,11 +568,13 @@ async def connect(
     record: Callable[[Exchange], None] | None = None,
     meant: Node | None = None,
 ) -> Connection:
-    """Connect, read the broker's versions, authenticate.
+    """Connect, read the broker's versions, authenticate. Raises ConnectFailed.
 
-    security: aiokafka's arguments ``security_protocol`` and ``ssl_context``; ``login``, a `Login`, for SASL.
-    limit: seconds for all steps. meant: the node that must answer, if the cluster's brokers support this check; a
-    broker that does not is connected again without it. Raises ConnectFailed.
+    Args:
+        limit: the seconds for all steps.
+        security: aiokafka's arguments ``security_protocol`` and ``ssl_context``; ``login``, a `Login`, for SASL.
+        meant: the node that must answer, if the cluster's brokers support this check; a broker that does not is
+            connected again without it.
     """
     arguments = {"login": None, **security}
     carrier = _CheckedConnection(host, port, client_id=client_id, limit=limit, meant=meant, **arguments)

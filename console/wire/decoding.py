@@ -30,15 +30,15 @@ _MOST_KEPT, _MOST_KEPT_TEXT = 200, 8 << 20
 
 
 class Load(Struct, frozen=True, tag=True):
-    """A schema with a number: an Avro text, or compiled Protobuf. main: the name of its own file in the descriptors.
-    encodes: whether its payloads are made from JSON: then a request has JSON, and its answer a payload.
-    """
+    """A schema with a number: an Avro text, or compiled Protobuf."""
 
     number: int
     schema: SchemaText
     descriptors: bytes = b""
     main: str = ""
+    """The name of the schema's own file in the descriptors."""
     encodes: bool = False
+    """Whether its payloads are made from JSON: then a request has JSON, and its answer a payload."""
 
     @property
     def size(self) -> int:
@@ -47,30 +47,32 @@ class Load(Struct, frozen=True, tag=True):
 
 
 class Decode(Struct, frozen=True, tag=True):
-    """A payload, and the number of its schema. values: most values that it may have."""
+    """A payload, and the number of its schema."""
 
     number: int
     payload: bytes
     indexes: bytes | None
     values: int
+    """The most values that it may have."""
 
 
 class Made(Struct, frozen=True, tag=True):
-    """The JSON of a payload; empty for a schema, and for the first message. values: the number of its values."""
+    """The JSON of a payload; empty for a schema, and for the first message."""
 
     made: bytes = b""
     values: int = 0
+    """The number of its values."""
 
 
 class Refused(Struct, frozen=True, tag=True):
-    """The reason why a payload or a schema is unusable. is_unknown: whether the schema has to be loaded first. is_last:
-    whether the process ends after this answer.
-    """
+    """The reason why a payload or a schema is unusable."""
 
     why: str
     values: int = 0
     is_unknown: bool = False
+    """Whether the schema has to be loaded first."""
     is_last: bool = False
+    """Whether the process ends after this answer."""
 
 
 Request = Load | Decode

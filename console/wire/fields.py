@@ -27,13 +27,14 @@ LENGTHS = {"string": ">h", "bytes": ">i", "records": ">i"}
 
 
 class Shape(NamedTuple):
-    """A field's type. kind: Kafka's name of a primitive type, ``""`` for an entity. entity: its class. is_array:
-    whether the field is an array of these.
-    """
+    """A field's type."""
 
     kind: str
+    """Kafka's name of a primitive type; ``""`` for an entity."""
     entity: Any
+    """The class of the entity."""
     is_array: bool
+    """Whether the field is an array of these."""
     is_nullable: bool
 
 

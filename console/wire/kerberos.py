@@ -30,14 +30,14 @@ class NoLibrary(Exception):
 
 
 class Keys(NamedTuple):
-    """The source of the tickets. All None: the default principal of the default cache (KRB5CCNAME).
-
-    principal: ``name@REALM``. keytab: path of its keys, used to get and renew tickets. cache: path of a ticket cache.
-    """
+    """The source of the tickets. All None: the default principal of the default cache (KRB5CCNAME)."""
 
     principal: str | None = None
+    """``name@REALM``."""
     keytab: str | None = None
+    """The path of the principal's keys, used to get and renew tickets."""
     cache: str | None = None
+    """The path of a ticket cache."""
 
 
 class _Oid(Structure):

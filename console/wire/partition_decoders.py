@@ -58,13 +58,14 @@ def decode_offsets(version: int, body: bytes, said: Callable[[int, int, int], T]
 
 
 class DirAnswer(NamedTuple):
-    """A directory of a broker in its response. replicas: for each the topic, partition, bytes, records behind, and
-    whether it is a future replica; bytes are -1 if the broker does not return them.
-    """
+    """A directory of a broker in its response."""
 
     code: int
     path: str
     replicas: list[tuple[str, int, int, int, bool]]
+    """For each replica: the topic, the partition, the bytes (-1 if the broker does not return them), the records
+    behind, and whether it is a future replica.
+    """
     total_bytes: int = -1
     usable_bytes: int = -1
     cordoned: bool = False

@@ -100,16 +100,15 @@ class _Names(dict[str | None, str | None]):
 
 
 class _Types(NamedTuple):
-    """A layout of entities: components of these types, in wire order.
-
-    before_names: the bytes before each name. known: cache of names for each component. order: indexes of the components
-    in the model's order.
-    """
+    """A layout of entities: components of these types, in wire order."""
 
     types: tuple[str, ...]
     before_names: tuple[bytes, ...]
+    """The bytes before each name."""
     known: tuple[_Names, ...]
+    """The known names of each component."""
     order: tuple[int, ...]
+    """The indexes of the components in the model's order."""
 
     def entities(self, columns: Sequence[Sequence[str]]) -> Iterator[QuotaEntity]:
         """Return the entities with these names: two columns for each component, the first bytes of the names' lengths
@@ -147,13 +146,13 @@ def _name(length: str, text: str) -> str | None:
 
 
 class _Keys(NamedTuple):
-    """A layout of values with these keys. around_values: the bytes around the doubles, from the end of the last name to
-    the end of the entity. layout: struct of these bytes and the doubles.
-    """
+    """A layout of values with these keys."""
 
     keys: tuple[str, ...]
     around_values: tuple[bytes, ...]
+    """The bytes around the doubles, from the end of the last name to the end of the entity."""
     layout: Struct
+    """The struct of these bytes and the doubles."""
 
 
 class _Values(dict[str, QuotaValues]):
@@ -323,8 +322,9 @@ def _pattern(types: Iterable[_Types], keys: Iterable[_Keys], *, exact: bool) -> 
     """Return the expression for an entity of these layouts: two groups for each name, one for the values; or all
     remaining bytes.
 
-    exact: whether to match the values up to their last key. Otherwise only their first key is matched, in half the
-    time, and the other keys are compared at the look-up of the values.
+    Args:
+        exact: whether to match the values up to their last key. Otherwise only their first key is matched, in half the
+            time, and the other keys are compared at the look-up of the values.
     """
 
     def exactly(piece: bytes) -> str:

@@ -63,14 +63,14 @@ class BatchDamage(ValueError):
 
 
 class Batch(NamedTuple):
-    """One batch, or one message of an old set, with its records still encoded.
-
-    base_offset, last_offset: from the header, which the checksum covers only in part; for a compressed old message both
-    are the offset of its last record. problem: the reason why it can't be decoded; ``""`` if none is known.
-    """
+    """One batch, or one message of an old set, with its records still encoded."""
 
     base_offset: int
+    """The offset of the first record, from the header, which the checksum covers only in part; for a compressed old
+    message, that of its last record.
+    """
     last_offset: int
+    """The offset of the last record, from the same header."""
     facts: BatchFacts
     control: bool
     base_timestamp: int
@@ -78,6 +78,7 @@ class Batch(NamedTuple):
     codec: int
     body: memoryview
     problem: str = ""
+    """The reason why it can't be decoded; ``""`` if none is known."""
 
     @property
     def aborts(self) -> bool:
@@ -271,9 +272,13 @@ def records(
 ) -> Iterator[Record]:
     """Return the records of a batch from an offset on, decoded one by one.
 
-    limit: most bytes of its decompressed records. is_over: function called now and then while earlier records are
-    skipped; True ends the read.
-    Raises BatchDamage if the batch, or the rest of it, can't be decoded, and OutOfTime.
+    Args:
+        limit: the most bytes of its decompressed records.
+        is_over: a function called now and then while earlier records are skipped; True ends the read.
+
+    Raises:
+        BatchDamage: the batch, or the rest of it, can't be decoded.
+        OutOfTime: the decoding takes too long.
     """
     if batch.problem:
         raise BatchDamage(batch.problem)

@@ -49,18 +49,20 @@ class Authenticator(Protocol):
 
 
 class Login(NamedTuple):
-    """The mechanism and its credentials. begin: function that makes the authenticator of one exchange with the broker
-    of this host name.
-    """
+    """The mechanism and its credentials."""
 
     mechanism: str
     begin: Callable[[str], Authenticator]
+    """Makes the authenticator of one exchange with the broker of this host name."""
 
 
 class SaslRefused(Exception):
-    """The broker refused the mechanism or the credentials. errno: Kafka's error code. The text is the broker's.
+    """The broker refused the mechanism or the credentials. The text is the broker's.
 
-    mechanisms: those of the listener, if it does not support kac's. shown: the line about the refused credentials.
+    Attributes:
+        errno: Kafka's error code.
+        mechanisms: the mechanisms of the listener, if it does not support kac's.
+        shown: the line about the refused credentials.
     """
 
     def __init__(self, errno: int, text: str, mechanisms: tuple[str, ...] = (), shown: str = "") -> None:

@@ -77,10 +77,7 @@ def response_type(api: str, version: int) -> type[ResponsePayload]:
 
 
 class Messages(NamedTuple):
-    """Request and response of one version of one API. schema: module of the response and its nested classes.
-
-    proposed: whether it is a proposal's own format, which no Kafka release has.
-    """
+    """Request and response of one version of one API."""
 
     api: str
     key: int
@@ -88,7 +85,9 @@ class Messages(NamedTuple):
     request: type[Any]
     response: type[Any]
     schema: ModuleType
+    """The module of the response and its nested classes."""
     proposed: bool = False
+    """Whether it is a proposal's own format, which no Kafka release has."""
 
 
 @cache

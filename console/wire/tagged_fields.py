@@ -66,11 +66,10 @@ def skip_tags(data: bytes | memoryview, at: int) -> int:
 
 def without_unknown_tags(entity: type, data: bytes | memoryview, *, mend_text: bool = False) -> tuple[bytes, int]:
     """Return the entity at the start of the data, encoded without the tagged fields that its class lacks, and its
-    original size in bytes.
+    original size in bytes. Raises ValueError, IndexError or struct.error for other bytes.
 
-    mend_text: whether bytes that are not UTF-8 become U+FFFD, as in Java.
-
-    Raises ValueError, IndexError or struct.error for other bytes.
+    Args:
+        mend_text: whether bytes that are not UTF-8 become U+FFFD, as in Java.
     """
     walk = _Walk(memoryview(data), mend_text)
     walk.entity(entity)

@@ -42,7 +42,7 @@ def config_changes(
 
     Args:
         added: key -> value.
-        snapshot: with the resource's configs, if they could be read; they show which values are secrets.
+        snapshot: a snapshot with the resource's configs, if they could be read; they show which values are secrets.
 
     Raises:
         UsageError: an unknown logger, or a key that is given twice.
@@ -201,10 +201,11 @@ _SEEN_TRIES, _SEEN_SECONDS = 20, 0.05
 
 
 class Asked(Struct, frozen=True):
-    """The requested change: its edits, on the values before. known: the configs before; None if unknown."""
+    """The requested change: its edits, on the values before."""
 
     staged: tuple[Staged, ...]
     known: ConfigSet | None = None
+    """The configs before; None if unknown."""
 
 
 async def quota_change(

@@ -38,17 +38,16 @@ _LONGEST = 4_000
 
 
 class ConfigsCommand(Struct):
-    """One run of `kac configs`.
-
-    context: returns the context that the arguments name; None after printing the reason. connect: returns a started
-    client of it. operator: answers questions; by default the user at the terminal.
-    """
+    """One run of `kac configs`."""
 
     context: Callable[[command_line.Arguments], Context | None]
+    """Returns the context that the arguments name; None after printing the reason."""
     connect: Callable[[Context], AdminClient]
+    """Returns a started client of the context."""
     out: TextIO = field(default_factory=stdout)
     err: TextIO = field(default_factory=stderr)
     operator: Operator | None = None
+    """The operator who answers questions; by default the user at the terminal."""
     form: str = KAFKA
 
     def run(self, argv: Sequence[str]) -> int:
@@ -341,7 +340,7 @@ def main(argv: Sequence[str], options: argparse.Namespace) -> int:
     """Run ``kac configs``.
 
     Args:
-        options: those before the word ``configs``.
+        options: the options before the word ``configs``.
 
     Returns:
         The exit code: 0 done, 1 not done or not understood, like kafka-configs.
@@ -367,7 +366,7 @@ def connection(arguments: command_line.Arguments, before: argparse.Namespace) ->
         value = arguments.value(name)
         if value is not None:
             given = Path(value) if name == "command-config" else value
-            if getattr(found, name.replace("-", "_"), given) != given:  # both before and after the word
+            if getattr(found, name.replace("-", "_"), given) != given:  # given before and after `configs`
                 raise command_line.UsageError(f"Found multiple arguments for option {name}, but you asked for only one")
             setattr(found, name.replace("-", "_"), given)
     for flag in ("read-only", "no-journal"):

@@ -13,7 +13,9 @@ from console.model import entity_types
 class UsageError(Exception):
     """An invalid command line. The text is kafka-configs' own if it has one; `hint` is kac's.
 
-    usage: whether kafka-configs prints all of its options below the text. code: the exit code.
+    Attributes:
+        usage: whether kafka-configs prints all of its options below the text.
+        code: the exit code.
     """
 
     def __init__(self, message: str, hint: str = "", usage: bool = False, code: int = 1) -> None:
@@ -118,7 +120,7 @@ IPS, GROUPS, BROKER_LOGGERS = "ips", "groups", "broker-loggers"
 BY_TYPE = {each.kafka_type: each for each in entity_types.of_kafka()}
 _OTHERS = tuple(each.kafka_type for each in entity_types.listed_alone())
 ENTITY_TYPES = (TOPICS, CLIENTS, USERS, BROKERS, IPS, *_OTHERS, GROUPS, BROKER_LOGGERS)
-"""In the order of kafka-configs' own list."""
+"""The types of entities, in the order of kafka-configs' own list."""
 TYPE_ALIASES = {each.kafka_word: type_ for type_, each in BY_TYPE.items() if each.kafka_word != type_}
 """KIP-21 names a type in the singular."""
 

@@ -26,13 +26,12 @@ if TYPE_CHECKING:
 
 
 class ResourceConfigs(Struct, frozen=True):
-    """All configs of a topic, broker, group or other resource, or a broker's loggers.
-
-    type: the value of --entity-type; name: as written, ``""`` for the brokers' default.
-    """
+    """All configs of a topic, broker, group or other resource, or a broker's loggers."""
 
     type: str
+    """The value of --entity-type."""
     name: str
+    """The name as written; ``""`` for the brokers' default."""
     resource: ConfigResource
     entries: tuple[ConfigEntry, ...]
 
@@ -67,12 +66,14 @@ class ScramConfigs(Struct, frozen=True):
 
 
 class Unread(Struct, frozen=True):
-    """A part that could not be read, with the reason. type and name: of a resource, as in `ResourceConfigs`."""
+    """A part that could not be read, with the reason."""
 
     what: str
     failure: Failure
     type: str = ""
+    """As in `ResourceConfigs`."""
     name: str = ""
+    """As in `ResourceConfigs`."""
 
 
 Described = ResourceConfigs | Absent | QuotaConfigs | ScramConfigs | Unread
@@ -119,7 +120,7 @@ async def describe(client: Client, request: ConfigsRequest) -> list[Described]:
 
 
 def topic_name_problem(name: str) -> str:
-    """Return why Topic.validate rejects a name, in its words; ``""`` if it does not."""
+    """Return the reason why Topic.validate rejects a name, in its words; ``""`` if it does not."""
     why = ""
     if not name:
         why = "the empty string is not allowed"

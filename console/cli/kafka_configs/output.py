@@ -22,20 +22,23 @@ _PLACES = {USER: "user", CLIENT_ID: "client", IP: "ip"}
 
 
 class Line(NamedTuple):
-    """One config. value: None if it is hidden or missing; source: None for quotas and credentials."""
+    """One config."""
 
     name: str
     value: str | None
+    """The value; None if it is hidden or missing."""
     sensitive: bool = False
     read_only: bool = False
     default: bool = False
     source: str | None = None
+    """The source of the value; None for quotas and credentials."""
 
 
 class Block(NamedTuple):
-    """An entity's configs. entity: (kind, name or None for the default) for each of its parts."""
+    """An entity's configs."""
 
     entity: tuple[tuple[str, str | None], ...]
+    """Kind and name (None for the default) of each of the entity's parts."""
     lines: tuple[Line, ...]
     exists: bool = True
 
@@ -76,7 +79,8 @@ def table_lines(blocks_: Sequence[Block], width: int | None = None) -> Iterator[
     """Yield KIP-248's output: a heading for each entity, then name and value with three flags.
 
     Args:
-        width: of the terminal, in cells. If KIP-248's lines are longer, they get the layout of kac's other tables.
+        width: the width of the terminal, in cells. If KIP-248's lines are longer, they get the layout of kac's other
+            tables.
     """
     if not blocks_:
         yield "NO CONFIGS: none are set"

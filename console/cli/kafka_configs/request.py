@@ -19,22 +19,25 @@ _AT_BROKER = tuple(type_ for type_, each in command_line.BY_TYPE.items() if each
 
 
 class ConfigsRequest(Struct, frozen=True):
-    """A request, checked as far as possible without a cluster.
-
-    types and names: parallel, in kafka-configs' order; ``""`` is the default. Describing may have fewer names.
-    added: the text of --add-config; file: of --add-config-file. accept: the text of --accept.
+    """A request, checked as far as possible without a cluster. `types` and `names` are parallel, in kafka-configs'
+    order.
     """
 
     alter: bool
     types: tuple[str, ...]
+    """The values of --entity-type."""
     names: tuple[str, ...]
+    """The names of the entities; ``""`` is the default. A description may have fewer names than types."""
     all: bool = False
     added: str | None = None
+    """The text of --add-config."""
     file: str | None = None
+    """The text of --add-config-file."""
     deleted: tuple[str, ...] = ()
     validate_only: bool = False
     force: bool = False
     accept: str = ""
+    """The text of --accept."""
     output: str | None = None
 
     @property

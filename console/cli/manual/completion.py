@@ -290,7 +290,7 @@ def candidates(shell: str, line: str, word: str, names: Names) -> list[str]:
     """Return the lines for the shell's script: only `FILES`, or the completions of the word.
 
     Args:
-        word: for bash, the part of the line to replace, as typed.
+        word: in bash, the part of the line to replace, as typed.
     """
     try:
         before = split_line(line)[3]
@@ -375,7 +375,9 @@ class _Finder(CompletionFinder):
 class _Line:
     """A half-typed line: its command, as a parser with the kinds of its options' values.
 
-    typed: its last word; files: whether that is the name of a file.
+    Attributes:
+        typed: the last word.
+        files: whether the last word is the name of a file.
     """
 
     def __init__(self, words: Sequence[str], names: Names) -> None:

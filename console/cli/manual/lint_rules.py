@@ -94,7 +94,7 @@ def _table(rules: tuple[Rule, ...]) -> Iterator[str]:
 
 
 def _source(text: str) -> str:
-    """Return where Kafka says so: a link to its documentation, a KIP, or a class as code."""
+    """Return the source of a rule: a link to Kafka's documentation, a KIP, or a class as code."""
     if re.fullmatch(r"KIP-\d+", text):
         return text
     if text[0].isupper():

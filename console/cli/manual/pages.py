@@ -115,26 +115,26 @@ def _codes(names: tuple[str, ...]) -> str:
 
 
 class OptionHelp(Struct, frozen=True):
-    """An option for the help.
-
-    value: the placeholder of its value; ``""`` for an option without one. choices: its legal values if there are few.
-    group: its heading.
-    """
+    """An option for the help."""
 
     names: tuple[str, ...]
     value: str = ""
+    """The placeholder of its value; ``""`` for an option without one."""
     help: str = ""
     choices: tuple[str, ...] = ()
+    """The legal values if there are few."""
     group: str = ""
+    """The heading above it."""
 
 
 class CommandHelp(Struct, frozen=True):
-    """A command; ``""`` is `kac` without a command. epilog: its examples, printed verbatim."""
+    """A command; ``""`` is `kac` without a command."""
 
     name: str
     help: str
     options: tuple[OptionHelp, ...]
     epilog: str = ""
+    """The examples, printed verbatim."""
 
 
 def top() -> CommandHelp:

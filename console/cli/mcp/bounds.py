@@ -29,18 +29,20 @@ _VALUES = frozenset({"value", "values", "left", "right", "was", "became", "old",
 
 
 class LeftOut(NamedTuple):
-    """A list of an answer that was shortened. where: its fields, as ``topics`` or ``configs.synonyms``."""
+    """A list of an answer that was shortened."""
 
     where: str
+    """The fields that lead to the list, as ``topics`` or ``configs.synonyms``."""
     shown: int
     of: int
 
 
 class Fitted(NamedTuple):
-    """An answer within its bounds. left_out: the shortened lists; for several at the same place, the longest."""
+    """An answer within its bounds."""
 
     data: Data
     left_out: tuple[LeftOut, ...]
+    """The shortened lists; for several at the same place, the longest."""
 
 
 def fitted(data: Data, rows: int = ROWS) -> Fitted:

@@ -143,7 +143,7 @@ class Proposals:
             raise NotProposed(
                 Failure("NOT_WRITTEN", f"can't write {path}: {error.strerror or error}", "A person mends that.")
             ) from error
-        except ValueError as error:  # it holds a secret after all
+        except ValueError as error:  # the plan has a secret, which no file may have
             raise NotProposed(Failure("SECRET", str(error), "A person sets it.")) from error
         return path
 
@@ -220,7 +220,7 @@ def _staged(statements: Iterable[EditStatement], snapshot: Snapshot) -> tuple[Pl
     """Return the plan of statements, the edits that are not needed, and those that a later one replaced.
 
     Args:
-        snapshot: with the parts that the statements need.
+        snapshot: a snapshot with the parts that the statements need.
 
     Raises:
         LanguageError: a statement has names or values that do not exist or are invalid on the cluster.
@@ -261,7 +261,9 @@ def _refusal(refused: Sequence[Refusal]) -> Failure:
 
 
 def _forecast(plan: Plan, snapshot: Snapshot, risks: Iterable[Risk], deletions: Deletions) -> dict[str, Data]:
-    """Return the effects of a plan: the fields of `kac plan --output json`, and more. deletions: by its edits."""
+    """Return the effects of a plan: the fields of `kac plan --output json`, and more. deletions: edit -> the data that
+    it deletes.
+    """
     from console.answers.plan_results import effect_lines, loss_lines, plan_table
     from console.answers.results import to_data
     from console.plan.risks import effects

@@ -79,11 +79,11 @@ class Queries:
         return session
 
     async def list_(self, kind: str, filters: str) -> Answered:
-        """Return the entities of a kind. filters: as in the command `list`."""
+        """Return the entities of a kind. filters: the filters of the command `list`."""
         return await self._queried(f"list {kind} {filters}", List)
 
     async def describe(self, entity: str, keys: Sequence[str]) -> Answered:
-        """Return everything about an entity, or about some of its keys. entity: as in the command `describe`."""
+        """Return everything about an entity, or about some of its keys. entity: the words of the command `describe`."""
         return await self._queried(" ".join(["describe", entity, *map(quote, keys)]), Show)
 
     async def effective_quota(self, user: str, client: str, key: str | None) -> Answered:
@@ -92,7 +92,7 @@ class Queries:
         return await self._queried(f"effective user {quote(user)} client {quote(client)} {named}", EffectiveQuota)
 
     async def explain(self, principal: str, operations: str, resource: str, host: str | None) -> Answered:
-        """Return the decisions of ACLs. operations, resource: as in the command `explain`."""
+        """Return the decisions of ACLs. operations, resource: the words of the command `explain`."""
         origin = f"from {quote(host)}" if host is not None else ""
         return await self._queried(f"explain {quote(principal)} {operations} on {resource} {origin}", Explain)
 
@@ -115,7 +115,8 @@ class Queries:
     async def verdict(self, seconds: float, expected: Sequence[int]) -> Answered:
         """Return the problems and their causes, after watching for `seconds` seconds.
 
-        expected: brokers announced to be down.
+        Args:
+            expected: the brokers announced to be down.
         """
         from console.admin.errors import AdminError
         from console.answers.triage import verdict_data
@@ -141,7 +142,9 @@ class Queries:
         return Answered(verdict_data(verdict))
 
     async def lint(self, names: Sequence[str]) -> Answered:
-        """Return what the rules of lint find, and which could not look. names: of the rules; empty: all of them."""
+        """Return the findings of the rules of lint, and the rules that could not look. names: the names of the rules;
+        empty for all.
+        """
         from console.answers.lint import did_you_mean, report_data
         from console.lint.report import lint, partly
         from console.lint.rules import BY_NAME, RULES
@@ -234,8 +237,8 @@ class Queries:
         """Return the changes from this host in its journal, the latest first.
 
         Args:
-            entity: only changes of this entity, as in the command `describe`.
-            text: only changes with this text.
+            entity: the only entity whose changes are returned, as in the command `describe`.
+            text: a text that the returned changes have.
             since: start time, inclusive, as ``2h``, ``14:05`` or ``2026-11-20T14:05``.
             until: end time, exclusive, in the same forms.
         """
@@ -255,7 +258,9 @@ class Queries:
         return Answered(to_data(table), table.notes)
 
     async def compare_entities(self, left: str, right: str) -> Answered:
-        """Return the keys that differ between two entities with configs. left, right: as in the command `describe`."""
+        """Return the keys that differ between two entities with configs. left, right: the entities in the words of the
+        command `describe`.
+        """
         from console.files.compare import entity_table
 
         resources = [_with_configs(left), _with_configs(right)]
@@ -270,7 +275,9 @@ class Queries:
         return Answered(to_data(table), table.notes)
 
     async def compare_brokers(self, every: bool) -> Answered:
-        """Return the keys that differ between brokers, and the odd ones. every: also keys with a value per broker."""
+        """Return the keys that differ between brokers, and the odd ones. every: whether also keys with a value per
+        broker count.
+        """
         from console.files.compare import broker_table
         from console.model.broker_matrix import broker_matrix
 

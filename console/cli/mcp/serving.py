@@ -103,7 +103,7 @@ def tool_of(each: AgentTool) -> Tool:
     )
     _, components = msgspec.json.schema_components([each.arguments])
     schema = components[each.arguments.__name__]
-    # The class's own; the tool has both itself.
+    # These two are the class's; the tool has its own.
     for key in ("title", "description"):
         schema.pop(key, None)
     return Tool(
@@ -160,7 +160,7 @@ class Service:
             what = f"{name} was not answered within {limit:g} s"
             return self._failed(Failure("TIMED_OUT", what, "Ask for less, or look whether brokers hang: verdict."))
         except LanguageError as error:
-            # Without the place, which refers to a generated text that the agent does not have.
+            # The error's place is left out: it is in a generated text, which the agent does not have.
             return self._failed(Failure("NOT_UNDERSTOOD", error.message, error.hint))
         except NotProposed as error:
             return self._failed(error.failure, error.data)
@@ -175,7 +175,7 @@ class Service:
         assert isinstance(found.data, Mapping)
         answer: dict[str, Data] = {**self._head(), **found.data}
         if found.left_out:
-            # Their place in the data, without the field that contains all of it.
+            # The agent sees the contents of `data` at the top level, so the paths of the lists begin there.
             lists = [{**each._asdict(), "where": each.where.removeprefix("data.")} for each in found.left_out]
             answer["left_out"], answer["narrow"] = lists, tool.narrow
         return _result(answer, failed=False)
@@ -207,7 +207,7 @@ def _result(answer: Mapping[str, Data], *, failed: bool) -> CallToolResult:
 
 
 def server_of(offer: Offer) -> Server[Any]:
-    """Return what answers the messages of an agent, wherever they come from."""
+    """Return the server that answers the messages of an agent, wherever they come from."""
     service = Service(offer)
     return Server(
         "kac",

@@ -162,17 +162,18 @@ class Offer(NamedTuple):
 
 
 class AgentTool(NamedTuple):
-    """A tool. writes: whether it writes a file on this host; no tool changes a cluster. carried: runs it. narrow: hint
-    for a shortened answer.
-    """
+    """A tool."""
 
     name: str
     title: str
     description: str
     arguments: type[Arguments]
     carried: Callable[[Offer, Any], Awaitable[Answered]]
+    """Runs the tool."""
     narrow: str = "ask for more rows"
+    """The hint for a shortened answer."""
     writes: bool = False
+    """Whether it writes a file on this host; no tool changes a cluster."""
 
 
 def _compared(offer: Offer, given: CompareArguments) -> Awaitable[Answered]:

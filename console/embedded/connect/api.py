@@ -30,7 +30,7 @@ _INITIAL = {"RUNNING": states.STARTED, "PAUSED": states.PAUSED, "STOPPED": state
 
 
 def answer(workers: Workers, number: int, asked: Asked) -> Reply:
-    """Return a worker's response to a request. number: of the worker. Raises Refused."""
+    """Return a worker's response to a request. number: the number of the worker. Raises Refused."""
     for pattern, methods in _PATHS.items():
         if len(pattern) == len(asked.parts) and all(map(_fits, pattern, asked.parts)):
             function = methods.get(asked.method)

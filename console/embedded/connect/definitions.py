@@ -22,32 +22,33 @@ _NOT_TOLD = ("valid", "recommended", "of_worker")
 
 
 class Key(Struct, frozen=True):
-    """The definition of a config key.
-
-    told: as the REST API shows it, without its name. rules: checks in addition to the type's, each with its name.
-    recommended: values that validation recommends. of_worker: the default is the worker's, which only validation shows.
-    """
+    """The definition of a config key."""
 
     name: str
     type: ConfigType
     required: bool
     default: str | None
     told: Mapping[str, Any]
+    """The definition as the REST API shows it, without its name."""
     rules: Sequence[Mapping[str, Any]] = ()
+    """Checks in addition to the type's, each with its name."""
     recommended: Sequence[str] = ()
+    """The values that validation recommends."""
     of_worker: bool = False
+    """Whether the default is the worker's, which only validation shows."""
 
 
 Keys = Mapping[str, Key]
 
 
 class Plugin(Struct, frozen=True):
-    """A plugin. kind: ``source``, ``sink``, ``transformation``, ``predicate``, ``converter``, ``header_converter``.
-    version: None for a plugin without one."""
+    """A plugin."""
 
     name: str
     kind: str
+    """``source``, ``sink``, ``transformation``, ``predicate``, ``converter``, ``header_converter``."""
     version: str | None
+    """The version; None for a plugin without one."""
     keys: Keys
 
     @property
@@ -63,18 +64,20 @@ class Plugin(Struct, frozen=True):
 
 
 class ConnectRelease(Struct, frozen=True):
-    """What the workers of a release load. common: keys of every source and of every sink. trace: of a failed sink,
-    which names `TRACED_FILE`. place_field: name of the field with a key's place in its group. task_fields: names of the
-    fields of a failed task's status."""
+    """The plugins and forms of the workers of a release."""
 
     name: str
     version: str
     commit: str
     plugins: Sequence[Plugin]
     common: Mapping[str, Keys]
+    """The keys of every source and of every sink."""
     trace: str
+    """The trace of a failed sink, which names `TRACED_FILE`."""
     place_field: str
+    """The name of the field with a key's place in its group."""
     task_fields: frozenset[str]
+    """The names of the fields of a failed task's status."""
 
     @property
     def number(self) -> tuple[int, int]:
@@ -97,8 +100,8 @@ class ConnectRelease(Struct, frozen=True):
         """Return a definition as the REST API shows it.
 
         Args:
-            prefix: what comes before the key's name.
-            plain: without defaults of the worker.
+            prefix: the text before the key's name.
+            plain: whether defaults of the worker are left out.
         """
         told = {"name": prefix + key.name, **key.told}
         if plain and key.of_worker:
@@ -109,7 +112,7 @@ class ConnectRelease(Struct, frozen=True):
 
 @cache
 def connect_release(name: str) -> ConnectRelease:
-    """Return what the workers of a release load; those of the newest recorded one that is not newer.
+    """Return the plugins and forms of Connect in a release; those of the newest recorded release that is not newer.
 
     Raises ValueError for a release that is older than all of `RELEASES_OF_CONNECT`.
     """

@@ -1,4 +1,4 @@
-"""What Connect keeps in its cluster: its internal topics, the group of its workers, and the groups of its sinks."""
+"""Connect's state in its Kafka cluster: its internal topics, the group of its workers, and the groups of its sinks."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Herder:
         """Return the state after a config was written: the connector's tasks start again.
 
         Args:
-            config: a valid one.
+            config: a valid config.
             target: target state; None to leave it, or for a new connector to run.
         """
         former = state.connectors.get(name)
@@ -59,7 +59,7 @@ class Herder:
         return self.settled(state.with_connector(replace(connector, target=target)), name)
 
     def settled(self, state: ConnectState, name: str) -> ConnectState:
-        """Return the state after the workers did what a connector's target state and config demand."""
+        """Return the state after the workers followed a connector's target state and config."""
         connector = state.connectors[name]
         if connector.target == states.STOPPED:
             return state.with_connector(replace(connector, state=states.STOPPED, tasks=()))
@@ -90,7 +90,7 @@ class Herder:
         return state
 
     def _with_task(self, state: ConnectState, name: str, task: Task) -> ConnectState:
-        """Return the state with a task that has just started: it fails where its file has no folder."""
+        """Return the state with a task that has just started: it fails if its file has no folder."""
         connector = state.connectors[name]
         folders = state.workers[task.worker].missing
         file = connector.config.get("file", "")
@@ -102,7 +102,7 @@ class Herder:
         return state.with_connector(replace(connector, tasks=ordered))
 
     def worker_left(self, state: ConnectState, number: int) -> ConnectState:
-        """Return the state after a worker stopped: what it ran is unassigned until `moved`."""
+        """Return the state after a worker stopped: its instances are unassigned until `moved`."""
         left = replace(state.workers[number], is_up=False)
         state = replace(state, workers={**state.workers, number: left})
         for connector in state.connectors.values():
@@ -115,7 +115,7 @@ class Herder:
         return state
 
     def moved(self, state: ConnectState) -> ConnectState:
-        """Return the state after the workers that run took over what is unassigned."""
+        """Return the state after the running workers took over the unassigned instances."""
         if not state.up():
             return state
         for name in state.connectors:
@@ -130,14 +130,16 @@ class Herder:
         return state
 
     def resumed(self, state: ConnectState, workers: Mapping[int, Worker]) -> ConnectState:
-        """Return the state after all workers started again. They run what workers had that are not among them."""
+        """Return the state after all workers started again. They also run the instances of workers that are not among
+        them.
+        """
         for number in state.workers:
             if number not in workers:
                 state = self.worker_left(state, number)
         return self.moved(replace(state, workers=dict(workers)))
 
     def worker_back(self, state: ConnectState, number: int) -> ConnectState:
-        """Return the state after a worker started again. It gets what is unassigned, or changed later."""
+        """Return the state after a worker started again. It gets instances that are unassigned, or changed later."""
         back = replace(state.workers[number], is_up=True)
         return self.moved(replace(state, workers={**state.workers, number: back}))
 

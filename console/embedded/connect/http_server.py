@@ -38,20 +38,25 @@ _LENGTH, _JSON = "content-length", "application/json"
 
 
 class Asked(NamedTuple):
-    """A request. parts: of the path, decoded. query: name -> its first value. body: parsed; None without one."""
+    """A request."""
 
     method: str
     parts: tuple[str, ...]
+    """The parts of the path, decoded."""
     query: Mapping[str, list[str]]
+    """Name -> its first value."""
     body: Any = None
+    """The parsed body; None without one."""
 
 
 class Reply(NamedTuple):
-    """A response. body: of JSON; None for no body. location: of what was created."""
+    """A response."""
 
     status: int
     body: Any = None
+    """The JSON of the body; None for no body."""
     location: str = ""
+    """The location of the created entity."""
 
 
 class _Ended(Exception):
@@ -149,14 +154,14 @@ def _asked(method: str, target: str, headers: Mapping[str, str], data: bytes) ->
     asked = Asked(method, parts if parts != ("",) else (), query)
     if not data:
         return asked
-    # A page of another site can send what has another type, or none, without asking first.
+    # A browser sends other types for any page without a preflight request, so a foreign page could make changes here.
     if headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
         raise plain_error(415)
     try:
         # Real workers take the last of duplicate members.
         return asked._replace(body=json_of(data, LARGEST_BODY, may_repeat=True))
     except ValueError as odd:
-        # They answer so to what is not JSON.
+        # Real workers answer a body that is not JSON in the same way.
         raise Refused(500, f"Unexpected text in the request: {odd}") from None
 
 

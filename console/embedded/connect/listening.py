@@ -16,7 +16,7 @@ REBALANCE_SECONDS = 1.0
 
 
 class ListeningWorkers(Workers):
-    """Workers that listen, each on a port of its own."""
+    """Workers that listen, each on its own port."""
 
     def __init__(self, cluster: Cluster, spec: ConnectSpec) -> None:
         super().__init__(cluster, spec)
@@ -31,7 +31,7 @@ class ListeningWorkers(Workers):
         return tuple(f"http://{LOOPBACK}:{port}" for port in self.ports)
 
     async def start(self) -> None:
-        """Listen, and create what Connect keeps in its cluster. Raises OSError if a port is in use."""
+        """Listen, and create Connect's topics and groups in its cluster. Raises OSError if a port is in use."""
         first, kept = first_state(self.spec), self.cluster.state.connect
         self.cluster.state.connect = first if kept is None else self.herder.resumed(kept, first.workers)
         for server in self._servers.values():
@@ -69,12 +69,12 @@ class ListeningWorkers(Workers):
         self.cluster.run(self._rebalance())
 
     async def _rebalance(self) -> None:
-        """Refuse what depends on the assignment until the workers have joined their group again."""
+        """Refuse requests that depend on the assignment until the workers have joined their group again."""
         self.rebalancing = True
         await self.cluster.clock.sleep(REBALANCE_SECONDS)
         self.rebalancing = False
 
     async def _take_over(self) -> None:
-        """Wait for the delay, and have the workers that run take over what is unassigned."""
+        """Wait for the delay, and have the running workers take over the unassigned instances."""
         await self.cluster.clock.sleep(self.spec.take_over_seconds)
         self.change(self.herder.moved(self.state))

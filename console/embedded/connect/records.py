@@ -22,11 +22,12 @@ _KEY_BYTES = 32
 
 
 class Entry(NamedTuple):
-    """A record of an internal topic. value: None for a tombstone."""
+    """A record of an internal topic."""
 
     topic: str
     key: str
     value: Mapping[str, Any] | None
+    """The value; None for a tombstone."""
 
 
 Address = Callable[[int], str]
@@ -36,7 +37,8 @@ Address = Callable[[int], str]
 def session_key(now: int) -> Entry:
     """Return the key with which workers sign requests to each other; nothing here is signed with it.
 
-    now: milliseconds since 1970.
+    Args:
+        now: the present time, milliseconds since 1970.
     """
     key = base64.b64encode(secrets.token_bytes(_KEY_BYTES)).decode()
     return Entry(CONFIGS, "session-key", {"key": key, "algorithm": "HmacSHA256", "creation-timestamp": now})

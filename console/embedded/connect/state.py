@@ -14,7 +14,12 @@ RUNNING, FAILED, UNASSIGNED, RESTARTING = "RUNNING", "FAILED", "UNASSIGNED", "RE
 
 
 class Refused(Exception):
-    """A request that a worker refuses. status: of HTTP, which is also the error code. text: the message."""
+    """A request that a worker refuses.
+
+    Attributes:
+        status: the status of HTTP, which is also the error code.
+        text: the message.
+    """
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -23,12 +28,15 @@ class Refused(Exception):
 
 
 class Task(Struct, frozen=True):
-    """A task. number: its number, counted from 0. worker: number of its worker. trace: why it failed."""
+    """A task."""
 
     number: int
+    """The number, counted from 0."""
     worker: int
+    """The number of its worker."""
     state: str
     trace: str | None = None
+    """The trace of its failure; None if it did not fail."""
 
 
 Offset = tuple[Mapping[str, Any], Mapping[str, Any]]
@@ -36,26 +44,28 @@ Offset = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 
 class Connector(Struct, frozen=True):
-    """A connector. target: its target state. topics: those that it has used. offsets: of a source; those of a sink are
-    its group's."""
+    """A connector."""
 
     name: str
     config: Mapping[str, str]
     target: str
+    """The target state."""
     worker: int
     state: str
     tasks: tuple[Task, ...] = ()
     topics: tuple[str, ...] = ()
+    """The topics that it has used."""
     offsets: tuple[Offset, ...] = ()
+    """The offsets of a source; those of a sink are its group's."""
 
 
 class Worker(Struct, frozen=True):
-    """A worker. number: its number, counted from 1. missing: folders that it does not have, so that sinks into them
-    fail there.
-    """
+    """A worker."""
 
     number: int
+    """The number, counted from 1."""
     missing: tuple[str, ...] = ()
+    """Folders that it does not have, so that sinks into them fail there."""
     is_up: bool = True
 
 

@@ -37,17 +37,18 @@ _GROUP_OVERRIDE = "consumer.override.group.id"
 
 
 class Checked(NamedTuple):
-    """The result of a key's validation. key: None for a key without definition."""
+    """The result of a key's validation."""
 
     name: str
     key: Key | None
+    """The definition of the key; None for a key without one."""
     value: ConfigValue | None
     errors: tuple[str, ...] = ()
     prefix: str = ""
     visible: bool = True
 
     def with_errors(self, *errors: str) -> Checked:
-        """Return it with more errors."""
+        """Return the result with more errors."""
         return self._replace(errors=(*self.errors, *errors))
 
 
@@ -82,7 +83,7 @@ def _described(plugin: Plugin) -> str:
 
 
 def validated(release: ConnectRelease, config: Config, group: str) -> dict[str, Any]:
-    """Return what a worker answers to a request for validation.
+    """Return a worker's answer to a request for validation.
 
     Args:
         group: group.id of the workers.

@@ -1,4 +1,6 @@
-"""The workers of a Connect cluster without their sockets: the state that they share, and what each has of its own."""
+"""The workers of a Connect cluster without their sockets: the state that they share, and the state that each
+has alone.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,14 @@ ROOT_LOGGER = "root"
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The level of a logger. since: when it was set, milliseconds since 1970; None from the start."""
+    """The level of a logger."""
 
     level: str
     since: int | None = None
+    """The time at which it was set, milliseconds since 1970; None if it stands from the start."""
 
     def shown(self) -> dict[str, Any]:
-        """Return it as the REST API shows it."""
+        """Return the level as the REST API shows it."""
         return {"level": self.level, "last_modified": self.since}
 
 
@@ -42,8 +45,11 @@ def first_state(spec: ConnectSpec) -> ConnectState:
 class Workers:
     """The workers of the Connect cluster next to an embedded cluster.
 
-    group: group.id of the workers. rebalancing: they don't know at the moment what each of them runs. loggers: number
-    of a worker -> name of a logger -> its level. ports: of the workers, in the order of their numbers.
+    Attributes:
+        group: the group.id of the workers.
+        rebalancing: whether the workers don't know at the moment what each of them runs.
+        loggers: number of a worker -> name of a logger -> its level.
+        ports: the ports of the workers, in the order of their numbers.
     """
 
     def __init__(self, cluster: Cluster, spec: ConnectSpec) -> None:
@@ -67,7 +73,7 @@ class Workers:
         return f"{LOOPBACK}:{self.ports[number - 1]}"
 
     def change(self, state: ConnectState) -> None:
-        """Replace the state; the groups of sinks follow, and the internal topics have what changed."""
+        """Replace the state; the groups of sinks follow, and the internal topics get the changes."""
         former, self.cluster.state.connect = self.cluster.state.connect, state
         connectors = former.connectors if former else {}
         for name, connector in state.connectors.items():
@@ -81,7 +87,7 @@ class Workers:
         self.cluster.state.touch()
 
     def record(self, former: Connector | None, connector: Connector) -> None:
-        """Write what has changed of a connector into the internal topics."""
+        """Write the changes of a connector into the internal topics."""
         now = int(self.cluster.clock.time() * 1000)
         entries = records.changed(former, connector, self.herder, self.address, now)
         records.write(self.cluster, entries)

@@ -108,7 +108,7 @@ _NEEDS_HOST_FROM = (4, 4)
 
 
 def _problem(acl: Acl, *, has_host: bool) -> Refusal | None:
-    """Return why this ACL can't be created; None if it can. has_host: require a host or a valid range."""
+    """Return the reason why this ACL can't be created; None if it can. has_host: require a host or a valid range."""
     if (bad := _bad_name(acl)) is not None:
         return bad
     for part, number in (
@@ -129,7 +129,7 @@ def _problem(acl: Acl, *, has_host: bool) -> Refusal | None:
 
 
 def _why_no_range(host: str) -> str:
-    """Return why a range is invalid, in the words of the library that Kafka uses for ranges."""
+    """Return the reason why a range is invalid, in the words of the library that Kafka uses for ranges."""
     address, _, length = host.partition("/")
     most = 128 if ":" in address else 32
     if address_as_compared(address) is None or not length.isdecimal():

@@ -21,10 +21,11 @@ _Result = tuple[Parts, Refusal]
 
 
 class _Wanted(NamedTuple):
-    """One entry of the request. ops: quota key and value; None to delete the key."""
+    """One entry of the request."""
 
     parts: Parts
     ops: tuple[tuple[str, float | None], ...]
+    """Quota key and value; None to delete the key."""
 
 
 async def alter_client_quotas(request: Any, context: RequestContext) -> Any:

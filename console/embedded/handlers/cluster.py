@@ -153,7 +153,7 @@ def _kind(update: Any) -> int:
 
 
 def _reason(context: RequestContext, feature: str, level: int, kind: int) -> str | None:
-    """Return why the feature can't have this level; None if it can."""
+    """Return the reason why the feature can't have this level; None if it can."""
     release, now = context.cluster.release, context.state.features.get(feature, 0)
     begin = f"Invalid update version {level} for feature {feature}. "
     controller = f"Local controller {context.state.controller_id} "

@@ -137,7 +137,8 @@ def _newer_group(
 ) -> Result:
     """Return a group of this type, or why it can't be described (GroupMetadataManager.consumerGroup and its siblings).
 
-    own: returns the fields of the type's API, including members.
+    Args:
+        own: returns the fields of the type's API, including members.
     """
     if is_disabled(context, type_):
         return ErrorCode.unsupported_version

@@ -177,18 +177,17 @@ _MILLISECONDS = 1000
 
 
 class Appended(NamedTuple):
-    """The result for a batch.
-
-    offset: of its first record. append_time: milliseconds since 1970, if the broker set the timestamps. rejected:
-    positions of invalid records, with messages.
-    """
+    """The result for a batch."""
 
     code: int
     offset: int = NO_OFFSET
+    """The offset of its first record."""
     append_time: int | None = None
+    """Milliseconds since 1970, if the broker set the timestamps."""
     start: int = NO_OFFSET
     message: str | None = None
     rejected: tuple[tuple[int, str], ...] = ()
+    """The positions of invalid records, with messages."""
 
 
 def append(
@@ -360,16 +359,17 @@ MAX_BYTES = 55 * 2**20
 
 
 class Read(NamedTuple):
-    """The data of one partition. refusal: reason for no data. aborted: aborted transactions in it; None if the
-    isolation level is read_uncommitted."""
+    """The data of one partition."""
 
     place: int
     refusal: partitions.NotServed | None
+    """The reason for no data."""
     end: int = -1
     start: int = -1
     records: bytes = b""
     stable: int = -1
     aborted: tuple[AbortedTransaction, ...] | None = None
+    """The aborted transactions in it; None if the isolation level is read_uncommitted."""
 
 
 class TopicRead(NamedTuple):

@@ -29,7 +29,7 @@ def _share_group_error(context: RequestContext, group_id: str, operation: str) -
 
 
 def _change_refusal(context: RequestContext, group_id: str, operation: str, *, creates: bool) -> Refusal | None:
-    """Return why the group's offsets can't be changed; None if they can. creates: accept a missing group."""
+    """Return the reason why the group's offsets can't be changed; None if they can. creates: accept a missing group."""
     if code := _share_group_error(context, group_id, operation):
         return Refusal(code, SHARE_MESSAGES.get(code))
     group = visible_group(context, group_id)

@@ -143,11 +143,12 @@ class _Answer:
 
 
 class NewTopicConfig(NamedTuple):
-    """One config of a new topic in the response. source: as in DescribeConfigs."""
+    """One config of a new topic in the response."""
 
     name: str
     value: str | None
     source: int
+    """The source as in DescribeConfigs."""
 
 
 class NewTopicConfigs:
@@ -165,7 +166,7 @@ class NewTopicConfigs:
         }
 
     def of(self, own: Mapping[str, str]) -> tuple[NewTopicConfig, ...]:
-        """Return all configs of a topic. own: its overrides, as the client wrote them."""
+        """Return all configs of a topic. own: the topic's overrides, as the client wrote them."""
         return tuple(
             NewTopicConfig(name, own[name], DYNAMIC_TOPIC_CONFIG) if name in own else inherited
             for name, inherited in self._inherited.items()

@@ -38,15 +38,14 @@ SCENARIO_IDS = UUID("6b616363-6c75-5374-8572-746f70696373")
 
 
 class Scenario(Struct, frozen=True):
-    """The initial content of a cluster.
-
-    seed: fills the state. sources: gives tables values that are computed on request and never stored. live: the
-    activity of other clients while the cluster runs, until it is cancelled.
-    """
+    """The initial content of a cluster."""
 
     seed: Callable[[Cluster], None]
+    """Fills the state."""
     sources: Callable[[ClusterState], None] | None = None
+    """Gives tables values that are computed on request and never stored."""
     live: Callable[[Cluster], Coroutine[None, None, None]] | None = None
+    """The activity of other clients while the cluster runs, until it is cancelled."""
 
 
 def topic_id(name: str) -> UUID:
@@ -130,8 +129,8 @@ def batch_of(values: Sequence[bytes | None], moment: int, key: bytes | Sequence[
     """Encode a record batch.
 
     Args:
-        values: of its records; None for a tombstone.
-        key: of all records, or that of each.
+        values: the values of its records; None for a tombstone.
+        key: the key of all records, or the key of each.
         moment: timestamp of its last record, milliseconds since 1970.
         offset: offset of its first record.
     """

@@ -110,8 +110,8 @@ def _resources(root: Node) -> list[Node]:
 
 
 def _resource(node: Node, of: Mapping[str, Node], read: Read, problems: list[FileProblem]) -> None:
-    """Add the wanted state of a resource. of: its document, whose version and kind items of a typed list may
-    inherit.
+    """Add the wanted state of a resource. of: the document of the resource, whose version and kind items of a typed
+    list may inherit.
     """
     parts = {"apiVersion": of["apiVersion"], **node.named()}
     kind = parts["kind"].text() if "kind" in parts else of["kind"].text().removesuffix("List")
@@ -198,8 +198,8 @@ def _topic(name: str, node: Node, spec: Node | None, part: Read, _read: Read, pr
 
 
 def _describe(kind: str, node: Node, read: Read) -> DescribedCluster:
-    """Add what a Kafka, or a KafkaNodePool, says of its cluster: the brokers' file, or the number of brokers. Return
-    the cluster.
+    """Add the description of a cluster in a Kafka or a KafkaNodePool: the brokers' file, or the number of brokers.
+    Return the cluster.
     """
     problems: list[FileProblem] = []
     parts = node.named()
@@ -314,7 +314,7 @@ def _rule(user: str, is_newest: bool, node: Node) -> list[Acl]:
         found["operation"].fail(f"{_VERSION} has no operation", "write a list of operations")
     if ("operations" in found) == ("operation" in found):
         node.fail("operations is missing" if "operations" not in found else "operation and operations both stand here")
-    # Older versions have a single operation in a field of its own name.
+    # Older versions have a single operation in a field with its own name.
     named = found["operations"].items() if "operations" in found else [found["operation"]]
     acls = []
     for each in named:
@@ -367,15 +367,14 @@ _NOTHING = ["---", "apiVersion: v1", "kind: List", "items: []"]
 
 
 class Written(Struct, frozen=True):
-    """Strimzi's resources, as written.
-
-    text: the YAML, a document for each topic, user and connector. left_out: parts that Strimzi's resources can't
-    represent, a line each. to_do: tasks before the user operator may get them, a line each.
-    """
+    """A state as Strimzi's resources."""
 
     text: str
+    """The YAML, a document for each topic, user and connector."""
     left_out: tuple[str, ...]
+    """Parts that Strimzi's resources can't represent, a line each."""
     to_do: tuple[str, ...] = ()
+    """Tasks for an operator before the user operator may get them, a line each."""
 
 
 def is_label(text: str) -> bool:

@@ -24,17 +24,18 @@ _BROKER_ATTRS = (":endpoints", ":rack", ":fenced")
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that a request changes, as `console.lake.entities` spells it. op: set, delete, append, subtract. value:
-    None for a deletion, and if it is secret. error_code: Kafka's; 0: done.
-    """
+    """One thing that a request changes, as `console.lake.entities` spells it."""
 
     entity_type: str
     entity_key: str
     attr: str
     op: str
+    """``set``, ``delete``, ``append`` or ``subtract``."""
     value: str | None
+    """The value; None for a deletion, and if it is secret."""
     is_sensitive: bool
     error_code: int
+    """Kafka's error code; 0 for success."""
 
 
 def changes(api: str, request: Body, response: Body) -> tuple[Change, ...]:

@@ -61,14 +61,14 @@ REQUESTS = frozenset(
 UNKNOWN = "UNKNOWN"
 """A request by any other name: a client must not choose what `access` has in a row."""
 ANY = "*"
-"""For the name of a resource of a type where any one would do: brokers write the pattern UNKNOWN, and NONE."""
+"""Stands for the name if any resource of the type would do: brokers write the pattern UNKNOWN, and NONE."""
 _OF_OTHERS = b"ResourcePattern("
 """In front of the name in other messages of AclAuthorizer, at DEBUG: of ACLs that it found, and of none."""
 _WHOLE = re.compile(
     rb", patternType=[A-Z]{1,20}\)"
     rb"(?:, authorized = (?:true|false)\b| from host = [^ ]{1,100} is (?:ALLOW|DENY) based on acl = )"
 )
-"""Behind the name in these."""
+"""The text behind the name in those messages."""
 _SUPER_USER = re.compile(
     rb"principal = .* is a super user, allowing operation without checking acls\.(?:" + re.escape(_BEHIND) + rb")?\Z"
 )
@@ -91,7 +91,7 @@ OF_OTHERS = lines.Form(
 
 
 class Access(NamedTuple):
-    """What was decided, by the columns of CHECK_1M: names as in Kafka's enumerations."""
+    """An access on which was decided, by the columns of CHECK_1M: names as in Kafka's enumerations."""
 
     principal: str
     host: str
@@ -104,15 +104,16 @@ class Access(NamedTuple):
 
 
 class Check(NamedTuple):
-    """The line of a decision. second, millis: its own time; in UTC if the line has a zone, else without one. rule: by
-    which it was decided; None if the line does not say it.
-    """
+    """The line of a decision."""
 
     byte_pos: int
     second: datetime
+    """The line's own time, in UTC if the line has a zone, else without one."""
     millis: int
+    """The milliseconds of that time."""
     access: Access
     rule: str | None
+    """The rule that decided; None if the line does not name it."""
 
 
 def _kafka_name(text: bytes) -> str:
@@ -171,18 +172,22 @@ def one_line(place: int, line: bytes) -> Check | Damaged | None:
 
 
 class _Open(NamedTuple):
-    """A message whose end may be behind a line end in a name. text: its lines. held: what was read since. is_cut:
-    whether its end is in another line. may_be_one: whether all lines together may be one message.
-    """
+    """A message whose end may be behind a line end in a name."""
 
     place: int
     text: list[bytes]
+    """The lines of the message."""
     held: list[Check | Damaged]
+    """The decisions and damaged lines that were read since."""
     is_cut: bool
+    """Whether its end is in another line."""
     may_be_one: bool
+    """Whether all lines together may be one message."""
 
     def given_up(self) -> Iterator[Check | Damaged]:
-        """Yield what holds if no end comes. A line behind a cut one may have its end: then it is no decision."""
+        """Yield the held decisions and damaged lines, once no end of the name can come. A line behind a cut one may
+        have that end: then neither is a decision, and one damaged line has the text of all.
+        """
         if self.is_cut and len(self.text) > 1:
             yield Damaged.of(self.place, b"\n".join(self.text), AMBIGUOUS)
         else:
@@ -192,8 +197,8 @@ class _Open(NamedTuple):
 def checks(blocks: Iterable[tuple[int, bytes]]) -> Iterator[Check | Damaged]:
     """Yield the decisions and the damaged lines in blocks of whole lines.
 
-    A name with line ends takes several lines, and one between its first and its last may look like a decision of
-    anyone.
+    A name that contains line ends spans several lines. A line in its middle may look like a decision, which anyone
+    could have forged.
     """
     open_: _Open | None = None
     for place, line in _lines(blocks):
@@ -209,7 +214,8 @@ def checks(blocks: Iterable[tuple[int, bytes]]) -> Iterator[Check | Damaged]:
                 continue
             again = one_line(open_.place, b"\n".join(open_.text)) if open_.may_be_one else found
             if isinstance(again, Damaged):
-                # A name may have several such ends, and lines behind the last one that it has: of those none is sure.
+                # A name may contain several texts that look like the message's end, so no later line is certain to be a
+                # decision.
                 open_ = open_._replace(is_cut=True, may_be_one=False)
                 continue
             open_ = None
@@ -240,7 +246,7 @@ def _lines(blocks: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
 # -- decisions by the minute -------------------------------------------------------------------------------------------
 
 _Minute = dict[Access, list[Any]]
-"""What was decided -> how often, the first and the last millisecond in the minute, and the last rule."""
+"""Access -> the number of decisions, the first and the last millisecond in the minute, and the last rule."""
 
 
 class _Chunk:
@@ -254,8 +260,11 @@ class _Chunk:
         self.damaged: list[Damaged] = []
 
     def add(self, found: Check | Damaged, fold: int, named: int) -> None:
-        """Add a decision or a damaged line. fold: position from which on the pass is the second one. named: position
-        from which on no line is of a name.
+        """Add a decision or a damaged line.
+
+        Args:
+            fold: the position from which on the pass is the second one.
+            named: the position from which on no line is of a name.
         """
         if isinstance(found, Damaged):
             self.damaged.append(found)

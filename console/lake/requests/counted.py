@@ -39,16 +39,17 @@ the counts of lines and damaged lines; elsewhere these are 0.
 
 
 class Whose(NamedTuple):
-    """The fields of rows that lines do not have. file: name without its folder; fold_at: see `to_utc`; source: of what
-    can't be read.
-    """
+    """The fields of rows that lines do not have."""
 
     cluster_id: str
     broker_id: int
     file: str
+    """The name of the file without its folder."""
     zone: str = "UTC"
     fold_at: int | None = None
+    """See `to_utc`."""
     source: str = SOURCE
+    """The source of lines that can't be read."""
 
 
 _OURS = 3
@@ -194,7 +195,9 @@ def _batches(whose: Whose, chunk: _Chunk) -> Iterator[pa.RecordBatch]:
 
 
 def batch_of(table: schema.Table, kind: str, columns: Sequence[pa.Array]) -> pa.RecordBatch:
-    """Return rows of a bronze table with one of its structs. columns: of the struct, the cluster's id first."""
+    """Return rows of a bronze table with one of its structs. columns: the columns of the struct, the cluster's id
+    first.
+    """
     rows, of_table = len(columns[0]), schema.arrow_schema(table)
     of = {column.name: column.of for column in table.columns if column.of is not None}
     made = pa.StructArray.from_arrays(columns, fields=_fields(of[kind]))
@@ -206,8 +209,11 @@ def batch_of(table: schema.Table, kind: str, columns: Sequence[pa.Array]) -> pa.
 def last_batches(
     table: schema.Table, whose: Whose, lines: int, damaged: Sequence[Damaged], bad: int
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of damaged lines, and the row with the counts. lines: the good ones. bad: damaged lines that
-    count as such.
+    """Yield the rows of damaged lines, and the row with the counts.
+
+    Args:
+        lines: the number of good lines.
+        bad: the damaged lines that count as such.
     """
     if damaged:
         rows = [_quarantined(whose, each) for each in damaged]
@@ -270,9 +276,12 @@ def _encodable(value: Any) -> Any:
 
 
 def to_utc(at: pa.Array, places: pa.Array, zone: str, fold_at: int | None) -> pa.Array:
-    """Return times in UTC, with microseconds. at, places: the lines' times without zone, and their positions. fold_at:
-    from this position on, ambiguous times are of the second pass. A time that the clock skips counts as if the clock
-    had not yet been put forward.
+    """Return times in UTC, with microseconds. A time that the clock skips counts as if the clock had not yet been put
+    forward.
+
+    Args:
+        at, places: the lines' times without zone, and their positions.
+        fold_at: the position from which on ambiguous times are of the second pass.
     """
     utc = pa.timestamp("us", "UTC")
     earlier = pc.assume_timezone(at, zone, ambiguous="earliest", nonexistent="earliest").cast(utc)

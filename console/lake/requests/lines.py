@@ -67,13 +67,13 @@ _NO_TIME = (*_NO_JSON, ValueError, OverflowError)
 
 
 class Taken(NamedTuple):
-    """An unwrapped message. rest: the text after that with which it begins. is_json: whether it was in a JSON
-    object.
-    """
+    """An unwrapped message."""
 
     rest: bytes
+    """The text after the one with which the message begins."""
     at: At | None
     is_json: bool
+    """Whether the message was in a JSON object."""
 
 
 def taken(line: bytes, message: bytes = MESSAGE) -> Taken | None:
@@ -174,9 +174,10 @@ def _of_second(second: int) -> datetime:
 
 
 class Form(NamedTuple):
-    """The form of an unreadable log, and a remedy. what: continues "is in the form of"."""
+    """The form of an unreadable log, and a remedy."""
 
     what: str
+    """The end of a sentence that begins "is in the form of"."""
     remedy: str
 
 
@@ -223,8 +224,11 @@ OF_BINARY = Form("no text", "Name a request log, as it was written or as .gz.")
 
 
 def form_of(text: bytes, message: bytes = MESSAGE, others: Form = OF_OTHERS) -> Form:
-    """Return the form of lines without a readable one. message: the text with which the logger's messages begin.
-    others: the form of lines that are all of other loggers.
+    """Return the form of lines without a readable one.
+
+    Args:
+        message: the text with which the logger's messages begin.
+        others: the form of lines that are all of other loggers.
     """
     lines = [line[:_LONGEST] for line in text.split(b"\n") if line.strip()]
     if any(b"\0" in line for line in lines):
@@ -280,10 +284,11 @@ _T = TypeVar("_T")
 
 
 class Partition(Struct, rename="camel", gc=False):
-    """A partition in a request or a response. records_size_in_bytes: the size of its record batches."""
+    """A partition in a request or a response."""
 
     error_code: int = 0
     records_size_in_bytes: int = 0
+    """The size of its record batches."""
 
 
 class _Topic(Struct, rename="camel", gc=False):
@@ -295,10 +300,11 @@ class _Replica(Struct, rename="camel", gc=False):
 
 
 class Request(Struct, rename="camel", gc=False):
-    """The body of a request. replica_state: of a fetch since Kafka 3.5, in place of replica_id."""
+    """The body of a request."""
 
     replica_id: int | None = None
     replica_state: _Replica | None = None
+    """The state of a replica in a fetch since Kafka 3.5, in place of replica_id."""
     topic_data: list[_Topic] | None = None
 
 
@@ -320,12 +326,13 @@ class _Header(Struct, rename="camel", gc=False, kw_only=True):
 
 
 class Logged(Struct, rename="camel", gc=False, kw_only=True):
-    """A whole request. response: a text if no response was sent (acks=0)."""
+    """A whole request."""
 
     is_forwarded: bool | None = None
     request_header: _Header
     request: Request | str | None = None
     response: Response | str | None = None
+    """The response; a text if none was sent (acks=0)."""
     local_time_ms: float | None = None
     throttle_time_ms: int | None = None
     principal: str
@@ -484,14 +491,15 @@ TOO_DEEP = f"JSON of more than {DEEPEST} levels"
 
 
 class Line(NamedTuple):
-    """The line of a request. second, millis: its own time; in UTC if the line has a zone, else without one. json: of
-    the request, decoded as `request`.
-    """
+    """The line of a request."""
 
     byte_pos: int
     second: datetime
+    """The line's own time, in UTC if the line has a zone, else without one."""
     millis: int
+    """The milliseconds of that time."""
     json: bytes
+    """The JSON of the request, decoded as `request`."""
     request: Logged
 
 

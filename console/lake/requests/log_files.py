@@ -75,19 +75,25 @@ class LogChangedError(OSError):
 
 @dataclass(frozen=True)
 class Survey:
-    """The content of a file. end: end of the last whole line. checks: by position, all requested ones up to `end`, and
-    `end` itself. head, tail: samples of its first and last bytes, up to `end`.
-    """
+    """The content of a file."""
 
     end: int
+    """The end of the last whole line."""
     checks: dict[int, str]
+    """Position -> check, for all requested positions up to `end`, and for `end` itself."""
     head: bytes
+    """A sample of its first bytes."""
     tail: bytes
+    """A sample of its last bytes up to `end`."""
 
 
 class LogBytes:
-    """An open file. place: its identity on this machine (device and inode), whatever its name; for a URI, the URI.
-    size: its bytes on disk. changed: time of its last change, in nanoseconds since 1970.
+    """An open file.
+
+    Attributes:
+        place: the identity of the file on this machine (device and inode), whatever its name; for a URI, the URI.
+        size: the bytes on disk.
+        changed: the time of the last change, in nanoseconds since 1970.
     """
 
     def __init__(self, path: str, raw: IO[bytes], place: str, size: int, changed: int) -> None:
@@ -383,8 +389,12 @@ def shown_twice(zone: str, first: datetime, last: datetime) -> Twice | None:
 
 def fold_at(file: LogBytes, zone: str, end: int, message: bytes = REQUESTS.message) -> int | None:
     """Return the position from which a file's ambiguous times are of the second pass; None if it has no ambiguous
-    times, or all are of the first pass. end: end of the range to read. message: see `Logger`. Reads the whole file, but
-    only if its time includes such an hour. Raises OSError, AmbiguousHourError.
+    times, or all are of the first pass. Reads the whole file, but only if its time includes such an hour. Raises
+    OSError, AmbiguousHourError.
+
+    Args:
+        end: the end of the range to read.
+        message: the text with which the logger's messages begin (see `Logger`).
     """
     # UTC never changes.
     if zone == "UTC":
@@ -439,7 +449,7 @@ def jump(times: Iterable[tuple[int, datetime]], twice: Twice) -> tuple[int | Non
 
 
 def _times(file: LogBytes, start: int, end: int, message: bytes) -> Iterator[tuple[int, datetime]]:
-    """Yield (position, time) for the times without a zone of their own."""
+    """Yield (position, time) for the times without their own zone."""
     for at, text in file.blocks(start, end):
         yield from (each for each in clocks(at, text, message) if each[1].tzinfo is None)
 
@@ -485,40 +495,43 @@ class CutInPlaceError(OSError):
 
 @dataclass(frozen=True)
 class Span:
-    """The range of a file to read: the whole lines that begin in start … end - 1. identity: of the file, whatever its
-    name. checks: by which the read recognizes the file. head, tail: samples of its first and last bytes.
-    """
+    """The range of a file to read: the whole lines that begin in start … end - 1."""
 
     path: str
     start: int
     end: int
     identity: str
+    """The identity of the file, whatever its name."""
     checks: tuple[Check, ...]
+    """The checks by which the read recognizes the file."""
     head: bytes = b""
+    """A sample of its first bytes."""
     tail: bytes = b""
+    """A sample of its last bytes."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The ranges to read, and the progress of each file after that. there: identities in `progress` that have a file
-    now. places: place -> path of the files.
-    """
+    """The ranges to read, and the progress of each file after that."""
 
     spans: tuple[Span, ...]
     progress: dict[str, dict[str, Any]]
     there: frozenset[str] = field(default=frozenset(), compare=False)
+    """The identities in `progress` that have a file now."""
     places: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Place -> path of the file."""
 
 
 class _Seen(NamedTuple):
-    """The present state of a file. stat: its `place`, `size` and `changed`. line: the digest of its first line.
-    line_end: the end of that line.
-    """
+    """The present state of a file."""
 
     path: str
     stat: Mapping[str, Any]
+    """Its `place`, `size` and `changed`."""
     line: str
+    """The digest of its first line."""
     line_end: int
+    """The end of that line."""
     survey: Survey
 
     def entry(self) -> dict[str, Any]:
@@ -554,8 +567,12 @@ def checkpoints(line_end: int) -> tuple[int, ...]:
 def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
     """Return the new ranges of the files since `progress`. Known files that are gone stay known.
 
-    owner: owner of the log, as ``cluster/broker``: files of two owners are never the same. Raises OSError, EOFError
-    (truncated gzip): a file can't be read; its path is in the text. Raises CutInPlaceError.
+    Args:
+        owner: the owner of the log, as ``cluster/broker``: files of two owners are never the same.
+
+    Raises:
+        OSError, EOFError: a file can't be read, for example a truncated gzip file; its path is in the text.
+        CutInPlaceError: a file lost what was read of it.
     """
     known = {identity: dict(entry) for identity, entry in progress.items()}
     unread = {str(entry["place"]): identity for identity, entry in known.items()}
@@ -589,8 +606,11 @@ def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
 def _new_of(
     seen: _Seen, known: Mapping[str, dict[str, Any]], now: dict[str, dict[str, Any]], there: set[str]
 ) -> Span | None:
-    """Return the new range of a file; None if it has none. known: the entries before this plan. now: the same after the
-    files that were planned before; this file is added to it, and to `there`. Raises CutInPlaceError.
+    """Return the new range of a file; None if it has none. Raises CutInPlaceError.
+
+    Args:
+        known: the entries before this plan.
+        now: the entries after the files that were planned before; this file is added to them, and to `there`.
     """
     end = seen.survey.end
     alike = [identity for identity in now if identity.split(".", 1)[0] == seen.line]
@@ -640,23 +660,21 @@ def _inspect(file: LogBytes, stat: Mapping[str, Any], owner: str, known: Progres
 
 @dataclass(frozen=True)
 class BrokerLog:
-    """The ranges to read from one broker's log. zone: of the times in its lines, as ``Europe/Berlin``. patterns: of its
-    files' paths, also those to which it rotates them. logger: the name of its `Logger`.
-    """
+    """The ranges to read from one broker's log."""
 
     cluster_id: str
     broker_id: int
     spans: tuple[Span, ...]
     zone: str = "UTC"
+    """The time zone of the times in its lines, as ``Europe/Berlin``."""
     patterns: tuple[str, ...] = ()
+    """The patterns of its files' paths, also of those to which it rotates them."""
     logger: str = REQUESTS.name
+    """The name of its `Logger`."""
 
 
 class Part(msgspec.Struct, frozen=True, array_like=True):
-    """A piece of a file, with everything that the rows of its lines need. fold_at: see `counted.to_utc`. checks,
-    patterns: by which the task recognizes and finds the file: see `opened_as_planned`. logger: the name of its
-    `Logger`.
-    """
+    """A piece of a file, with everything that the rows of its lines need."""
 
     cluster_id: str
     broker_id: int
@@ -665,9 +683,13 @@ class Part(msgspec.Struct, frozen=True, array_like=True):
     end: int
     zone: str
     fold_at: int | None
+    """See `counted.to_utc`."""
     checks: tuple[Check, ...]
+    """The checks by which the task recognizes the file: see `opened_as_planned`."""
     patterns: tuple[str, ...] = ()
+    """The patterns by which the task finds the file: see `opened_as_planned`."""
     logger: str = REQUESTS.name
+    """The name of its `Logger`."""
 
 
 def part_bytes(size: int) -> int:

@@ -14,18 +14,21 @@ from console.lake.requests.counted import Whose
 
 
 class Logger(NamedTuple):
-    """A logger. name: of the lake's source. noun: its logs, in messages. message: the text with which its messages
-    begin. one_line: parses a line. rows: makes a bronze table's rows of blocks of lines. others: the form of lines that
-    are all of other loggers.
-    """
+    """A logger."""
 
     name: str
+    """The name of the lake's source."""
     noun: str
+    """The noun for its logs in messages."""
     message: bytes
+    """The text with which its messages begin."""
     one_line: Callable[[int, bytes], lines.Line | authorizer.Check | Damaged | None]
+    """Parses a line."""
     rows: Callable[[Whose, Iterable[tuple[int, bytes]]], Iterator[pa.RecordBatch]]
+    """Makes the bronze table's rows from blocks of lines."""
     table: schema.Table
     others: lines.Form
+    """The form of lines that are all of other loggers."""
 
     def is_readable(self, line: bytes) -> bool:
         """Return whether a line is a whole message of the logger."""

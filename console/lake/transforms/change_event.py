@@ -63,20 +63,22 @@ TOLERANCE = 2_000_000
 
 
 class Author(NamedTuple):
-    """A change with its author. start, end: the time span in which it was made. api: of a request; None for a journal
-    entry. is_copy: whether it is a forwarded request whose original also has a row.
-    """
+    """A change with its author."""
 
     attr: str
     op: str
     value: str | None
     start: int
+    """The start of the time in which it was made."""
     end: int
+    """The end of the time in which it was made."""
     principal: str | None
     client_id: str | None
     client_host: str | None
     api: str | None
+    """The API of a request; None for a journal entry."""
     is_copy: bool
+    """Whether it is a forwarded request whose original also has a row."""
 
     @property
     def by_journal(self) -> bool:
@@ -248,7 +250,7 @@ def _same_content(offered: Author, change: kraft.Event) -> bool:
 
 
 def _named(change: kraft.Event, found: set[tuple[int, Author]]) -> kraft.Event:
-    """Return the change with its author. found: all that fit, with their `STEPS`."""
+    """Return the change with its author. found: all authors that fit, with their `STEPS`."""
     best = min(tier for tier, _ in found)
     fitting = [author for tier, author in found if tier == best]
     names = principals(author.principal for author in fitting)
@@ -303,10 +305,12 @@ def change_event(
     polls: Mapping[str, Polls],
     touched: Container[_ByEntity] | None = None,
 ) -> pa.Table:
-    """Return the rows of CHANGE_EVENT. epochs, polls: of the clusters in `bronze`. touched: the entities whose rows are
-    wanted (None: all).
+    """Return the rows of CHANGE_EVENT. The input must have all rows about an entity, and the metadata records that name
+    its id.
 
-    The input must have all rows about an entity, and the metadata records that name its id.
+    Args:
+        epochs, polls: the epochs and polls of the clusters in `bronze`.
+        touched: the entities whose rows are wanted; None for all.
     """
     placed, seen, asked, noted = _placed(bronze), _seen(bronze), _asked(bronze), _noted(bronze)
 

@@ -14,16 +14,14 @@ LOG = ("kraft_log", "kraft_snapshot")
 
 
 class Covered(NamedTuple):
-    """The time that a cluster's metadata log covers, as far as its changes show.
-
-    holes: (begin, end) of missing parts, in order. whole: time of the first snapshot, if the log begins with one: an
-    entity that it lacks did not exist.
-    """
+    """The time that a cluster's metadata log covers, as far as its changes show."""
 
     first: int
     last: int
     holes: tuple[tuple[int, int], ...] = ()
+    """Begin and end of the missing parts, in order."""
     whole: int | None = None
+    """The time of the first snapshot, if the log begins with one: an entity that it lacks did not exist."""
 
     def merged(self, more: Covered) -> Covered:
         """Return the covered time, extended by that of further changes."""
@@ -87,8 +85,10 @@ def coverage_gaps(
 ) -> Iterator[tuple[int, int | None]]:
     """Yield (begin, end) of the gaps without polls that no metadata log covers; end: None while a gap lasts.
 
-    times: of the polls, in order, by entity type; the usual interval is the median for the type with the least frequent
-    polls. until: the time until which polls may be missing.
+    Args:
+        times: entity type -> the times of its polls, in order. The usual interval is the median for the type with the
+            least frequent polls.
+        until: the time until which polls may be missing.
     """
     lists = {id(each): each for each in times.values()}.values()  # most types are polled together
     usual = [median(b // 1000 - a // 1000 for a, b in pairwise(each)) for each in lists if len(each) > 1]

@@ -34,17 +34,18 @@ from console.model.unordered import as_it_counts, differ
 
 
 class Peer(NamedTuple):
-    """A value to compare. own: the entity's own value, which the operator can change; holds: the effective value; None:
-    not set. since: None if it was set before anything was known.
-    """
+    """A value to compare."""
 
     cluster_id: str
     entity_type: str
     entity_key: str
     attr: str
     own: str | None
+    """The entity's own value, which the operator can change."""
     since: int | None
+    """The time since which it is set; None if it was set before anything was known."""
     holds: str | None
+    """The effective value; None if it is not set."""
 
 
 def _row(
@@ -60,7 +61,7 @@ def _row(
 
 
 def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Row]:
-    """Yield the peers that differ from the majority. peers: all compared ones, also those without a value."""
+    """Yield the peers that differ from the majority. peers: all compared peers, also those without a value."""
     alike: dict[str | None, list[Peer]] = defaultdict(list)
     for peer in peers:
         alike[peer.holds and as_it_counts(peer.attr, peer.holds)].append(peer)
@@ -121,9 +122,12 @@ _STATIC = "STATIC_BROKER_CONFIG"
 
 
 def drift_within(current: pa.Table, seen: pa.Table, baseline: Sequence[Wanted] = ()) -> pa.Table:
-    """Return DRIFT's rows within one cluster: of brokers, and of the user's baseline. current: the current rows of
-    `history` of its brokers (with a baseline: of all entities), with `first_poll`: time at which a poll, or a snapshot
-    of the log, first showed the cluster. seen: the rows of `snapshot` with the state of its brokers.
+    """Return DRIFT's rows within one cluster: of brokers, and of the user's baseline.
+
+    Args:
+        current: the current rows of `history` of its brokers (with a baseline: of all entities), with `first_poll`: the
+            time at which a poll, or a snapshot of the log, first showed the cluster.
+        seen: the rows of `snapshot` with the state of its brokers.
     """
     now = list(_now(current))
     brokers = list(_brokers([peer for peer in now if peer.entity_type == "broker"], seen))
@@ -136,8 +140,11 @@ def drift_within(current: pa.Table, seen: pa.Table, baseline: Sequence[Wanted] =
 
 
 def drift_between(current: pa.Table, everywhere: Collection[str]) -> pa.Table:
-    """Return DRIFT's rows between clusters. current: as for `drift_within`, complete for each entity in it. everywhere:
-    the clusters of the lake.
+    """Return DRIFT's rows between clusters.
+
+    Args:
+        current: the current values, as for `drift_within`, complete for each entity in it.
+        everywhere: the clusters of the lake.
     """
     odd = (outliers(peers, "cluster") for peers in _clusters(list(_now(current)), everywhere) if len(peers) > A_PAIR)
     return table_of(DRIFT, chain.from_iterable(odd))

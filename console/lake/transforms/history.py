@@ -33,9 +33,12 @@ _BEST = ("kraft_log", "kraft_snapshot", "snapshot", "journal", "request_log")
 
 
 class _Event:
-    """A change, or a value in a poll, with the time and the value that follow from the other events. keeps: a deletion
-    counts even if no value is known. in_log: the metadata log covers that time. by_log: of a `poll` event: it stands
-    for a snapshot of the log.
+    """A change, or a value in a poll, with the time and the value that follow from the other events.
+
+    Attributes:
+        keeps: whether a deletion counts even if no value is known.
+        in_log: whether the metadata log covers that time.
+        by_log: whether a `poll` event stands for a snapshot of the log.
     """
 
     __slots__ = ("by_log", "digest", "in_log", "keeps", "op", "source", "told", "ts", "value")
@@ -227,8 +230,11 @@ def _changes(last: _Event | None, each: _Event) -> bool:
 
 
 def entity_history(events: Iterable[Event], polls: Polls, covered: Covered | None) -> Iterator[Row]:
-    """Yield the rows of an entity. events: all its rows of `change_event`. polls, covered: of its cluster. Values in
-    the first poll of a cluster are valid from that poll.
+    """Yield the rows of an entity. Values in the first poll of a cluster are valid from that poll.
+
+    Args:
+        events: all rows of `change_event` about it.
+        polls, covered: the polls of its cluster, and the time that the log covers.
     """
     by_attr: dict[str, list[Event]] = defaultdict(list)
     for event in events:
@@ -280,7 +286,9 @@ def _author(told: Event, echoes: Iterable[_Event]) -> tuple[str | None, str]:
 
 
 def history(change_event: pa.Table, polls: Mapping[str, Polls], covers: Mapping[str, Covered]) -> pa.Table:
-    """Return HISTORY's rows of entities, from all their rows of `change_event`. polls, covers: of their clusters."""
+    """Return HISTORY's rows of entities, from all their rows of `change_event`. polls, covers: the polls of their
+    clusters, and the time that the logs cover.
+    """
     by_entity: dict[tuple[str, str, str], list[Event]] = defaultdict(list)
     for event in map(Event._make, rows_of(change_event, *Event._fields)):
         by_entity[event.cluster_id, event.entity_type, event.entity_key].append(event)

@@ -46,15 +46,15 @@ _OF_BROKER = (":endpoints", ":rack", ":fenced")
 
 
 class Fact(NamedTuple):
-    """An attribute that a record sets or deletes. value: None if hidden. told: false if the record deletes an attribute
-    that it does not name.
-    """
+    """An attribute that a record sets or deletes."""
 
     entity: Entity
     attr: str
     value: str | None = None
+    """The value; None if hidden."""
     is_set: bool = True
     told: bool = True
+    """False if the record deletes an attribute that it does not name."""
 
 
 class Names:
@@ -71,7 +71,7 @@ class Names:
 
 
 def facts(type_: str, f: Mapping[str, Any], hmac: str | None, names: Names) -> Iterator[Fact]:
-    """Yield the facts of a record; none if a name is unknown. hmac: of its hidden value."""
+    """Yield the facts of a record; none if a name is unknown. hmac: the HMAC of its hidden value."""
     match type_:
         case "ConfigRecord":
             of = entities.named(entities.CONFIG_TYPES, f["resourceType"])
@@ -130,23 +130,26 @@ def _of_broker(type_: str, broker: Entity, f: Mapping[str, Any]) -> Iterator[Fac
 
 
 class Record(NamedTuple):
-    """A row of `kraft_record`. ts: microseconds since 1970. hmac: of its hidden value."""
+    """A row of `kraft_record`."""
 
     offset: int
     in_snapshot: bool
     ts: int
+    """Microseconds since 1970."""
     type: str
     fields: Mapping[str, Any]
     hmac: str | None
+    """The HMAC of its hidden value."""
 
 
 class Placed(NamedTuple):
-    """A fact of an entity, with its position in the log. digest: SHA-256 of the value, or the HMAC of a hidden one."""
+    """A fact of an entity, with its position in the log."""
 
     attr: str
     is_set: bool
     value: str | None
     digest: str | None
+    """The SHA-256 of the value, or the HMAC of a hidden one."""
     told: bool
     offset: int
     in_snapshot: bool
@@ -196,7 +199,7 @@ ONE_CHANGE = 1_000_000
 
 
 def _topic_facts(records: Iterable[Record], names: Names, configs: Iterable[str]) -> Iterator[Placed]:
-    """Yield the facts from the records of one topic id. configs: all configs that the topic ever had: a deletion
+    """Yield the facts from the records of one topic id. configs: the configs that the topic ever had: a deletion
     deletes each of them; if one was deleted before, nothing changes.
     """
     ordered = sorted(records, key=lambda each: (each.in_snapshot, each.offset, each.type))
@@ -261,7 +264,9 @@ class Event(NamedTuple):
 class Epochs:
     """The snapshots of a cluster's log, and whether the log is complete from its beginning.
 
-    snapshots: end offset -> time. first: the first offset of the log itself; None if it has no record.
+    Attributes:
+        snapshots: end offset -> time.
+        first: the first offset of the log itself; None if it has no record.
     """
 
     def __init__(self, snapshots: Mapping[int, int], first: int | None) -> None:

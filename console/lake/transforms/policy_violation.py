@@ -27,10 +27,11 @@ from console.model.unordered import differ
 
 
 class Held(NamedTuple):
-    """A value of an attribute: a row of `history` of one entity. value: None if hidden or deleted."""
+    """A value of an attribute: a row of `history` of one entity."""
 
     attr: str
     value: str | None
+    """The value; None if hidden or deleted."""
     since: int
     until: int | None
     is_deleted: bool
@@ -45,17 +46,20 @@ _Event = tuple[int, str, str | int | None]
 
 @dataclass
 class _State:
-    """The state of a subject. live: count of set values. exists: count of values that the entity has. own: the value;
-    default: that of the brokers' common default; brokers: that of a broker; other: that of the attribute to compare
-    with.
-    """
+    """The state of a subject."""
 
     live: int = 0
+    """The number of set values."""
     exists: int = 0
+    """The number of values that the entity has."""
     own: str | None = None
+    """The entity's value."""
     default: str | None = None
+    """The value of the brokers' common default."""
     brokers: str | None = None
+    """The value of a broker."""
     other: str | None = None
+    """The value of the attribute to compare with."""
 
     def take(self, what: str, change: str | int | None) -> None:
         """Apply an event to the state."""
@@ -101,15 +105,14 @@ def _number(text: str | None) -> float | None:
 
 @dataclass
 class OfCluster:
-    """The facts that all entities of a cluster share.
-
-    first: time of its first value. saw_files: whether a poll showed its brokers' files. brokers: values of the brokers
-    by attribute: those of the common default, and of the first broker that has any.
-    """
+    """The facts that all entities of a cluster share."""
 
     first: int
+    """The time of its first value."""
     saw_files: bool = False
+    """Whether a poll showed its brokers' files."""
     brokers: dict[str, dict[str, list[Held]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
+    """The values of the brokers by attribute: those of the common default, and of the first broker that has any."""
 
     def inherited(self, policy: Policy) -> Iterator[_Event]:
         """Yield the values that a policy's entities inherit. A broker inherits from no other."""
@@ -202,7 +205,7 @@ def _began_and_ended(row: Held, what: str) -> Iterator[_Event]:
 
 
 def policy_violation(history: pa.Table, policies: Sequence[Policy]) -> pa.Table:
-    """Return POLICY_VIOLATION's rows. history: all rows of the clusters."""
+    """Return POLICY_VIOLATION's rows. history: the rows of the clusters."""
     judges = [_Judge(policy) for policy in policies]
     entities: dict[tuple[str, str], dict[str, list[Held]]] = defaultdict(lambda: defaultdict(list))
     clusters: dict[str, OfCluster] = {}

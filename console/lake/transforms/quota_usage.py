@@ -42,11 +42,12 @@ _BEGINNING = -(1 << 62)
 
 
 class _Held(NamedTuple):
-    """A value of a quota key from a time until another (None: it still holds). value: None if the key has no value."""
+    """A value of a quota key from a time until another (None: it still holds)."""
 
     since: int
     until: int | None
     value: float | None
+    """The value; None if the key has no value."""
 
 
 LIMITING = ("entity_key", "attr", "new_value", "valid_from", "valid_to", "is_deleted", "source")
@@ -59,8 +60,10 @@ _OverTime = tuple[list[int], list[dict[str, quota.Effective]]]
 class Limits:
     """The limits of a cluster's users and client ids over time.
 
-    history: the rows of HISTORY for its quotas, with the columns LIMITING. first_poll: time at which a poll, or a
-    snapshot of the log, first showed the cluster: values from then were set before, at an unknown time.
+    Attributes:
+        history: the rows of HISTORY for its quotas, with the columns LIMITING.
+        first_poll: the time at which a poll, or a snapshot of the log, first showed the cluster: values from then were
+            set before, at an unknown time.
     """
 
     def __init__(self, history: pa.Table, first_poll: int | None) -> None:
@@ -136,8 +139,12 @@ _NO_AMOUNTS = array("d", [0.0] * _MINUTE)
 
 
 class _Minute:
-    """The usage of a scope in a minute. amounts: by second, in bytes or percent times seconds. first, last: the first
-    and the last second with usage; limit: the limit in effect in the last.
+    """The usage of a scope in a minute.
+
+    Attributes:
+        amounts: second -> usage, in bytes or percent times seconds.
+        first, last: the first and the last second with usage.
+        limit: the limit in effect in the last second.
     """
 
     __slots__ = ("amounts", "first", "last", "limit", "throttle_ms", "throttled_requests")
@@ -150,7 +157,7 @@ class _Minute:
 
 
 _Use = tuple[dict[int, _Minute], quota.Effective | None, bool, bool]
-"""How requests of one kind count for a limit: the scope's minutes, the limit, whether it is in bytes, and whether it
+"""The effect of one kind of requests on a limit: the scope's minutes, the limit, whether it is in bytes, and whether it
 throttles them.
 """
 
@@ -318,7 +325,7 @@ def _runs(times: list[int], minute: int, at: list[int], places: range) -> Iterab
 
 
 def _waiting(waits: _Waits, of: tuple[_Kind, int], throttled: int, longest: int) -> int:
-    """Return by how many the requests of a kind that were throttled in a second are now more, at least."""
+    """Return the least number by which the throttled requests of a kind grew in a second."""
     if not throttled:
         return 0
     together, most, counted = waits.get(of, (0, 0, 0))
@@ -432,7 +439,7 @@ def suggestions(figures: pa.Table) -> pa.Table:
     """Return QUOTA_SUGGESTION's rows. figures: the columns of `SCOPE` and `FIGURES`, a row for each scope.
 
     All minutes of a scope count together, on all brokers, as long as the limit stays the same. The suggested limit is
-    only for this scope, as a quota of its own: a default's limit also applies to others.
+    only for this scope, as its own quota: a default's limit also applies to others.
 
     1. No limit: no suggestion.
     2. Throttled, and in such a minute 95 % of the rates reach 90 % of the limit (the log lacks some of what brokers

@@ -22,7 +22,7 @@ _PARTS = {"TOPIC": Part.TOPICS, "GROUP": Part.GROUPS}
 
 
 class Access(EditStatement, frozen=True):
-    """``allow`` or ``deny``, or ``revoke`` of either. resource_name: None for the cluster."""
+    """``allow`` or ``deny``, or ``revoke`` of either."""
 
     revoke: bool
     permission: Permission
@@ -30,6 +30,7 @@ class Access(EditStatement, frozen=True):
     operations: tuple[AclOperation, ...]
     resource_type: AclResourceType
     resource_name: str | None
+    """The name of the resource; None for the cluster."""
     pattern: PatternType = LITERAL
     host: str = "*"
     operations_span: Span = NOWHERE

@@ -21,12 +21,13 @@ from console.present.text import clean
 
 
 class Alter(statements.EditStatement, frozen=True):
-    """``set``, ``append`` or ``subtract``. for_ms: duration of the change; None for no limit."""
+    """``set``, ``append`` or ``subtract``."""
 
     verb: str
     entity: statements.Entity | None
     assigns: tuple[statements.Assign, ...]
     for_ms: int | None = None
+    """The duration of the change in milliseconds; None for no limit."""
 
     @property
     def leaves_out_entity(self) -> bool:

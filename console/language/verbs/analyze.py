@@ -29,7 +29,7 @@ class Analyze(Statement, frozen=True):
 
     topic: str
     last_ms: int | None = None
-    """How far it looks back; None for all records."""
+    """The period that it looks back over, in milliseconds; None for all records."""
     sample: float = 0.0
     """The percentage of each partition's records to read; 0 for all."""
     rate: int = 0

@@ -11,14 +11,15 @@ ACCEPT = "--accept"
 
 
 class Apply(Statement, frozen=True):
-    """``apply``. yes: skip the confirmation. force: overwrite another client's changes. accept: accepted warnings,
-    by name or as NAME=SUBJECT.
-    """
+    """``apply``."""
 
     yes: bool = False
+    """Skip the confirmation."""
     valid_only: bool = False
     force: bool = False
+    """Overwrite another client's changes."""
     accept: tuple[str, ...] = ()
+    """The accepted warnings, by name or as NAME=SUBJECT."""
 
 
 def _parse(reader: Reader) -> Apply:

@@ -16,10 +16,11 @@ from console.plan.edits import CancelMove, Edit
 
 
 class CancelMoves(statements.EditStatement, frozen=True):
-    """``cancel move``. partition: None for all partitions that move."""
+    """``cancel move``."""
 
     topic: statements.Name
     partition: int | None = None
+    """The partition; None for all partitions that move."""
 
 
 def _parse(reader: Reader) -> CancelMoves:

@@ -28,15 +28,16 @@ _STATES = {"paused": connect.PAUSED, "stopped": connect.STOPPED}
 
 
 class CreateConnector(statements.EditStatement, frozen=True):
-    """``create connector``. path: of a file with its config, ``""`` for none; given: the config in it, once it is read,
-    as Secrets, because it may have passwords. state: ``""`` to let it run.
-    """
+    """``create connector``."""
 
     name: statements.Name
     path: str = ""
+    """The path of a file with its config; ``""`` for none."""
     configs: tuple[statements.Assign, ...] = ()
     state: str = ""
+    """The wanted state; ``""`` to let it run."""
     given: tuple[tuple[str, Secret], ...] | None = None
+    """The config in the file, once it is read, as Secrets, because it may have passwords."""
 
     @property
     def reads_file(self) -> bool:
@@ -45,13 +46,13 @@ class CreateConnector(statements.EditStatement, frozen=True):
 
 
 class ResetConnector(statements.EditStatement, frozen=True):
-    """``reset connector … offsets``. path: of a file with them, ``""`` for none. offsets: None to forget all, or until
-    the file is read.
-    """
+    """``reset connector … offsets``."""
 
     name: statements.Name
     path: str = ""
+    """The path of a file with the offsets; ``""`` for none."""
     offsets: tuple[connect.ConnectorOffset, ...] | None = None
+    """The offsets; None to forget all, or until the file is read."""
 
     @property
     def reads_file(self) -> bool:
@@ -136,7 +137,7 @@ def _creation_text(statement: CreateConnector) -> str:
 
 
 def _config_of(statement: CreateConnector) -> dict[str, str]:
-    """Return the keys of the file and of the statement whose values are texts; for what a need depends on."""
+    """Return the keys of the file and of the statement whose values are texts; for the reads that depend on them."""
     given = {key: value.reveal() for key, value in statement.given or ()}
     return given | {each.key.name: each.value for each in statement.configs if isinstance(each.value, str)}
 

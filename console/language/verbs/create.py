@@ -31,15 +31,17 @@ MOST_MARKS = 4
 
 
 class Create(statements.EditStatement, frozen=True):
-    """``create topic``. partitions and replication: -1 for the broker's default; assignments: instead of both;
-    timeout_ms: None for the client's default.
-    """
+    """``create topic``."""
 
     name: statements.Name
     partitions: int = -1
+    """The number of partitions; -1 for the broker's default."""
     replication: int = -1
+    """The replication; -1 for the broker's default."""
     assignments: tuple[tuple[int, ...], ...] = ()
+    """The replicas of each partition, instead of both."""
     timeout_ms: int | None = None
+    """The timeout of the request; None for the client's default."""
     configs: tuple[statements.Assign, ...] = ()
 
 

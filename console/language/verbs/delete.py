@@ -34,12 +34,15 @@ class DeleteTopics(statements.EditStatement, frozen=True):
 
 
 class DeleteRecords(passed_over.PassingStatement, frozen=True):
-    """``delete records``. partition: None for all. before: an offset; at_ms: a time, ms since 1970; neither: latest."""
+    """``delete records``. Without `before` and `at_ms`, all present records are deleted."""
 
     topic: statements.Name
     partition: int | None = None
+    """The partition; None for all."""
     before: int | None = None
+    """An offset."""
     at_ms: int | None = None
+    """A time, ms since 1970."""
 
 
 class DeleteGroupOffsets(statements.EditStatement, frozen=True):
@@ -73,7 +76,9 @@ def _parse(
 
 
 def _parse_records(reader: Reader) -> DeleteRecords:
-    """Parse ``delete records topic NAME [partition P] before (OFFSET | TIME | latest)``, and where they go first."""
+    """Parse ``delete records topic NAME [partition P] before (OFFSET | TIME | latest)``, and the place where the
+    records go first.
+    """
     topic = arguments.topic_name(reader)
     partition = arguments.optional_partition(reader, topic)
     reader.need_keyword("before")

@@ -14,14 +14,14 @@ from console.model.snapshot import Snapshot
 
 
 class EffectiveQuota(QueryStatement, frozen=True):
-    """``effective user U client C``.
-
-    user, client: names, never ``<default>``; client: ``""`` for a client without an id; key: None for all.
-    """
+    """``effective user U client C``."""
 
     user: str
+    """A name, never ``<default>``."""
     client: str
+    """A client id, never ``<default>``; ``""`` for a client without an id."""
     key: Key | None = None
+    """The key of a quota; None for all."""
 
 
 def _quota_keys(_snapshot: Snapshot) -> list[Candidate]:

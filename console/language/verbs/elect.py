@@ -15,7 +15,7 @@ from console.plan.edits import Edit, ElectPreferred, ElectUnclean
 
 
 class Elect(statements.EditStatement, frozen=True):
-    """``elect``. broker, topic, partition: None for all; an unclean election names a partition."""
+    """``elect``. None stands for all; an unclean election names a partition."""
 
     unclean: bool = False
     broker: int | None = None

@@ -15,13 +15,15 @@ from console.model.parts import Part
 
 
 class Explain(QueryStatement, frozen=True):
-    """``explain``. resource_name: None for the cluster; host: ``*`` for any address."""
+    """``explain``."""
 
     principal: str
     operations: tuple[AclOperation, ...]
     resource_type: AclResourceType
     resource_name: str | None
+    """The name of the resource; None for the cluster."""
     host: str = "*"
+    """The address of the client; ``*`` for any."""
     operations_span: Span = NOWHERE
     host_span: Span = NOWHERE
 

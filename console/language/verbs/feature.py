@@ -15,9 +15,10 @@ from console.plan.edits import SetFeature
 
 
 class FeatureSet(EditStatement, frozen=True):
-    """``feature set``. levels: pairs of feature and level, each feature once."""
+    """``feature set``."""
 
     levels: tuple[tuple[str, int], ...]
+    """Pairs of feature and level, each feature once."""
 
 
 def _parse(reader: Reader) -> FeatureSet:

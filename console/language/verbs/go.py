@@ -29,9 +29,10 @@ class Record(BarStatement, frozen=True):
 
 
 class AtTime(BarStatement, frozen=True):
-    """``at 03:11``, in a replay. time: as written."""
+    """``at 03:11``, in a replay."""
 
     time: str
+    """The time as written."""
 
 
 class Help(BarStatement, frozen=True):

@@ -11,10 +11,11 @@ from console.plan.edits import GrowTopic
 
 
 class Grow(EditStatement, frozen=True):
-    """``grow topic``. partitions: the new total."""
+    """``grow topic``."""
 
     name: Name
     partitions: int
+    """The new total number."""
 
 
 def _parse(reader: Reader) -> Grow:

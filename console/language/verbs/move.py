@@ -21,12 +21,14 @@ from console.plan.edits import Edit, MoveReplicaDir, MoveReplicas
 
 
 class MovePartition(statements.EditStatement, frozen=True):
-    """``move``. replicas: brokers, the preferred leader first. resize: whether their number may change."""
+    """``move``."""
 
     topic: statements.Name
     partition: int
     replicas: tuple[int, ...]
+    """The brokers, the preferred leader first."""
     resize: bool = False
+    """Whether the number of replicas may change."""
 
 
 class MoveToDir(statements.EditStatement, frozen=True):

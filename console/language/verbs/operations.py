@@ -13,13 +13,14 @@ from console.operations import goals
 class AskOfOperation(BarStatement, frozen=True):
     """``operation``.
 
-    throttle: bytes per second, of a redrive letters, 0 for no throttle. pause: whether a redrive waits. Without both,
-    the operation ends without removing the throttles of brokers that do not respond.
+    Without `throttle` and `pause`, the operation ends without removing the throttles of brokers that do not respond.
     """
 
     number: int
     throttle: int | None = None
+    """Bytes per second, or letters per second of a redrive; 0 for no throttle."""
     pause: bool | None = None
+    """Whether a redrive waits."""
 
 
 def _drain(reader: Reader) -> operation_words.BeginOperation:

@@ -12,10 +12,11 @@ from console.language.verb import GO, HelpEntry, StatementKind, Verb
 
 
 class View(BarStatement, frozen=True):
-    """A statement that opens a pane by its name. filter: ``""`` without a filter."""
+    """A statement that opens a pane by its name."""
 
     pane: str
     filter: str = ""
+    """The text of the filter; ``""`` without a filter."""
 
 
 def _parse(reader: Reader) -> View:

@@ -30,8 +30,9 @@ class PassingStatement(statements.EditStatement, frozen=True, kw_only=True):
     """A statement that passes over records.
 
     Attributes:
-        to: the topic that gets them first; None for none. keep: the file that gets them first; ``""`` for none.
-        letters: what is sent; None until the records are read.
+        to: the topic that gets them first; None for none.
+        keep: the file that gets them first; ``""`` for none.
+        letters: the letters to send; None until the records are read.
     """
 
     to: statements.Name | None = None
@@ -65,7 +66,7 @@ def with_first(reader: Reader, statement: S) -> S:
 
 
 def first_text(statement: PassingStatement) -> str:
-    """Return the words about where the records go first; ``""`` for none."""
+    """Return the words about the first destination of the records; ``""`` for none."""
     if statement.to is not None:
         return f"to topic {statements.name_text(statement.to)}"
     return f"keep {quote(statement.keep)}" if statement.keep else ""

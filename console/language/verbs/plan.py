@@ -12,10 +12,11 @@ RUNBOOK = "--runbook"
 
 
 class ShowPlan(Statement, frozen=True):
-    """``plan``; in the bar with a filter. runbook: whether to show it as the commands of Kafka's own tools."""
+    """``plan``; in the bar with a filter."""
 
     filter: str = ""
     runbook: bool = False
+    """Whether to show it as the commands of Kafka's own tools."""
 
 
 def _parse(reader: Reader) -> ShowPlan:

@@ -30,37 +30,39 @@ from console.model.secret import Contents, Secret
 from console.plan.edits import Edit, Passed, WriteRecords
 
 Given = str | statements.SecretSource | None
-"""A key or a value: a text, or where it is; None for null."""
+"""A key or a value: a text, or its source; None for null."""
 KEY, VALUE = "key", "value"
 
 
 class WriteStatement(statements.EditStatement, frozen=True):
-    """A statement that writes records. records: None until they are read and encoded. schemas: what encoded them."""
+    """A statement that writes records."""
 
     topic: statements.Name
     partition: int | None = None
     records: Contents | None = None
+    """The records; None until they are read and encoded."""
     schemas: str = ""
+    """The schemas that encoded them, as text."""
 
     @property
     def writes_records(self) -> bool:
-        """True."""
+        """True: every such statement writes records."""
         return True
 
 
 class Produce(WriteStatement, frozen=True):
-    """``produce`` and ``tombstone``: one record, or those of a file.
-
-    path: of a file with JSON lines, ``""`` for one record. value: None of one record for a tombstone. key_schema,
-    value_schema: subjects, ``""`` for none.
-    """
+    """``produce`` and ``tombstone``: one record, or those of a file."""
 
     path: str = ""
+    """The path of a file with JSON lines; ``""`` for one record."""
     key: Given = None
     value: Given = None
+    """The value of the one record; None for a tombstone."""
     headers: tuple[tuple[str, str], ...] = ()
     key_schema: str = ""
+    """The subject that encodes keys; ``""`` for none."""
     value_schema: str = ""
+    """The subject that encodes values; ``""`` for none."""
 
     @property
     def reads_file(self) -> bool:
@@ -75,9 +77,10 @@ class Produce(WriteStatement, frozen=True):
 
 
 class CopyRecords(WriteStatement, frozen=True):
-    """``copy``. source: the records to copy."""
+    """``copy``."""
 
     source: records_verb.Records = records_verb.Records(("",))
+    """The records to copy."""
 
 
 # -- grammar -----------------------------------------------------------------------------------------------------------
@@ -199,7 +202,7 @@ def _copy_text(statement: CopyRecords) -> str:
 
 
 def _slots(statement: Produce) -> tuple[statements.SecretSlot, ...]:
-    """Return the key and the value that are not in the statement: they are read where files of secrets are."""
+    """Return the key and the value that are not in the statement: they are read with the files of secrets."""
     parts = ((KEY, statement.key), (VALUE, statement.value))
     return tuple(
         statements.SecretSlot(part, f"the {part} of the record", given, statement.span)
@@ -260,8 +263,8 @@ def batches_of(
     """Yield the edits that write records to a topic, a batch each.
 
     Args:
-        span: of the statement.
-        schemas: what encoded the records.
+        span: the place of the statement.
+        schemas: the schemas that encoded the records, as text.
         first_for: the places at which their originals are passed over.
 
     Raises:
@@ -316,7 +319,7 @@ def again(record: Record) -> Produce:
     """Return the statement that writes a record again, in its partition, for an operator to edit.
 
     Args:
-        record: in the form that is shown: a part that a schema decoded is JSON.
+        record: the record in the form that is shown: a part that a schema decoded is JSON.
 
     Raises:
         NotTyped: a part is no text, too long, or was decoded by what kac does not encode by.

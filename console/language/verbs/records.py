@@ -34,7 +34,7 @@ _SOME_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Bound(NamedTuple):
-    """Where a search begins or ends: a word of the language, and its argument as text."""
+    """The place where a search begins or ends: a word of the language, and its argument as text."""
 
     word: str
     """``last``, ``start``, ``end``, ``offset``, ``time`` or ``group``."""
@@ -49,9 +49,9 @@ class Records(Statement, frozen=True):
     """Names and globs of topics."""
     partition: int | None = None
     start: Bound | None = None
-    """None for the default: `Records.begins`."""
+    """The start; None for the default, `Records.begins`."""
     until: Bound | None = None
-    """None for the present end, or for no end while it follows."""
+    """The end; None for the present end, or for no end while it follows."""
     text: str = ""
     key: str = ""
     key_only: bool = False
@@ -66,7 +66,7 @@ class Records(Statement, frozen=True):
     follow: bool = False
     committed: bool = True
     form: str = ""
-    """Of the contents; ``""`` to guess it."""
+    """The form of the contents; ``""`` to guess it."""
     reveal: bool = False
     """Whether to show contents in a context that hides them also."""
 
@@ -82,12 +82,12 @@ class Records(Statement, frozen=True):
 
     @property
     def begins(self) -> Bound:
-        """Where the search begins: without a start at the newest records; at the start of the log with a condition, an
-        end, or no limit.
+        """The place where the search begins: without a start at the newest records; at the start of the log with a
+        condition, an end, or no limit.
         """
         if self.start is not None:
             return self.start
-        # As tail -f: what is there already would scroll away what comes.
+        # As with tail -f: the present records would scroll the new ones away.
         if self.follow:
             return Bound("end")
         if self.is_filtered or self.latest or self.until is not None or self.limit == 0:

@@ -18,10 +18,12 @@ MOST_A_SECOND = 1_000_000
 
 
 class BeginRedrive(BarStatement, frozen=True):
-    """``redrive``. goal: without its ends. most: letters a second; None for no limit."""
+    """``redrive``."""
 
     goal: Redrive
+    """The goal without its ends."""
     most: int | None = None
+    """The limit in letters a second; None for no limit."""
 
 
 def _parse(reader: Reader) -> BeginRedrive:

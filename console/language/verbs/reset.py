@@ -26,13 +26,14 @@ _TIMES = ("1h", "24h", "7d")
 
 
 class ResetOffsets(statements.EditStatement, frozen=True):
-    """``reset group``, for all its committed offsets, a topic, or a partition. share: for ``reset share group``."""
+    """``reset group``, for all its committed offsets, a topic, or a partition."""
 
     group: statements.Name
     to: statements.OffsetPosition
     topic: statements.Name | None = None
     partition: int | None = None
     share: bool = False
+    """Whether it is ``reset share group``."""
 
     @property
     def reads_file(self) -> bool:

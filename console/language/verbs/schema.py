@@ -24,19 +24,22 @@ _PAIRS = {"type": f"type={'|'.join(TYPES)}", "references": "references=NAME:SUBJ
 
 
 class Register(statements.EditStatement, frozen=True):
-    """``schema``. source: a file, or the text itself. kind: ``""`` for the one that the text shows."""
+    """``schema``."""
 
     subject: str
     source: statements.FromFile | str
+    """A file, or the text itself."""
     kind: str = ""
+    """The kind of schema; ``""`` for the one that the text shows."""
     references: tuple[SchemaReference, ...] = ()
 
 
 class Undelete(statements.EditStatement, frozen=True):
-    """``undelete schema``. version: None for the newest deleted one."""
+    """``undelete schema``."""
 
     subject: str
     version: int | None = None
+    """The version; None for the newest deleted one."""
 
 
 def _parse(reader: language_reader.Reader) -> Register:
@@ -95,7 +98,7 @@ def _text(statement: Register) -> str:
 
 
 def _slots(statement: Register) -> tuple[statements.SecretSlot, ...]:
-    """Return the file to read: it is read where files of secrets are, with the same limits."""
+    """Return the file to read: it is read with the files of secrets, with the same limits."""
     if isinstance(statement.source, str):
         return ()
     return (statements.SecretSlot(_SLOT, "the schema", statement.source, statement.span),)
@@ -111,7 +114,7 @@ def _registers(statement: Register, staging: Staging) -> Iterator[Edit]:
     text = source if isinstance(source, str) else staging.secrets[_SLOT].reveal()
     if not text.strip():
         raise CommandError("the schema is empty", "", statement.span)
-    # What the operator says wins, then the name of the file, then the text.
+    # The kind that the operator names wins, then the name of the file, then the text.
     told = statement.kind or (kind_by_ending(str(source.path)) if not isinstance(source, str) else None)
     yield AddSchema(statement.subject, kind_of(text, told), text, statement.references)
 

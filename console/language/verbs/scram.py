@@ -24,12 +24,13 @@ ITERATIONS = 4096
 
 
 class ScramSet(statements.EditStatement, frozen=True):
-    """``scram set``. iterations: None for the default."""
+    """``scram set``."""
 
     user: str
     mechanism: ScramMechanism
     password: statements.SecretSource
     iterations: int | None = None
+    """The number of iterations; None for the default."""
 
 
 def _parse(reader: language_reader.Reader) -> ScramSet | statements.OneEdit:

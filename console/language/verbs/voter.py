@@ -21,22 +21,21 @@ _DIRECTORY, _AT = "directory", "at"
 
 
 class AddVoter(EditStatement, frozen=True):
-    """``add voter``.
-
-    directory: ``""`` for the directory with which the controller follows. at: its listener, host and port; None for
-    those that the controllers know.
-    """
+    """``add voter``."""
 
     voter_id: int
     directory: str = ""
+    """The id of the directory; ``""`` for the directory with which the controller follows."""
     at: tuple[str, str, int] | None = None
+    """The listener, host and port of the controller; None for those that the controllers know."""
 
 
 class RemoveVoter(EditStatement, frozen=True):
-    """``remove voter``. directory: ``""`` if the voter has only one."""
+    """``remove voter``."""
 
     voter_id: int
     directory: str = ""
+    """The id of the directory; ``""`` if the voter has only one."""
 
 
 # -- grammar -----------------------------------------------------------------------------------------------------------

@@ -30,13 +30,13 @@ _LITERAL = re.compile(r"\[([*?\[])\]")
 
 
 class Watch(statements.QueryStatement, frozen=True):
-    """``watch topic orders, group billing``, or ``watch SET``.
-
-    set: name of a set of the context; ``""`` if the subjects are named; without either, what is watched already.
-    """
+    """``watch topic orders, group billing``, or ``watch SET``."""
 
     subjects: tuple[Watched, ...] = ()
     set: str = ""
+    """The name of a set of the context; ``""`` if the statement names subjects. Without either, the watched subjects
+    stay.
+    """
 
 
 def _parse(reader: Reader) -> Watch:

@@ -1,4 +1,4 @@
-"""``whose``: shows who reads and writes a topic."""
+"""``whose``: shows the readers and writers of a topic."""
 
 from __future__ import annotations
 

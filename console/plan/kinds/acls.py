@@ -129,7 +129,7 @@ def _matches_nothing(edit: AddAcl, judged: risk_rules.Judged) -> Iterator[str]:
 
 
 def _no_wildcard(acl: model_acl.Acl) -> Iterator[str]:
-    """Yield why a ``*`` in the name of an ACL is no wildcard."""
+    """Yield the reason why a ``*`` in the name of an ACL is no wildcard; nothing if it is one."""
     kind, name = acl.resource_type.name.lower().replace("_", "-"), acl.resource_name
     if acl.pattern_type == model_acl.PREFIXED:
         instead = "leave out prefixed for all of them" if name == _ANY else f"the prefix is {name.split(_ANY)[0]}"
@@ -141,8 +141,8 @@ def _no_wildcard(acl: model_acl.Acl) -> Iterator[str]:
 
 
 def matching_nothing(acl: model_acl.Acl, *, ranges: bool) -> Iterator[str]:
-    """Yield why parts of an ACL match nothing: each ``*`` that is no wildcard, and a host that no client can have.
-    ``*`` is a wildcard only as the whole of a literal name, a user's name or a host.
+    """Yield a reason for each part of an ACL that matches nothing: each ``*`` that is no wildcard, and a host that no
+    client can have. ``*`` is a wildcard only as the whole of a literal name, a user's name or a host.
 
     Args:
         acl: the ACL.

@@ -37,19 +37,19 @@ from console.plan.risk_rules import CONNECTOR_DELETED, CONNECTOR_OFFSETS_CHANGED
 
 
 class Standing(Struct, frozen=True):
-    """A connector as an edit compares it.
-
-    state: the wanted one: RUNNING, PAUSED or STOPPED. config: its own values without its name; None for a hidden one.
-    """
+    """The state of a connector that an edit compares."""
 
     state: str
+    """The wanted state: RUNNING, PAUSED or STOPPED."""
     config: Mapping[str, str | None] = field(default_factory=dict)
+    """The connector's own values without its name; None for a hidden value."""
 
 
 class StandingOffsets(Struct, frozen=True):
-    """The offsets of a connector, in their own form. state: of the connector; they advance unless it is stopped."""
+    """The offsets of a connector, in their own form."""
 
     state: str
+    """The state of the connector; the offsets advance unless it is stopped."""
     offsets: tuple[connect.ConnectorOffset, ...]
 
 

@@ -272,7 +272,7 @@ class _CommitOffsetKind(_GroupOffsetKind):
         if topic is not None and edit.partition >= len(topic.partitions):
             count = f"topic {edit.topic} has {len(topic.partitions)} partitions"
             raise plan_staged.Refused(f"there is no partition {edit.partition}: {count}, from 0", "Check the number.")
-        # Offsets of share groups have requests of their own, which coordinators refuse for other groups.
+        # Offsets of share groups have their own requests, which coordinators refuse for other groups.
         if edit.share and isinstance(was, GroupOffset) and was.type not in ("", group_forecast.SHARE):
             raise plan_staged.Refused(
                 f"{edit.group} is no share group: its type is {was.type}", "Leave out the word share."

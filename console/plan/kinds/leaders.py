@@ -35,7 +35,7 @@ def preferred_elections(
     """Return an election for each partition that its preferred replica does not lead, in the order of topics' names.
 
     Args:
-        broker: only partitions whose preferred replica is on it; None for all.
+        broker: the preferred leader of the partitions that count; None for all partitions.
         needed: False for the partitions that their preferred replica does lead.
     """
     return tuple(

@@ -267,7 +267,7 @@ class _WriteRecordsKind(EditKind):
         return False
 
     def wanted(self, _edit: WriteRecords, _now: plan_staged.Was) -> bool | None:
-        return None  # the sender looks for the very batch
+        return None  # the sender searches the log for this batch
 
     def before(self, _edit: WriteRecords, there: LogRange | None, _inheritance: Inheritance) -> EffectiveValue:
         """Return the end of the log."""

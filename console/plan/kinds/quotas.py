@@ -215,7 +215,7 @@ _NAMED = 3
 
 
 def _known_without(edit: SetQuota, judged: Judged) -> str:
-    """Return, as text, the known users without a limit of their own: first this console's, then those with credentials,
+    """Return, as text, the known users without their own limit: first this console's, then those with credentials,
     ACLs or other quotas.
     """
     if not edit.entity.has(model_quota.USER):

@@ -57,7 +57,9 @@ def _additions(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step
 
 
 def _deletions(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    """Return a request for each deletion, after those of what refers to it: until then the registry refuses it."""
+    """Return a request for each deletion, after the deletions of the schemas that refer to it: until then the registry
+    refuses it.
+    """
     users: dict[str, set[str]] = {}
     for each in staged:
         for version in each.was.versions if isinstance(each.was, subjects.Subject) else ():
@@ -130,7 +132,7 @@ DELETIONS = Batch(steps=_deletions, predict=_with)
 
 
 def _readers_break(edit: plan_edits.AddSchema, judged: risk_rules.Judged) -> Iterator[str]:
-    """Yield a line for each sort of readers that can't read what the other one's writers write."""
+    """Yield a line for each sort of readers that can't read records of the other one's writers."""
     new = avro_of(judged.after, source_of(edit))
     versions = read_versions(judged.before, edit.subject)
     if new is None or not versions:

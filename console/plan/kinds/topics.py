@@ -62,11 +62,12 @@ def _is_another(was: Topic, now: Topic) -> bool:
 
 
 class KeptTopic(Struct, frozen=True):
-    """A topic in files, with the facts that edits need. replicas: the brokers of each partition, by its number."""
+    """A topic in files, with the facts that edits need."""
 
     name: str
     id: str | None
     replicas: tuple[tuple[int, ...], ...]
+    """The brokers of each partition, by its number."""
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------

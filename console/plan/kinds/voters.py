@@ -34,10 +34,11 @@ def _voter(quorum: Quorum, target: VoterTarget) -> QuorumReplica | None:
 
 
 class _Member(NamedTuple):
-    """A voter after the plan. follows: whether it replicates the log, so that its vote helps to commit."""
+    """A voter after the plan."""
 
     id: int
     follows: bool
+    """Whether it replicates the log, so that its vote helps to commit."""
 
 
 def _afterwards(quorum: Quorum, edits: Iterable[Edit]) -> tuple[_Member, ...]:
@@ -83,8 +84,8 @@ def _all_edits(draft: plan_staged.Draft, edit: Edit) -> list[Edit]:
 
 
 def _why_unknown(snapshot: Snapshot) -> Failure | None:
-    """Return why the quorum was not described at the last request; None if it was. The known quorum may then be out of
-    date, with voters that no longer follow.
+    """Return the reason why the quorum was not described at the last request; None if it was. The known quorum may then
+    be out of date, with voters that no longer follow.
     """
     return next((each.failure for each in snapshot.failures if each.part == Part.QUORUM), None)
 

@@ -50,7 +50,7 @@ _OF_BROKERS = frozenset(
 
 def _follows(*brokers: int, alone: bool = False) -> tuple[cause.Prediction, ...]:
     """Return the predictions for absent brokers: their own symptoms, their replicas, groups that they coordinate.
-    alone: only partitions that lack no other broker.
+    alone: whether only partitions that lack no other broker count.
     """
     these = frozenset(brokers)
     return cause.Prediction(frozenset(symptoms.OF_REPLICAS), brokers=these, only=alone), cause.Prediction(
@@ -188,7 +188,9 @@ def _is_late(observations: Observations, restart: Restart) -> bool:
 
 
 def _of_restart(observations: Observations, broker: int, restart: Restart) -> Severity:
-    """Return the severity of a restart: of what its partitions lack meanwhile, or of a broker that stays away."""
+    """Return the severity of a restart: from the replicas that its partitions lack meanwhile, or as for a broker that
+    stays away.
+    """
     if _is_spare(observations, broker):
         return Severity.INFO
     harm = hurt(observations, broker)
@@ -259,7 +261,7 @@ def _refusing(observations: Observations) -> frozenset[int]:
 
 
 def _elsewhere(observations: Observations) -> frozenset[int]:
-    """Return the brokers that came back with another address lately: it may be one where nothing listens."""
+    """Return the brokers that came back with another address lately: nothing may listen there."""
     changed = (each.place for each in observations.past.judged)
     return frozenset(each.about.id for each in changed if each.key == ADDRESS and isinstance(each.about, BrokerTarget))
 
@@ -547,7 +549,7 @@ def _unfollowed(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _times_out(observations: Observations, topics: set[str]) -> int:
-    """Return how often a replica of these topics left an ISR: the highest number of any partition."""
+    """Return the number of times that a replica of these topics left an ISR: the highest of any partition."""
     return max(
         (
             len(intervals)

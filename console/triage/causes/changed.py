@@ -162,10 +162,11 @@ def _has_risk(change: JudgedChange) -> bool:
 
 
 class _Hit(NamedTuple):
-    """A symptom that a change explains. by_rule: whether a rule says that the change has such symptoms."""
+    """A symptom that a change explains."""
 
     symptom: triage_symptoms.Symptom
     by_rule: bool
+    """Whether a rule says that the change has such symptoms."""
     predicted: cause.Prediction
 
 
@@ -174,8 +175,8 @@ class _Suffering(NamedTuple):
 
     Attributes:
         by_rule: whether a rule says that the changes have one of them.
-        groups, connectors: those with the symptoms, sorted; failed: the first connectors and tasks.
-        predicted: all of them.
+        groups, connectors: the groups and connectors with the symptoms, sorted.
+        predicted: the predictions of all these symptoms.
     """
 
     hit: Sequence[_Hit] = ()
@@ -200,7 +201,9 @@ class _Hits:
         return id(change) in self._found
 
     def of(self, parts: Iterable[JudgedChange]) -> _Suffering:
-        """Return what suffers from changes of one owner: of 10,000 groups it is worked out once, not in each poll."""
+        """Return the symptoms that changes of one owner explain, remembered: an owner of 10,000 groups is worked out
+        once, not in each poll.
+        """
         which = tuple(id(part) for part in parts if part in self)
         if not which:
             return _UNHARMED
@@ -273,7 +276,7 @@ def blamed(observations: Observations) -> Mapping[triage_symptoms.Key, object]:
         (hit.symptom.name, hit.symptom.subject): _owner(change)
         for change in judged
         for suffers in (hits.of([change]),)
-        if suffers.connectors  # of 10,000 groups none
+        if suffers.connectors  # no group has any
         for hit in suffers.hit
         if hit.by_rule and hit.symptom.subject.connector is not None
     }
@@ -287,7 +290,7 @@ def _stands(made: _Made, observations: Observations) -> bool:
         for each in made.parts
     ):
         return False
-    # A change that was made here was announced, with its warnings.
+    # kac showed the warnings of its own changes to the operator before it sent them.
     is_own = any(_author(each, observations.last.facts.authors) is not None for each in made.parts)
     return not is_own and observations.last.at - made.at >= KNOWN
 
@@ -298,11 +301,11 @@ def _with_effects(
     """Return changes of one owner with their effects; only those with an effect, if any has one."""
     suffers = hits.of(parts)
     if any(map(_has_risk, parts)) and not suffers.by_rule:
-        suffers = _UNHARMED  # its risk says more than that something began after it
+        suffers = _UNHARMED  # the rule's risk is better evidence than the order in time
     topics = dict.fromkeys(each for part in parts for each in silent.get(id(part), ()))
     groups = dict.fromkeys(each for part in parts for each in lost.get(id(part), ()))
     with_effect = [each for each in parts if (suffers.hit and each in hits) or id(each) in silent or id(each) in lost]
-    # A version of a schema says more than the level that let it in.
+    # A schema's version comes first: it explains more than the compatibility level that admitted it.
     with_effect.sort(key=lambda each: each.place.kind is Kind.CONFIG)
     return _Made(
         tuple(with_effect or parts),
@@ -329,7 +332,7 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
             return _READERS | _FAILURES
         case Kind.TOPIC if place.key == ID or change.became is None:
             return _READERS | _FAILURES
-        case Kind.OFFSET if change.again:  # what is gone, or skipped, makes no group fall behind
+        case Kind.OFFSET if change.again:  # deleted or skipped records make no lag
             return _READERS
         case Kind.BROKER if place.key == ADDRESS:
             return frozenset({triage_symptoms.BROKER_SILENT, triage_symptoms.NOT_PREFERRED})
@@ -367,11 +370,13 @@ def _is_number(text: str) -> bool:
 
 
 class _Candidate(NamedTuple):
-    """A change that may have caused symptoms. by_rule, near: their names, by a rule and by position alone."""
+    """A change that may have caused symptoms."""
 
     change: JudgedChange
     by_rule: frozenset[str]
+    """The names of the symptoms by a rule."""
     near: frozenset[str]
+    """The names of the symptoms by position alone."""
     first: datetime
     last: datetime
     of_vacant: bool = False
@@ -393,8 +398,9 @@ def _hits(
     judged: Sequence[JudgedChange],
     observations: Observations,
 ) -> _Hits:
-    """Return change -> the symptoms that began right after it among those that depend on what it changed. Each symptom
-    has one change: the one that is most likely its cause. It is found once, when the symptom or the change is new.
+    """Return change -> the symptoms that began right after it among those that depend on the changed entity. Each
+    symptom has one change: the one that is most likely its cause. It is found once, when the symptom or the change is
+    new.
     """
     changed: dict[str, dict[str, list[_Candidate]]] = {}
     by_owner: dict[_Owner, list[_Candidate]] = {}
@@ -419,7 +425,7 @@ def _hits(
             if best is None:
                 continue
             predicted = cause.Prediction(frozenset({name}), symptom.subject)
-            # What was changed at once is named together.
+            # Changes of one owner are named together.
             for one in by_owner[_owner(best.change)]:
                 if one is best or name in one.by_rule:
                     found.setdefault(id(one.change), []).append(_Hit(symptom, name in one.by_rule, predicted))
@@ -463,7 +469,7 @@ def _best(
                 continue
             if each.of_vacant and not is_vacant:
                 continue
-            # A member that reads much again reads one partition after the other: those that it has read wait.
+            # A member that rereads many records takes one topic after the other, so topics without a reset also wait.
             topics = {topic for (topic, _), (was, now) in each.change.offsets.items() if now < was}
             if topics and subject.topic is not None and subject.topic not in topics:
                 continue
@@ -575,14 +581,14 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
 
 
 def _predicted(suffers: _Suffering, observations: Observations) -> tuple[cause.Prediction, ...]:
-    if not suffers.connectors:  # the same object in each poll: of 10,000 groups they are looked up once
+    if not suffers.connectors:  # the same object in each poll, so later steps use their caches
         return suffers.predicted
     return (*suffers.predicted, *cause.predict_groups(groups_of(observations.last.snapshot, suffers.connectors)))
 
 
 def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
-    """Yield what turns a change into its effect: what brokers refuse by it, on which brokers it differs, and how a
-    topic came back.
+    """Yield the evidence that links a change to its effect: the requests that brokers refuse because of it, the brokers
+    on which it differs, the errors of failed instances, and how a topic came back.
     """
     for each in made.parts:
         about, key = each.place.about, each.place.key
@@ -635,8 +641,8 @@ def _made_by_request(change: JudgedChange, snapshot: Snapshot) -> bool:
 
 
 def _certainty(made: _Made) -> Certainty:
-    """Return how sure a change is the cause: certain if what it did is shown, likely if a rule of plans warned of it or
-    it is about exactly what suffers, possible by its time and place.
+    """Return the certainty that a change is the cause: certain if its effect is shown, likely if a rule of plans warned
+    of it or it is about exactly what suffers, else possible, by its time and place.
     """
     first = made.parts[0]
     if not made.has_effect or first.offsets or made.lost:

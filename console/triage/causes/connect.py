@@ -73,7 +73,7 @@ _ADVICE: Sequence[tuple[re.Pattern[str], str]] = (
         "look at the file or the disk that the reason names, on its worker",
     ),
 )
-"""What to do about a reason; the first one that fits."""
+"""The advice for a reason; the first one that fits counts."""
 _ELSE = "look at the reason, and at the log of its worker"
 
 
@@ -190,7 +190,7 @@ def _restarted(observations: Observations, mine: Sequence[connectors.Failed]) ->
     found = {}
     for each in mine:
         known = observations.last.facts.restarts.get(each.connector)
-        # What stood failed at the first look may have failed at any time before it.
+        # An instance that was failed at the first look may have failed at any time before that.
         since = observations.since(_symptom(each)) or observations.began
         if known is not None and since <= known.at + RESTARTED:
             found[each.connector] = known.at, known.who
@@ -198,7 +198,7 @@ def _restarted(observations: Observations, mine: Sequence[connectors.Failed]) ->
 
 
 def _of_mirrors(observations: Observations, names: Iterable[str]) -> tuple[cause.Prediction, ...]:
-    """Return the prediction of what the flows of these connectors show, of those that are MirrorMaker's."""
+    """Return the predicted symptoms of the flows of these connectors, as far as they are MirrorMaker's."""
     wanted = frozenset(names)
     flows = (each for each in observations.last.snapshot.mirrors.values() if not wanted.isdisjoint(each.connectors))
     subjects = (symptoms.mirror_subject(each.name) for each in flows)
@@ -223,7 +223,8 @@ def _worker_gone(observations: Observations, cluster: ConnectCluster, worker: Wo
     known = connectors.worker_id(worker)
     held, tasks = connectors.runs_on(cluster, known)
     since = observations.since(symptom)
-    # A worker that went a moment ago may be restarted; at the first look it may have been away for long.
+    # A worker that left a moment ago may be restarting. One that was away at the first look may have been away for
+    # long.
     restarts = since is not None and observations.last.at - since < RESTARTS
     stand = f", and {plural(tasks, 'task')} {'is' if tasks == 1 else 'are'} given to it" if tasks else ""
     severity = Severity.INFO if restarts else Severity.HIGH if tasks or held else Severity.WARNING
@@ -265,7 +266,7 @@ def _answering(cluster: ConnectCluster) -> str:
 def _of_tasks(
     observations: Observations, cluster: ConnectCluster, workers: Iterable[str]
 ) -> Iterator[cause.Prediction]:
-    """Yield what follows for the instances of workers: they have no worker, and their sinks fall behind."""
+    """Yield predictions for the instances of workers: the tasks are unassigned, and the groups of sinks fall behind."""
     gone = frozenset(workers)
     names = [
         connect.full_name(cluster.name, each.name)
@@ -327,7 +328,7 @@ def _unassigned(observations: Observations) -> Iterator[cause.Claim]:
         if not waiting or connectors.gone_workers(cluster):
             continue
         if connectors.left_workers(cluster) - {connectors.worker_id(each) for each in cluster.workers}:
-            continue  # its worker is the cause
+            continue  # the worker that left is the cause
         count = sum(each.count for each in waiting)
         is_long = any(observations.lasts(each.name, each.subject, DELAYED) for each in waiting)
         yield cause.Claim(

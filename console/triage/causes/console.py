@@ -1,4 +1,4 @@
-"""What this console suffers itself: a quota that delays its answers, and brokers that refuse its login."""
+"""The troubles of this console itself: a quota that delays its answers, and brokers that refuse its login."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ ALONE = 2
 AWAY = 30.0
 """Seconds without a commit after which a group without members is a trouble: a restart of its consumers takes less."""
 OF_SINK, TASK_OF = "connect-", "connector-consumer-"
-"""What the groups of Kafka Connect's sinks, and the client ids of their tasks, begin with."""
+"""The beginnings of the names of groups of Kafka Connect's sinks, and of the client ids of their tasks."""
 LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
 """Rebalancing time within the last minute: a group that rebalances for so long reads almost nothing."""
 
@@ -141,8 +141,8 @@ def _has_just_committed(trend: LagTrend) -> bool:
 
 
 def _broker_away(absences: Sequence[tuple[int, Interval]], trend: LagTrend) -> cause.Evidence | None:
-    """Return the absence of a broker right before the last commit of a group without members. absences: as in
-    `Observations`.
+    """Return the absence of a broker right before the last commit of a group without members. absences: the result of
+    `Observations.absences`.
     """
     moved = [each.moved for each in trend.standing.values() if each.moved is not None]
     last = datetime.fromtimestamp(max(moved), UTC) if moved else None
@@ -270,7 +270,9 @@ def _stuck_at(
 def _member_stands(
     observations: Observations, group: Group, trend: LagTrend, rows: Sequence[PartitionLag]
 ) -> cause.Claim:
-    """Return the claim that a member commits nothing, while others of its group do. rows: its partitions."""
+    """Return the claim that a member commits nothing, while others of its group do. rows: the partitions of
+    the member.
+    """
     known = {each.member_id: each for each in group.members or ()}.get(rows[0].member)
     who = f"{known.client_id}@{known.host.removeprefix('/')}" if known is not None else rows[0].member
     static = known.instance_id if known is not None else None
@@ -354,11 +356,13 @@ def _falls_behind(trend: LagTrend, since: datetime) -> bool:
 
 
 class _Uneven(NamedTuple):
-    """A partition that gets most of the new records of its topic. share: 0 to 1; of: the number of partitions."""
+    """A partition that gets most of the new records of its topic."""
 
     place: Place
     share: float
+    """The partition's share of the new records, from 0 to 1."""
     of: int
+    """The number of the topic's partitions."""
 
 
 def _uneven(trend: LagTrend) -> _Uneven | None:
@@ -415,8 +419,8 @@ def _slow_group(
     """Return the claim that a group is slow; None if it is not.
 
     Args:
-        symptom: its growing lag.
-        lagged, rebalanced_at: when its lag grew, and when members joined or left; None for never.
+        symptom: the symptom of the growing lag.
+        lagged, rebalanced_at: the intervals in which the lag grew, and in which members joined or left; None for none.
         left: the members that it lost.
         watched: time of the first poll, UTC.
     """
@@ -464,7 +468,7 @@ def _slow_group(
 
 
 _each_slow: RememberedAmong[str, cause.Claim | None] = RememberedAmong(_slow_group)
-# Of 10,000 groups each has the same object.
+# Constants, since 10,000 slow groups share them.
 _COMMITS_SLOWLY = cause.Evidence("it commits, more slowly than records arrive", "OffsetFetch")
 _FOR_A_MOMENT = cause.Evidence(
     "for a moment only, or in partitions in which nothing was committed meanwhile", "OffsetFetch"
@@ -492,8 +496,12 @@ _LOOK_AT_WORK = (
 
 
 def _next_of_slow(uneven: bool, fewer: bool, full: bool) -> tuple[cause.Next, ...]:
-    """Return what helps a slow group. uneven: one partition gets most records; fewer: members left; full: each
-    partition has a member of its own.
+    """Return the steps that help a slow group.
+
+    Args:
+        uneven: whether one partition gets most records.
+        fewer: whether members left.
+        full: whether each partition has its own member.
     """
     if uneven:
         return _LOOK_AT_KEYS
@@ -503,7 +511,9 @@ def _next_of_slow(uneven: bool, fewer: bool, full: bool) -> tuple[cause.Next, ..
 
 
 def _fewer(group: Group, left: Left) -> cause.Evidence | None:
-    """Return that a group at work has fewer members than before, with those that left."""
+    """Return the evidence that a group at work has fewer members than before, with those that left; None if that is not
+    so.
+    """
     has = len(group.members or ())
     if not 0 < has < left.had:
         return None
@@ -515,7 +525,9 @@ def _fewer(group: Group, left: Left) -> cause.Evidence | None:
 
 
 def _one_for_each(group: Group) -> cause.Evidence | None:
-    """Return that no member has more than one partition, so that more members have nothing to read."""
+    """Return the evidence that no member has more than one partition, so that more members have nothing to read; None
+    if that is not so.
+    """
     held = [len(each.assignment) for each in group.members or ()]
     partitions = sum(held)
     if group.type == "share" or partitions < ALONE or max(held) > 1:
@@ -528,7 +540,7 @@ def _one_for_each(group: Group) -> cause.Evidence | None:
 
 
 def _rebalances(observations: Observations, group: str) -> Certainty | None:
-    """Return how certain it is that a group rebalances endlessly; None if it does not."""
+    """Return the certainty that a group rebalances endlessly; None if it does not."""
     intervals = observations.intervals.get((symptoms.REBALANCING, symptoms.Subject(group=group)), ())
     if not intervals:
         return None
@@ -553,7 +565,7 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
             continue
         reading = symptoms.readings(observations.last.snapshot).get(group)
         if reading is not None and not known.is_vacant and _outlasted(observations, reading):
-            continue  # named by the partition that it stands at, as long as it has members
+            continue  # the claim of its stuck partition names it
         how = "again and again" if intervals[1:] else "for long"
         members, services = len(known.members or ()), _several_services(known)
         deployed = (
@@ -589,7 +601,9 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _several_services(group: Group) -> cause.Evidence | None:
-    """Return that members with different client ids have no topic in common: each one stops the others."""
+    """Return the evidence that members with different client ids have no topic in common: each one stops the others;
+    None if that is not so.
+    """
     by_topics: dict[tuple[str, ...], str] = {}
     for member in group.members or ():
         if member.topics:

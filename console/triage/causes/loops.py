@@ -48,7 +48,7 @@ class _Round(NamedTuple):
     """Dead letters that a group reads, over the window of its trend.
 
     Attributes:
-        dead: their topic.
+        dead: the topic of the dead letters.
         came: records that were written to it.
         read: records of it that the group read.
         others: records of other topics that the group read.
@@ -141,7 +141,7 @@ def _moved(trend: LagTrend) -> tuple[Mapping[str, int], Mapping[str, int]]:
 
 
 def _came(before: int, now: int) -> int:
-    """Return by how much an offset moved on; 0 if one is unknown, or it was set back."""
+    """Return the records by which an offset moved on; 0 if one is unknown, or it was set back."""
     return max(0, now - before) if min(before, now) >= 0 else 0
 
 

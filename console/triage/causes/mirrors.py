@@ -41,7 +41,7 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _flows(observations: Observations, name: str) -> Iterator[Flow]:
-    """Yield the flows with a symptom that no connector of theirs explains: one that fails has a row of its own, and
+    """Yield the flows with a symptom that no connector of theirs explains: one that fails has its own row, and
     nothing is missed of one that was paused."""
     snapshot = observations.last.snapshot
     silent = {each.entity for each in snapshot.failures if each.part == Part.CONNECT}

@@ -359,7 +359,7 @@ def _loss_by_change(change: ConfigChange, losses: tuple[Loss, ...], *, is_past: 
     topics = sorted({each.jump.topic for each in losses})
     first = min(losses, key=lambda each: each.jump.at)
     title = f"{first_few(topics)}: {_lost(losses):,} offsets were deleted before their time"
-    # What each group has read is gone on purpose, as far as it shows.
+    # If all groups had read the records, an operator or a program probably deleted them on purpose.
     was_read = all(each.unread == {} for each in losses)
     if subject.topic is None:
         title += f" by {change.key} of {name}"
@@ -451,8 +451,8 @@ def _most_lost(losses: tuple[Loss, ...]) -> triage_cause.Evidence:
 
 
 def _shorter(observations: Observations) -> Iterator[triage_cause.Claim]:
-    """Yield the partitions that end before records which their producers were told are written. An election from
-    outside of the ISR has a claim of its own, and a topic that was made again is another one.
+    """Yield the partitions that end before records that brokers confirmed to their producers. An election from
+    outside of the ISR has its own claim, and a topic that was made again is another one.
     """
     logs, snapshot = observations.last.facts.logs, observations.last.snapshot
     again = {each.place.about for each in observations.past.judged if each.place.key == ID}

@@ -77,12 +77,13 @@ def _odd(observations: Observations) -> Iterator[cause.Claim]:
 
 
 class Limit(NamedTuple):
-    """The quota of a group's only client id. sure: no user has a quota: no API reports the users of members."""
+    """The quota of a group's only client id."""
 
     client: str
     entity: QuotaEntity
     quota: float
     sure: bool
+    """Whether no user has a quota: no API reports the users of members."""
 
 
 def limit_of(snapshot: Snapshot, group: Group) -> Limit | None:
@@ -175,8 +176,8 @@ def _limited_group(
     """Return the claim that a group is held back by its quota; None if it is not.
 
     Args:
-        lags: its growing lag.
-        lagged: when its lag grew.
+        lags: the symptom of the growing lag.
+        lagged: the intervals in which the lag grew; None for none.
         known: client ids that the request logs prove to be throttled.
         watched: time of the first poll, UTC.
     """
@@ -407,7 +408,7 @@ QUOTAS = (
         ),
     ),
 )
-"""In front of the rules for the symptoms of a throttled group."""
+"""The rules that come before those for the symptoms of a throttled group."""
 CAUSES = (
     cause.CauseRule(
         "config-odd",

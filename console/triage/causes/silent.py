@@ -19,7 +19,7 @@ from console.triage.symptoms import CLUSTER, Subject
 
 NAME, MISSPELT = "writes-stopped", "written-elsewhere"
 FEW = 3
-"""Limit of topics with rows of their own; more are one row."""
+"""Limit of topics with their own rows; more are one row."""
 _LOOK = (
     "look at the producers' logs: brokers close the connection of a client whose version, user or records they refuse, "
     "and no API names that client; the brokers' request logs do"

@@ -48,7 +48,7 @@ def _claim(stands: Stands) -> cause.Claim:
 
 
 def _explained(stands: Stands) -> Iterator[cause.Prediction]:
-    """Yield what follows from a finding: behind a certificate that has ended a broker seems to be silent."""
+    """Yield the symptoms that a finding explains: with an expired certificate, a broker seems to be silent."""
     broker = stands.place.subject.broker
     if stands.found.severity is Severity.CRITICAL and broker is not None:
         yield from cause.predict(BROKER_SILENT, subject=Subject(broker=broker))
@@ -88,7 +88,7 @@ def _rules_out(rule: Rule) -> Callable[[Observations], str]:
 
 
 _NOT_THERE = {"replication-throttled": "no leftover replication throttle"}
-"""Why a rule finds nothing, of those whose findings might explain a symptom."""
+"""Rule -> the text for no finding, of rules whose findings might explain a symptom."""
 
 
 CAUSES = tuple(map(_rule, STANDING))

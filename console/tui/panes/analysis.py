@@ -1,4 +1,4 @@
-"""What is in a topic: its analysis, while it runs and after it, as lines with bars."""
+"""The pane of a topic's analysis, while it runs and after it, as lines with bars."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class AnalysisView(View):
         return self._text.text
 
     async def do_back(self) -> None:
-        """Stop the analysis and keep what it counted; else go back as everywhere."""
+        """Stop the analysis and keep its counts; else go back as everywhere."""
         run = self.run
         if run is None or not run.stop():
             await self._navigator.do_back()

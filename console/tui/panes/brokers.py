@@ -143,7 +143,7 @@ class BrokersView(DetailsView[present_brokers.BrokerRow]):
         self._editing.begin(f"drain broker {commas(brokers)} throttle " if brokers else "balance throttle ")
 
     def do_elect(self) -> None:
-        """Stage elections of the marked brokers where they are preferred leaders; on the cluster default, of all."""
+        """Stage elections of the marked brokers as preferred leaders; on the cluster default, of all."""
         from console.tui.electing import elect_leaders
 
         brokers = [row.broker.id for row in self.rows_meant() if row.broker is not None]

@@ -29,7 +29,7 @@ LONGEST_OFFSET = 1_000
 
 
 class _OfConnect(DetailsView[Row]):
-    """A table of what the workers of Connect answer. kac asks them only if the context names some."""
+    """A table of answers from the workers of Connect. kac asks them only if the context names some."""
 
     PARTS = frozenset({Part.CONNECT})
     NEEDS: ClassVar[str] = Part.CONNECT
@@ -45,16 +45,16 @@ class _OfConnect(DetailsView[Row]):
         return super().known() or not self.is_named
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the Connect clusters, what is around them, and the place."""
+        """Return the Connect clusters, the data around them, and the place."""
         known = self.snapshot
         return known.connect, known.configs, known.connect_seen, known.lags, known.log_ranges, self.place
 
     def empty_text(self) -> str:
-        """Return what to do if the context names no Connect cluster."""
+        """Return the way to name a Connect cluster, if the context names none."""
         return super().empty_text() if self.is_named else wrapped(connectors.NOT_NAMED, self.app.size.width)
 
     def note(self) -> Line:
-        """Return why a Connect cluster did not answer, and since when."""
+        """Return the reason why a Connect cluster did not answer, and since when."""
         return connectors.silent_line(self.snapshot) or super().note()
 
 
@@ -101,7 +101,7 @@ class ConnectorsView(_OfConnect[connectors.ConnectorRow]):
         return [*([(f"{bad:,} in trouble  ", "failed")] if bad else []), *super().status()]
 
     def details(self, row: connectors.ConnectorRow) -> list[Line]:
-        """Return what is known of the connector."""
+        """Return the details of the connector."""
         return [[(f"connector {clean(row.name, 100)}", "")], *connectors.connector_lines(row)]
 
     async def enter(self, row: connectors.ConnectorRow) -> None:
@@ -130,7 +130,7 @@ class ConnectorsView(_OfConnect[connectors.ConnectorRow]):
         self.begin_command(lambda row: f"stop connector {quote(row.name)}")
 
     def do_restart_connector(self) -> None:
-        """Begin the command that restarts the connector; what failed of it, if something did."""
+        """Begin the command that restarts the connector; only its failed instances, if there are any."""
         self.begin_command(
             lambda row: f"restart connector {quote(row.name)}{' failed' if row.connector.failed else ''}"
         )
@@ -163,7 +163,7 @@ class _OfOne(_OfConnect[Row]):
         return next((row for row in rows if row.name == self.connector.name), None)
 
     def note(self) -> Line:
-        """Return why the connector's cluster did not answer, and since when."""
+        """Return the reason why the connector's cluster did not answer, and since when."""
         return connectors.silent_line(self.snapshot, connect.split_name(self.connector.name)[0])
 
     def target(self) -> ConfigResource:
@@ -222,7 +222,7 @@ class ConnectorView(_OfOne[connect.Task]):
         return row.trace
 
     def do_restart_connector(self) -> None:
-        """Begin the command that restarts the task, or what failed of the connector."""
+        """Begin the command that restarts the task, or the failed instances of the connector."""
         name = quote(self.connector.name)
         self.begin_command(
             lambda row: (
@@ -278,13 +278,13 @@ class _Asked(_OfConnect[Row]):
         return self._answer if self._answered == self._place() else ()
 
     def empty_text(self) -> str:
-        """Return why the workers did not answer."""
+        """Return the error of the workers, if they did not answer."""
         if self._failure is None:
             return super().empty_text()
         return wrapped(failure_text(self._failure), self.app.size.width)
 
     def note(self) -> Line:
-        """Return why the workers did not answer."""
+        """Return the error of the workers, if they did not answer."""
         return [(failure_text(self._failure), "failed")] if self._failure is not None else super().note()
 
 

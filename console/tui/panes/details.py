@@ -41,10 +41,11 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 
 NUMBER, BEGINNING = 10, 40
-"""Characters up to which a text of the details may have a value by chance; those of a longer one that it is known by.
+"""The most characters of a value that may occur in the details by chance, and the number of characters by which a
+longer value is recognized there.
 """
 UNKNOWN = ("·", NOTHING)
-"""What the cells of unknown values have."""
+"""The texts in the cells of unknown values."""
 
 GAP = 2
 """Blank cells between a table and details next to it."""
@@ -59,15 +60,15 @@ SIDE_BY_SIDE = 150
 DETAILS_SHARE = (40, 44)
 """Least and most percent of the width that details next to a table have."""
 Takes = tuple[int, int]
-"""Percent of the height, and lines, that details have at most where the list needs them too."""
+"""The most percent of the height, and the most lines, that details have if the list needs them also."""
 NONE: Takes = (0, 0)
 """The list is the subject of the view."""
 FEW: Takes = (15, 3)
-"""It is, but a table that fills the screen gives up some lines for two graphs."""
+"""As `NONE`, but a table that fills the screen gives up some lines for two graphs."""
 DETAILED: Takes = (36, 14)
-"""The list and the details are."""
+"""The list and the details are the subject."""
 EVIDENCE: Takes = (50, 18)
-"""The details are."""
+"""The details are the subject."""
 
 
 def arranged(view: View, lines: LineView, below: TextLines, takes: Takes) -> tuple[int, int]:
@@ -75,7 +76,7 @@ def arranged(view: View, lines: LineView, below: TextLines, takes: Takes) -> tup
     keeps its columns; else below it, in these lines.
 
     Args:
-        lines: the list.
+        lines: the table.
         below: the details; the class ``wide`` of the view says where they are.
 
     Returns:
@@ -205,7 +206,7 @@ class Graphs:
         """Return the graphs below a table that stands next to its details.
 
         Args:
-            height: of the table and the graphs.
+            height: the height of the table and the graphs.
         """
         view = self._view
         about, room = view.subject(), height - view.table.lines_wanted(width) - 1
@@ -236,8 +237,8 @@ class Left(Vertical):
         """Draw the lines that differ; return whether there are graphs.
 
         Args:
-            width: of the table, in cells.
-            height: of the table and the graphs; 0: draw no graphs.
+            width: the width of the table, in cells.
+            height: the height of the table and the graphs; 0 to draw no graphs.
         """
         found = self._view.graphs.left(width, height) if height else ()
         self._graphs = [graph for _, graph in found]
@@ -302,7 +303,7 @@ class DetailsView(GraphedView[Row]):
 
     @property
     def text_width(self) -> int:
-        """The cells of a line of the details."""
+        """The width of a line of the details, in cells."""
         return max(20, self.room[0] - 2)
 
     def draw(self) -> None:
@@ -336,7 +337,9 @@ class DetailsView(GraphedView[Row]):
         self.below.set(*lines)
 
     def _lines(self, row: Row) -> Sequence[Line]:
-        """Return the details, what the table leaves out of the row, and the graphs, as many lines as there are."""
+        """Return the details, the cells that the table leaves out of the row, and the graphs, as many lines as there
+        are.
+        """
         (width, height), text_width = self.room, self.text_width
         if height < LEAST_BELOW and (few := self.own_graphs(width, height)):
             return [line for line, _ in few]

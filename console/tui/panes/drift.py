@@ -133,7 +133,7 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         return line
 
     def empty_text(self) -> str:
-        """Return that nothing differs in this scope, or why that is unknown."""
+        """Return a text that nothing differs in this scope, or the reason why that is unknown."""
         text = super().empty_text()
         if text != self.EMPTY:
             return text

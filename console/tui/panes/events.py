@@ -145,7 +145,7 @@ class EventsView(LakeView[Row]):
         return line
 
     def note(self) -> Line:
-        """Return why an author is unknown, or the unobserved parts."""
+        """Return the reason why an author is unknown, or the unobserved parts."""
         if problem := self._journal.events.problem:
             return [(f"who made a change is not known: {clean(problem, 300)}", "pending")]
         if missing := self._journal.events.gaps():

@@ -49,7 +49,7 @@ class FeaturesView(DetailsView[FeatureRow]):
         return [(asked, ""), (f"  not {names}", "failed")] if silent else [(asked, "muted")]
 
     def note(self) -> Line:
-        """Return why a node could not be queried."""
+        """Return the error of a node that could not be queried."""
         for node in unasked(self.snapshot.features):
             if node.failure is not None:
                 kind = "controller" if node.controller else "broker"

@@ -138,7 +138,7 @@ class FindView(DetailsView[present_find.Hit]):
         return (lambda hit: (hit.pane, hit.name)) if column == "pane" else (lambda hit: (hit.name, hit.pane))
 
     def empty_text(self) -> str:
-        """Return that the search is running, or found nothing."""
+        """Return a text that the search is running, or found nothing."""
         if not self.known():
             return "looking…"
         if self.filter_text:

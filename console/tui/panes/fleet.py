@@ -46,7 +46,7 @@ class FleetView(DetailsView[present_fleet.FleetRow]):
         self._own: Derived[present_fleet.Health | None] = Derived(None)
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the rows of the other clusters, and what the row of this one is made from."""
+        """Return the rows of the other clusters, and the data of this cluster's row."""
         triage, known = self.cluster.triage, self.snapshot
         return self._fleet.rows, triage.verdict, triage.muted, known.topics, known.lags, known.lag_trends
 

@@ -127,7 +127,7 @@ class HistoryView(LakeView[PastRow]):
         ]
 
     def note(self) -> Line:
-        """Return why the journal could not be read, else the lake's note."""
+        """Return the reason why the journal could not be read, else the lake's note."""
         return [(self._unread, "failed")] if self._unread else super().note()
 
     def _passes(self, words: str) -> bool:
@@ -277,8 +277,9 @@ class HistoryView(LakeView[PastRow]):
 
 
 def lake_wish(row: PastRow, change: reader.Change, known: Snapshot) -> Wish:
-    """Return the edit that undoes a change of the lake, with a note if the key was changed again since. known: has the
-    brokers' descriptions of config keys."""
+    """Return the edit that undoes a change of the lake, with a note if the key was changed again since. known: a
+    snapshot with the brokers' descriptions of config keys.
+    """
     if change.is_current:
         return Wish(_undo(row, change, known), None if change.is_deleted else change.new_value)
     since = f"{change.valid_to.astimezone():%m-%d %H:%M}" if change.valid_to is not None else "then"

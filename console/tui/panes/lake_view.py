@@ -35,12 +35,13 @@ log = logging.getLogger(__name__)
 
 
 class LakeAnswer(NamedTuple):
-    """The answer of a lake. clusters: all clusters in the lake."""
+    """The answer of a lake."""
 
     rows: Sequence[object]
     fresh: Freshness | None
     gaps: Sequence[Gap]
     clusters: Sequence[str]
+    """All clusters in the lake."""
 
 
 NO_ANSWER = LakeAnswer((), None, (), ())
@@ -94,7 +95,7 @@ class LakeView(DetailsView[Row]):
         return self._is_known and bool(self._lake.problem)
 
     def note(self) -> Line:
-        """Return how a lake would add rows, or why it can't be read."""
+        """Return the way a lake would add rows, or the reason why it can't be read."""
         if not self.is_without:
             return super().note()
         lake = self._lake
@@ -187,7 +188,7 @@ class LakeView(DetailsView[Row]):
         """Show an answer.
 
         Args:
-            problem: why the query failed; ``""`` if it succeeded.
+            problem: the reason why the query failed; ``""`` if it succeeded.
         """
         self._answer, self._problem, self._is_known = answer, problem, True
         self.update()
@@ -195,7 +196,7 @@ class LakeView(DetailsView[Row]):
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def empty_text(self) -> str:
-        """Return why no rows are shown: the lake is missing, has no data of this cluster, or no row matches."""
+        """Return the reason why no rows are shown: no lake, no data of this cluster, or no row that matches."""
         if not self.known():
             return self.nothing_yet()
         if self._problem:

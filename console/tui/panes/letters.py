@@ -1,4 +1,4 @@
-"""What is in a dead-letter topic: a row for each original topic, exception and age, before anything is sent again."""
+"""The pane of a dead-letter topic: a row for each original topic, exception and age, before anything is sent again."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ class LettersReading:
     Attributes:
         goal: the redrive of all of them, with its ends once these are known.
         found: the letters so far; None before the first are known.
-        problem: why they can't be read; None if they can.
-        is_stopped: whether the operator ended it early; is_read: whether it came to its end.
+        problem: the reason why they can't be read; None if they can.
+        is_stopped: whether the operator ended it early.
+        is_read: whether it came to its end.
     """
 
     def __init__(self, goal: Redrive) -> None:
@@ -65,7 +66,7 @@ class LettersReading:
 
     @property
     def mark(self) -> tuple[object, ...]:
-        """What changes while letters are read: the survey grows in place."""
+        """A value that changes while letters are read, since the survey grows in place."""
         count = self.found.count if self.found is not None else -1
         return self, count, self.is_running, self.is_stopped, self.problem
 
@@ -176,7 +177,7 @@ class LettersView(DetailsView[dead_letters.PileRow]):
         return f"{row.pile.topic} {row.exception} {row.pile.age.value} {row.pile.convention}"
 
     def empty_text(self) -> str:
-        """Return why no letters are shown."""
+        """Return the reason why no letters are shown."""
         if self._reading.problem is not None:
             return wrapped(failure_text(self._reading.problem), self.app.size.width)
         if self.filter_text:
@@ -200,7 +201,7 @@ class LettersView(DetailsView[dead_letters.PileRow]):
         return [*line, *masking_note(masked=self.masked, has_mask=False)]
 
     def note(self) -> Line:
-        """Return the progress, why it ended, or what would stay."""
+        """Return the progress, the reason why it ended, or the letters that would stay."""
         if self._reading.is_running:
             count = self._reading.found.count if self._reading.found is not None else 0
             return [(f"{count:,} letters are read…; Esc stops", "pending")]
@@ -220,7 +221,7 @@ class LettersView(DetailsView[dead_letters.PileRow]):
         return topic_resource(self.topic) if self.topic else None
 
     def details(self, row: dead_letters.PileRow) -> list[Line]:
-        """Return what the letters of the row have in common."""
+        """Return the properties that the letters of the row share."""
         title = f"{clean(row.pile.topic, 100)}  {row.pile.age.value}"
         return [[(title, "")], *dead_letters.pile_lines(row, self.topic)]
 
@@ -260,7 +261,7 @@ class LettersView(DetailsView[dead_letters.PileRow]):
             await self._tools.navigator.goto(records_in(self.place, wanted))
 
     async def do_back(self) -> None:
-        """Stop the reading and keep what was found; else go back as everywhere."""
+        """Stop the reading and keep the found letters; else go back as everywhere."""
         if self._reading.stop():
             self._changed()
         else:

@@ -1,4 +1,4 @@
-"""What stands wrong before it hurts: the findings of lint's rules."""
+"""The pane of lint's findings: states that are wrong before they do harm."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from console.tui.tools import Tools
 
 
 class LintView(DetailsView[lint_rows.LintRow]):
-    """A row for each finding, the worst first; Enter goes to what it is about, F stages what mends it."""
+    """A row for each finding, the worst first; Enter goes to its subject, F stages its remedy."""
 
     NAME = keymap.LINT
     ENTER = "go to it"
@@ -50,7 +50,9 @@ class LintView(DetailsView[lint_rows.LintRow]):
         return self.cluster.lint.report is not None
 
     async def read(self) -> None:
-        """Read what rules need, if it is old, and look: in a worker, as many parts take longer than a poll."""
+        """Read the data that rules need, if they are old, and look: in a worker, as many parts take longer
+        than a poll.
+        """
         self.cluster.triage.begin()
         if self._looking is None or self._looking.is_finished:
             self._looking = start(self, self.cluster.lint.read, group="lint", name="lint")
@@ -69,7 +71,7 @@ class LintView(DetailsView[lint_rows.LintRow]):
         return row.key
 
     def words(self, row: lint_rows.LintRow) -> str:
-        """Return the rule, the subject, what stands wrong, and what mends it."""
+        """Return the rule, the subject, the wrong state, and the remedy."""
         rule, found, _ = row.finding
         words = rule.name, row.finding.severity.value, target(found.subject), found.key, found.what, found.advice
         return " ".join((*words, *(step.command for step in row.next)))
@@ -94,7 +96,7 @@ class LintView(DetailsView[lint_rows.LintRow]):
         return [(clean(f"{missing[0]}{more}", 400), "failed")] if missing else super().note()
 
     def nothing_yet(self) -> str:
-        """Return how many parts have been read for the rules, or why the cluster can't be read."""
+        """Return the number of parts that have been read for the rules, or the reason why the cluster can't be read."""
         if not self.cluster.contact.is_current:
             return super().nothing_yet()
         if (problem := self.cluster.lint.problem) is not None:
@@ -104,14 +106,14 @@ class LintView(DetailsView[lint_rows.LintRow]):
         return f"reading what {rules} look at: {read} of {of} parts so far…"
 
     def empty_text(self) -> str:
-        """Return how many rules looked, and which could not."""
+        """Return the number of rules that looked, and the rules that could not."""
         report = self.cluster.lint.report
         if report is None or self.filter_text:
             return super().empty_text()
         return wrapped(lint_rows.nothing_found(report, self.cluster.lint.missing), self.app.size.width)
 
     def details(self, row: lint_rows.LintRow) -> list[Line]:
-        """Return why it matters, what mends it, and which rules could not look."""
+        """Return the finding's reason and remedy, and the rules that could not look."""
         report = self.cluster.lint.report
         if report is None:
             return []
@@ -123,7 +125,7 @@ class LintView(DetailsView[lint_rows.LintRow]):
         return subject if isinstance(subject, ConfigResource | QuotaEntity) else None
 
     async def enter(self, row: lint_rows.LintRow) -> None:
-        """Show what the finding is about."""
+        """Show the subject of the finding."""
         subject = row.finding.found.subject
         if isinstance(subject, ScramUser):  # no pane shows them
             self._editing.begin("list scram")
@@ -135,7 +137,7 @@ class LintView(DetailsView[lint_rows.LintRow]):
         await self._navigator.goto(pane_named(keymap.NOW))
 
     def do_fix(self) -> None:
-        """Stage what mends the finding, or begin it in the command bar."""
+        """Stage the remedy of the finding, or begin it in the command bar."""
         row = self.row()
         if row is not None:
             self._steps.take(row.next, self.app)

@@ -30,7 +30,7 @@ class MirrorsView(DetailsView[mirrors.MirrorRow]):
     MARKS = False
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the flows with the time of their read, and what their details show."""
+        """Return the flows with the time of their read, and the data of their details."""
         known = self.snapshot
         return known.mirrors, known.read_at.get(Part.MIRRORS), known.log_ranges, known.connect
 
@@ -72,11 +72,11 @@ class MirrorsView(DetailsView[mirrors.MirrorRow]):
         return [*line, *super().status(), (f"  at {clock(self.snapshot.read_at.get(Part.MIRRORS))}", "muted")]
 
     def details(self, row: mirrors.MirrorRow) -> list[Line]:
-        """Return what is known of the flow."""
+        """Return the details of the flow."""
         return [[(_title(row), "")], *mirrors.mirror_lines(row, self.snapshot)]
 
     async def enter(self, row: mirrors.MirrorRow) -> None:
-        """Show what is known of the flow, with the records behind each checkpoint."""
+        """Show the details of the flow, with the records behind each checkpoint."""
         with suppress(AdminError):  # they are left out then
             await self.session.keep(read_mirrored_ends(self.session.client, self.snapshot))
         lines = mirrors.mirror_lines(row, self.snapshot)

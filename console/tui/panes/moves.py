@@ -142,7 +142,7 @@ class MovesView(DetailsView[present_moves.MoveRow]):
         return [(present_moves.limit_text(self.rows()), "muted")] if self.known() else []
 
     def details(self, row: present_moves.MoveRow) -> list[Line]:
-        """Return why a move makes no progress, and the effect of the keys."""
+        """Return the reason why a move makes no progress, and the effect of the keys."""
         return present_moves.detail_lines(row, self.snapshot)
 
     def target(self) -> ConfigResource | None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 WHOLE = 12
-"""Most lines of what was ruled out next to the table, or in a tall place below it; else there is one."""
+"""Most lines about ruled-out causes next to the table, or in a tall place below it; else there is one."""
 SHARE, OF_CLUSTER = 60, 6
 """Percent of the height that the cluster's graphs have below a table next to its evidence, at least; free lines from
 which they stand below those of the row's subject."""
@@ -126,7 +126,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         self._worst = self.table.cursor_key if is_led and self.table.cursor_index == 0 else None
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return what the cause is about; None for another subject, such as a listener."""
+        """Return the kind and name of the cause's subject; None for another subject, such as a listener."""
         row = self.row()
         about = row.claim.subject if row is not None else None
         if about is None:
@@ -152,6 +152,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
             return
         tour.is_shown = False
         self.query(".tour").set(display=False)
+        # In a thread: it writes a file.
         start(self.app, partial(asyncio.to_thread, tour.end), group="tour", name="tour")
 
     def inputs(self) -> tuple[object, ...]:
@@ -205,7 +206,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return row.counts
 
     def nothing_yet(self) -> str:
-        """Return the reads under way, or why the cluster can't be read."""
+        """Return the reads under way, or the reason why the cluster can't be read."""
         contact = self.cluster.contact
         return present_triage.polling_text(self.snapshot) if contact.is_current else super().nothing_yet()
 
@@ -222,7 +223,9 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return present_triage.counts(watch.verdict, watch.muted) if watch.verdict is not None else [("now", "strong")]
 
     def status(self) -> Line:
-        """Return how long triage has observed the cluster, or since when the cluster does not answer."""
+        """Return the time for which triage has observed the cluster, or the time since which the cluster does not
+        answer.
+        """
         watch = self.cluster.triage
         if watch.observations is None:
             return []
@@ -242,7 +245,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         observations = self.cluster.triage.observations
         if row.claim.cause != present_triage.LINT_ROW or not verdict.is_calm or observations is None:
             return lines
-        # Without a cause the table says what was looked at; the row of lint stands in that place.
+        # An empty table would list what triage has checked. Lint's row fills it, so its details list that.
         return [*lines, *([(text, "")] for text in present_triage.healthy_text(observations).split("\n"))]
 
     def target(self) -> ConfigResource | None:
@@ -324,7 +327,7 @@ CHANGING = ("F", "m")
 
 
 def lint_row(cluster: ShownCluster) -> present_triage.CauseRow | None:
-    """Return the row that counts what lint finds; None before its first look, or if it finds nothing."""
+    """Return the row that counts the findings of lint; None before its first look, or if it finds nothing."""
     report = cluster.lint.report
     if report is None or not report.open:
         return None

@@ -31,7 +31,7 @@ class OnlyTrouble:
         """Create it; this computes nothing yet.
 
         Args:
-            node: runs its worker.
+            node: the node that runs its worker.
             cluster: has the silent brokers, and the throttles of open operations, which are no trouble.
             redraw: redraws the view when a result arrives.
         """

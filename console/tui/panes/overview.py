@@ -38,10 +38,7 @@ CHANGES = graphs.Graph("changes", "changes", "changes", {})
 
 
 class GraphTable(RowTable, inherit_bindings=False):
-    """A row of one to six lines for each graph, below the axis; all have the height that the screen leaves.
-
-    chart: None before the first sample. moment: the column of the cursor in time; None without one.
-    """
+    """A row of one to six lines for each graph, below the axis; all have the height that the screen leaves."""
 
     # To the left and right the view moves its cursor in time.
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -50,7 +47,9 @@ class GraphTable(RowTable, inherit_bindings=False):
         Binding("right,l", "app.do('later')", "Later", show=False),
     ]
     chart: graphs.Chart | None = None
+    """The drawn graphs; None before the first sample."""
     moment: int | None = None
+    """The column of the cursor in time; None without one."""
 
     def header(self, width: int) -> Sequence[Span] | None:
         """Return the axis."""

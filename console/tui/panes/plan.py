@@ -143,7 +143,7 @@ class PlanView(View):
         self._show_commands()
 
     def _show_commands(self) -> None:
-        """Show the plan as commands, where the edits leave space."""
+        """Show the plan as commands, if the edits leave space."""
         width, height = arranged(self, self.list, self.below, NONE)
         # As many as fit, and one line more with the title: `clipped` says that there are more.
         lines = script_lines(self.plan, height) if self.plan.staged and height > 1 else []

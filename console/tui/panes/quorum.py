@@ -27,7 +27,7 @@ class QuorumView(DetailsView[QuorumRow]):
         return (self.snapshot.quorum, is_unanswered(self.snapshot), self.cluster.triage.is_led)
 
     def empty_text(self) -> str:
-        """Return why no quorum is shown."""
+        """Return the reason why no quorum is shown."""
         if not self.known() or self.filter_text or self.snapshot.quorum is not None:
             return super().empty_text()
         return no_quorum_text(self.snapshot)

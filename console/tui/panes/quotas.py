@@ -132,7 +132,9 @@ class _Search:
 class ListedQuotas:
     """The quotas with staged edits as a tree, its filter, and the users whose clients are all known.
 
-    tree: the latest state. lines: its staged edits by entity and quota key.
+    Attributes:
+        tree: the latest tree.
+        lines: entity and quota key -> the staged edit.
     """
 
     def __init__(self, cluster: ShownCluster) -> None:

@@ -176,6 +176,7 @@ class RecordsView(DetailsView[records.RecordRow]):
         if self._asked.take_due():
             # In a worker: the screen meanwhile shows what was found.
             start(self, self._search, group="records", name="records", exclusive=True)
+            # A search that ends at once is drawn once, with its results.
             with suppress(TimeoutError):
                 async with asyncio.timeout(SOON):
                     await self._asked.settled.wait()
@@ -256,7 +257,7 @@ class RecordsView(DetailsView[records.RecordRow]):
         return [*line, *records.masking_note(masked=self.masked, has_mask=bool(self.session.context.mask))]
 
     def note(self) -> Line:
-        """Return the progress of the search, its failure, the row's anomaly, or why the search ended."""
+        """Return the progress of the search, its failure, the row's anomaly, or the reason why the search ended."""
         answer = self._asked.answer
         if answer is None:
             return super().note()
@@ -272,7 +273,7 @@ class RecordsView(DetailsView[records.RecordRow]):
         return [("; ".join(notes), "pending" if records.stopped_text(answer.progress) else "muted")] if notes else []
 
     def _progress(self) -> str:
-        """Return how far the search has come, and the key that ends it."""
+        """Return the progress of the search, and the key that ends it."""
         assert self._asked.answer is not None
         if self._asked.wanted.follow:
             left_out = self._asked.left_out
@@ -284,7 +285,7 @@ class RecordsView(DetailsView[records.RecordRow]):
         return f"{records.progress_text(self._asked.answer.progress)}; Esc stops{about}"
 
     def _about_row(self) -> Line:
-        """Return what is wrong with the record under the cursor, or special about it; empty for an ordinary one."""
+        """Return the problem or the peculiarity of the record under the cursor; empty for an ordinary record."""
         row = self.row()
         if row is None:
             return []

@@ -1,4 +1,4 @@
-"""Schemas: the subjects of the registry, who uses them, and what their versions change for readers."""
+"""Schemas: the subjects of the registry, their users, and the effects of their versions on readers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SchemasView(DetailsView[schemas.SchemaRow]):
         return super().known() or not self.is_named
 
     def empty_text(self) -> str:
-        """Return what to do if the context names no registry."""
+        """Return the way to name a registry, if the context names none."""
         return super().empty_text() if self.is_named else wrapped(schemas.NOT_NAMED, self.app.size.width)
 
     def inputs(self) -> tuple[object, ...]:
@@ -86,7 +86,7 @@ class SchemasView(DetailsView[schemas.SchemaRow]):
         return [*line, *super().status(), (f"  at {clock(at)}" if at is not None else "", "muted")]
 
     def copied_of(self, row: schemas.SchemaRow) -> str:
-        """Return the subject."""
+        """Return the name of the subject."""
         return row.name
 
     def do_schema_level(self) -> None:
@@ -106,7 +106,7 @@ class SchemasView(DetailsView[schemas.SchemaRow]):
         return [[(_title(row), "")], *schemas.schema_lines(self.snapshot, row), *schemas.version_lines(row.subject)]
 
     async def enter(self, row: schemas.SchemaRow) -> None:
-        """Show the newest two versions side by side, and who reads."""
+        """Show the newest two versions side by side, with the topics and readers of the subject."""
         session = self.session
         await session.keep(read_schema_texts(session.client, session.snapshot, [row.name]))
         topics = candidates(session.snapshot, row.name)

@@ -107,8 +107,9 @@ class Ordering(Generic[Row]):
 class NewestOnTop:
     """The cursor of a table that gets new rows on top: it follows the newest row while it is on it.
 
-    seen: the key of the first row when it was last on the screen. has_followed: whether the cursor has followed a new
-    row since the operator last moved it.
+    Attributes:
+        seen: the key of the first row when it was last on the screen.
+        has_followed: whether the cursor has followed a new row since the operator last moved it.
     """
 
     def __init__(self, table: RowTable, newest_first: bool) -> None:
@@ -122,7 +123,7 @@ class NewestOnTop:
         self.has_followed = False
 
     def begin(self, *, newest_first: bool) -> None:
-        """Begin with other rows. newest_first: as for `__init__`."""
+        """Begin with other rows. newest_first: the same as for `__init__`."""
         self.newest_first, self.seen, self.has_followed = newest_first, None, False
 
     def show(self, rows: RowSource) -> None:

@@ -54,7 +54,7 @@ def show_readers(app: App[Any], tools: Tools, topic: str) -> None:
 
 
 def show_whose(app: App[Any], tools: Tools, topic: str) -> None:
-    """Show who reads and writes a topic, as ``whose topic`` does."""
+    """Show the readers and writers of a topic, as ``whose topic`` does."""
     from console.language.statements import Name
     from console.language.verbs.whose import Whose
 
@@ -67,8 +67,10 @@ def show_whose(app: App[Any], tools: Tools, topic: str) -> None:
 class ListedTopics:
     """The topics that the pane lists, with related data; each part is computed again only if its inputs changed.
 
-    internal: whether internal topics are listed. hidden: number of internal topics that are not listed. unread: number
-    of topics whose overrides have not been read.
+    Attributes:
+        internal: whether internal topics are listed.
+        hidden: the number of internal topics that are not listed.
+        unread: the number of topics whose overrides have not been read.
     """
 
     def __init__(self, view: View) -> None:
@@ -268,7 +270,7 @@ class TopicsView(DetailsView[Topic]):
             show_readers(self.app, self._tools, topic.name)
 
     def do_whose(self) -> None:
-        """Show who reads and writes the topic."""
+        """Show the readers and writers of the topic."""
         topic = self.row()
         if topic is not None:
             show_whose(self.app, self._tools, topic.name)
@@ -301,7 +303,7 @@ class TopicsView(DetailsView[Topic]):
             await self._navigator.goto(records_in(self.place, Records((topic.name,))))
 
     async def do_analyze(self) -> None:
-        """Show what is in the topic."""
+        """Show the analysis of the topic."""
         from console.tui.panes.analysis import show_analysis
 
         topic = self.row()
@@ -429,7 +431,7 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
             await self._navigator.goto(records_in(self.place, wanted))
 
     async def do_analyze(self) -> None:
-        """Show what is in the topic."""
+        """Show the analysis of the topic."""
         from console.tui.panes.analysis import show_analysis
 
         if self.place.topic is not None:
@@ -441,7 +443,7 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
             show_readers(self.app, self._tools, self.place.topic)
 
     def do_whose(self) -> None:
-        """Show who reads and writes the topic."""
+        """Show the readers and writers of the topic."""
         if self.place.topic is not None:
             show_whose(self.app, self._tools, self.place.topic)
 

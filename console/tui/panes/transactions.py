@@ -142,7 +142,7 @@ class TransactionsView(DetailsView[TransactionRow]):
         return f"{row.place[0]}-{row.place[1]}"
 
     def do_abort_transaction(self) -> None:
-        """Stage the abort of the transaction, or say why it can't be known whether it hangs."""
+        """Stage the abort of the transaction, or show the reason why kac can't know whether it hangs."""
         row = self.row()
         if row is None:
             return

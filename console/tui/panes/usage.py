@@ -71,8 +71,9 @@ class UsageView(LakeView[Usage]):
             self.take(LakeAnswer(tuple(self._entities), None, (), ()), "")
 
     def empty_text(self) -> str:
-        """Return that no quotas exist, or why that is unknown, if only quotas are known; else the text of every lake
-        pane."""
+        """Return a text that no quotas exist, or the reason why that is unknown, if only quotas are known; else the
+        text of every lake pane.
+        """
         text = super().empty_text()
         if not self.is_without or text != self.EMPTY:
             return text

@@ -196,7 +196,7 @@ class View(Widget):
         self.redraw()
 
     def nothing_yet(self) -> str:
-        """Return the text of a view without data: that kac is reading it, or why it can't be read."""
+        """Return the text of a view without data: that kac is reading it, or the reason why it can't be read."""
         return unread_text(self.cluster.contact, bool(self.note()), self.app.size.width, self.session.front_end)
 
     def status(self) -> Line:
@@ -207,7 +207,7 @@ class View(Widget):
         """Return ``overrides as of 09:41:07`` for data that `Reading.age` finds old; else an empty line.
 
         Args:
-            what: name of the data.
+            what: the name of the data.
             at: time of the read, UTC; None if it has not been read.
         """
         text = self.cluster.reading.age(at, self.MORE_EVERY)

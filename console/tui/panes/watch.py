@@ -1,4 +1,4 @@
-"""What is watched: topics, groups, brokers, connectors and schemas in one table, the worst first."""
+"""The pane of watched topics, groups, brokers, connectors and schemas in one table, the worst first."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from console.model.half_hour import Kind
 
 MOST_PLACES = 500
-"""Most partitions whose newest record is asked for in a turn."""
+"""Most partitions whose newest record is read in a turn."""
 
 
 class WatchTable(RowTable):
@@ -77,7 +77,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         return (of[0], row.name) if row is not None and of is not None else None
 
     def inputs(self) -> tuple[object, ...]:
-        """Return what is watched, the parts of the snapshot that rows are made of, the samples and the width."""
+        """Return the watched subjects, the parts of the snapshot that rows are made of, the samples and the width."""
         known = self.snapshot
         self._lags = self._lags.after(known)
         return (
@@ -90,7 +90,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         )
 
     async def read(self) -> None:
-        """Read the parts of what is watched. Raises AdminError."""
+        """Read the parts of the snapshot that the watched subjects need. Raises AdminError."""
         session, reading = self.session, self.cluster.reading
         subjects = self._watching.subjects
         kinds = {each.kind for each in subjects}
@@ -149,7 +149,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
             self.update()
 
     def rows(self) -> Sequence[present_watched.WatchRow]:
-        """Return the rows of what is watched, the worst first."""
+        """Return the rows of the watched subjects, the worst first."""
         context, known = self.session.context, self.snapshot
         has = {Part.CONNECT: bool(context.settings.connect), Part.SCHEMAS: context.schemas is not None}
         absent = {part: why for part, why in present_watched.NOT_NAMED.items() if not has[part]}
@@ -186,7 +186,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         return row.meaning in (present_watched.DANGER, present_watched.FAILED)
 
     def empty_text(self) -> str:
-        """Return why the set that was wanted is not shown, else the usual text."""
+        """Return the reason why the wanted set is not shown, else the usual text."""
         return self._watching.problem or super().empty_text()
 
     def crumbs(self) -> Line:

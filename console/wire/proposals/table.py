@@ -10,16 +10,16 @@ from console.wire.proposals import batched_describes, kip4, kip21_configs, kip13
 
 
 class ProposedMessages(NamedTuple):
-    """Request and response of one version of one API. api: kio's name for Kafka's own keys. schema: module of both and
-    their nested classes.
-    """
+    """Request and response of one version of one API."""
 
     api: str
+    """kio's name of the API, for Kafka's own keys."""
     key: int
     version: int
     request: type[Any]
     response: type[Any]
     schema: ModuleType
+    """The module of both and their nested classes."""
 
 
 def _messages(api: str, schema: ModuleType, name: str, suffix: str = "") -> ProposedMessages:
