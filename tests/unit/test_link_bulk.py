@@ -66,11 +66,35 @@ def test_threads_that_overlap_wait_for_the_last() -> None:
     assert gc.isenabled()
 
 
-def test_what_lives_is_not_walked_again() -> None:
+def test_much_that_lives_is_not_walked_again() -> None:
     gc.unfreeze()
     with gc_paused():
-        kept = [[number] for number in range(1000)]
+        kept = [[number] for number in range(2 * bulk.MANY)]
     assert gc.get_freeze_count() > len(kept)
+
+
+@pytest.mark.parametrize("has_garbage", [False, True])
+def test_a_few_objects_are_left_to_the_collector(has_garbage: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "_freezes", bulk.FULL_COLLECTION_EVERY - 1)
+    gc.unfreeze()
+    for _ in range(bulk.FULL_COLLECTION_EVERY):
+        with gc_paused():
+            kept = [[number] for number in range(bulk.MANY // 2)]
+            if has_garbage:
+                # As many as would count, if they had stayed.
+                del kept
+                kept = [[number] for number in range(bulk.MANY // 2)]
+        assert gc.get_freeze_count() == 0
+
+
+def test_the_first_pauses_freeze_and_make_no_full_collection_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "_freezes", 0)
+    monkeypatch.setattr(bulk, "_due", bulk.FULL_COLLECTION_EVERY)
+    monkeypatch.setattr(gc, "collect", lambda: pytest.fail("a full collection"))
+    for _ in range(2 * bulk.FULL_COLLECTION_EVERY):
+        with gc_paused():
+            pass
+    assert gc.get_freeze_count() > 0
 
 
 def test_cycles_that_were_frozen_as_garbage_are_collected_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,6 +112,7 @@ def test_cycles_that_were_frozen_as_garbage_are_collected_in_the_end(monkeypatch
 
     monkeypatch.setattr(bulk, "_freezes", 0)  # others froze before, and this might be the time that collects
     monkeypatch.setattr(bulk, "_due", bulk.FULL_COLLECTION_EVERY)
+    monkeypatch.setattr(bulk, "MANY", -bulk.MANY)
     with gc_paused():
         Cycle()
     gc.collect()
@@ -102,6 +127,7 @@ def test_the_more_is_kept_the_less_often_all_of_it_is_walked(monkeypatch: pytest
     collected: list[int] = []
     monkeypatch.setattr(bulk, "_freezes", 0)
     monkeypatch.setattr(bulk, "_due", bulk.FULL_COLLECTION_EVERY)
+    monkeypatch.setattr(bulk, "MANY", -bulk.MANY)
     monkeypatch.setattr(bulk, "OBJECTS_EACH", 1)  # so that what this process has is much
 
     def note(phase: str, info: dict[str, int]) -> None:
