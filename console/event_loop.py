@@ -43,7 +43,7 @@ async def apart(work: Callable[[], T], name: str) -> T:
     threads of asyncio's pool.
 
     Args:
-        name: of the thread.
+        name: the name of the thread.
 
     Raises:
         Exception: the function's.

@@ -230,7 +230,7 @@ def output_of(command: str, limit: float, folder: Path, *, terminal: bool = Fals
 
     Args:
         limit: timeout in seconds.
-        folder: that of the file.
+        folder: the folder of the file that names the command.
         terminal: whether it may read from kac's standard input, as one that prompts for a password does.
 
     Raises:
@@ -265,7 +265,7 @@ def fed(words: Sequence[str], data: bytes, limit: float, folder: Path) -> None:
     Args:
         words: the program and its arguments.
         limit: timeout in seconds; then it is killed with all that it started, unless that left its session.
-        folder: that of the file.
+        folder: the folder of the file that names the command.
 
     Raises:
         ProgramFailed: it can't be run, another user may change it, it fails, or does not end in time.

@@ -308,8 +308,8 @@ async def at_leader(
     """Send batches to their leader, once. Return the answers.
 
     Args:
-        topics: those of the batches, by name.
-        seconds: left for it.
+        topics: the topics of the batches, by name.
+        seconds: the time that is left to send them.
         transaction: that of the batches; None if they are in none.
     """
     waits = min(REPLICAS_SECONDS, max(seconds, 1.0))

@@ -48,10 +48,10 @@ class Scan:
         """Make a scan.
 
         Args:
-            start: the start of the log.
-            end: the end of the log.
-            at: where to begin.
-            until: where to stop (excluded); None for the end of the log.
+            start: the first offset of the log.
+            end: the offset behind its last record.
+            at: the offset at which the scan begins.
+            until: the offset before which it stops; None for the end of the log.
         """
         self.place = place
         self.topic, self.number = place
@@ -369,7 +369,7 @@ def sample_ranges(first: int, until: int, share: float) -> list[tuple[int, int]]
     Args:
         first: the first offset.
         until: the offset behind the last one.
-        share: above 0, at most 1.
+        share: the part of the offsets to return, above 0 and at most 1.
     """
     size = max(0, until - first)
     wanted = min(size, math.ceil(size * share))
@@ -395,7 +395,7 @@ class Sieve:
         """Make a sieve.
 
         Args:
-            topics: those of the search.
+            topics: the topics that are searched.
             await_schemas: function that waits for the missing schemas of a record; None without a registry.
         """
         self.wanted = wanted

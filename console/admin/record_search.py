@@ -271,7 +271,7 @@ def _scan(
     Args:
         span: start and end of the log.
         at: start offset; for the newest records, their end (excluded).
-        until: where to stop.
+        until: the offset before which the scan stops; None for the end of the log.
         merging: whether the first records of all partitions are merged.
         keys: the most keys of which the newest record is kept.
     """

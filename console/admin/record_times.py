@@ -109,7 +109,7 @@ def fetch_request(
 
     Args:
         wanted: topics with partitions.
-        most: bytes of the answer.
+        most: the most bytes that brokers answer.
         committed: whether to leave out open and aborted transactions.
         wait: seconds for which the broker waits for records if there are none.
     """

@@ -165,7 +165,7 @@ def junit_text(report: Report, missing: Sequence[str], where: Where, cluster: st
     Args:
         missing: lines on members that were not read.
         where: a finding's place in files.
-        cluster: its id.
+        cluster: the id of the cluster.
     """
     from xml.etree.ElementTree import Element, SubElement, indent, tostring
 

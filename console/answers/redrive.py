@@ -16,7 +16,7 @@ def letters_table(goal: Redrive, found: Survey, most: int | None, notes: Sequenc
     """Return the letters by original topic, exception and age, with the forecast as its notes.
 
     Args:
-        notes: further lines.
+        notes: lines to print behind the forecast.
         masked: whether the texts of exceptions are hidden.
     """
     rows = dead_letters.pile_rows(found, masked=masked)

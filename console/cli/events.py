@@ -85,7 +85,7 @@ def _unseen(snapshot: Snapshot, settings: ConnectionSettings, told: tuple[str, .
     nothing is missing, or it was already reported.
 
     Args:
-        settings: of the context.
+        settings: the connection settings of the context.
         told: the parts reported before; None before the first report.
     """
     from console.present.columns import clock

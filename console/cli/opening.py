@@ -200,7 +200,7 @@ def add_duration(
     """Add ``--for``, a duration in seconds.
 
     Args:
-        what: its help.
+        what: the help text of the option.
         default: seconds without the option.
         read: the text -> seconds; raises ValueError.
     """

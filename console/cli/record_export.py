@@ -131,7 +131,7 @@ class Export:
         """Create the manifest, if the output is a file.
 
         Args:
-            form: of the output.
+            form: the form of the output, as in ``--output``.
 
         Raises:
             WriteError: the manifest exists, or can't be created.

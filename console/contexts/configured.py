@@ -160,11 +160,12 @@ def resolve(
     """Return the context that these flags name; without flags the environment's, else the current one.
 
     Args:
-        name: of ``--context``.
-        bootstrap: of ``-b``, alone or in place of the addresses of the other two.
-        controllers: of ``--bootstrap-controller``, likewise; requests then go to controllers, not to brokers.
-        command_config: of ``--command-config``.
-        via: of ``--via``, which overrides a context's; a service of Kubernetes in it is the address to ask first.
+        name: the value of ``--context``.
+        bootstrap: the value of ``-b``, alone or in place of the addresses of the other two.
+        controllers: the value of ``--bootstrap-controller``, likewise; requests then go to controllers, not to brokers.
+        command_config: the file of ``--command-config``.
+        via: the value of ``--via``, which overrides a context's; a service of Kubernetes in it is the first address to
+            ask.
         unlock: whether to fetch secrets from commands, keyrings and prompts, which may prompt on the terminal and takes
             time.
 

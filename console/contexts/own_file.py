@@ -437,7 +437,7 @@ class _OwnFileReader:
         """Return the properties of a service with HTTP.
 
         Args:
-            path: of its table.
+            path: the keys that lead to its table.
             of_context: the context's properties, which declare providers of secrets.
         """
         from console.contexts.config_providers import is_provider_key

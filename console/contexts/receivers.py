@@ -111,7 +111,7 @@ def table(name: str, tree: Any, place_of: PlaceOf, service: Service) -> Table:
     """Return the table of a receiver. Its secrets are not looked at.
 
     Args:
-        tree: as parsed.
+        tree: the value of the key, as the TOML parser returned it.
         service: returns the keys of a service with HTTP, and refuses other keys.
 
     Raises:

@@ -503,7 +503,7 @@ class ThreadedCluster:
         Other threads have no other way to read or change the cluster.
 
         Args:
-            timeout: seconds.
+            timeout: the longest wait for the result, seconds.
         """
 
         async def called() -> T:

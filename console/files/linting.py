@@ -45,7 +45,7 @@ def wished(read: Read, seen: Seen, rules: Iterable[Rule], *, alone: bool = False
     Args:
         read: the files of one cluster.
         seen: the cluster now, with everything read that files can have.
-        rules: those that will look.
+        rules: the rules that will look at it.
         alone: whether the cluster is a stand-in, so that only findings on the files' own entities count.
     """
     no_registry = Part.SCHEMAS in seen.absent and bool(read.schemas)

@@ -97,8 +97,8 @@ def wanted_subject(part: SubjectPart, files: Neighbours, wrong: list[tuple[str, 
     """Return a subject as a file lists it.
 
     Args:
-        part: checked by the files' schema.
-        files: that it may name.
+        part: the subject in the file, checked by the files' schema.
+        files: the files below the wanted file's folder, which the subject may name.
         wrong: gets the keys whose values can't be taken, each with the reason and a hint.
     """
     schema = None

@@ -213,7 +213,7 @@ def payload_of(database: sqlite3.Connection, number: int, known: Mapping[int, by
     """Return a payload, decompressed with its bases.
 
     Args:
-        number: its id.
+        number: the id of the payload.
         known: id -> payloads that are already decompressed.
 
     Raises:

@@ -83,7 +83,7 @@ class Store:
 
         Args:
             database: has the tables, and no open transaction.
-            header: of the part.
+            header: the header of the part.
             most_held: limit for the bytes of answers kept decompressed.
 
         Raises:

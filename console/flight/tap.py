@@ -108,8 +108,8 @@ class Tap:
         """Record what a service next to the brokers answered.
 
         Args:
-            key: its pseudo API key.
-            took: seconds.
+            key: the pseudo API key of the service.
+            took: the time until it answered, seconds.
         """
         problem = None
         if len(body) > MOST_OF_SERVICE:

@@ -256,7 +256,7 @@ class Filesystem:
         """Return Java's system properties for access to the same files; they contain no secret.
 
         Args:
-            lent: the file of `lent`.
+            lent: the file that `lent` made.
         """
         del lent
         return {}

@@ -360,9 +360,9 @@ class Tables:
 
         Args:
             columns: SQL, as after SELECT; times as `epoch_us(…)`, see `time`.
-            where: further conditions.
+            where: conditions that rows have to meet beside the part's own; None for none.
             rest: SQL after the conditions.
-            more: parameters in `rest`.
+            more: the values of the parameters in `rest`.
 
         Returns:
             A tuple for each row, at most `MOST_ROWS`; empty if the table has no files.
@@ -692,7 +692,7 @@ def gaps(tables: Tables, cluster_id: str | None, since: datetime | None = None) 
     """Return the times in which a cluster was not polled, the latest first.
 
     Args:
-        cluster_id: None: of any cluster.
+        cluster_id: the cluster; None for all clusters.
         since: gaps that ended before it are left out.
     """
     where = Where().equal("entity_type", CLUSTER).equal("attr", UNOBSERVED)
@@ -743,7 +743,7 @@ def drift(
     """Return the values that differ from their peers, by severity.
 
     Args:
-        cluster_id: None: all clusters.
+        cluster_id: the cluster; None for all clusters.
         scope: one of SCOPES; None: all.
         key: an attribute, or a pattern with `*` and `?`.
     """

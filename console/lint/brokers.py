@@ -33,8 +33,8 @@ def _set_to(seen: Seen, key: str, value: str, what: str, wanted: str) -> Iterato
     """Yield a finding for the brokers that have a value of a key.
 
     Args:
-        value: the wrong one.
-        what: why it is, after ``KEY=VALUE on all brokers:``.
+        value: the value that is wrong.
+        what: why it is wrong, after ``KEY=VALUE on all brokers:``.
         wanted: the value that mends it.
     """
     for known, brokers, entry in broker_values(seen, key):

@@ -51,7 +51,7 @@ def places(seen: Seen, key: str, found: Iterable[tuple[config.ConfigSet, list[To
     """Yield the entities that give topics their value of a key: topics with an override, then defaults.
 
     Args:
-        key: a topic's.
+        key: the key of a topic.
         found: sets of configs and topics that have them, as in `Seen.sets`.
     """
     inherited: dict[tuple[config.ConfigResource, str], Place] = {}

@@ -52,7 +52,7 @@ def _where(
     """Yield the entities that give a key to topics with wrong configs.
 
     Args:
-        key: a topic's.
+        key: the key of a topic.
         is_wrong: judges a set of configs.
         of: returns for such configs whether a topic with them counts; internal ones never do.
     """
@@ -72,7 +72,7 @@ def _back(seen: Seen, place: Place, key: str, is_fine: Callable[[int], bool]) ->
     Args:
         place: where the value is set.
         key: the topics' key.
-        is_fine: judges a number.
+        is_fine: returns whether a value of the key is fine.
     """
     topic = config.topic_resource(place.topics[0].name)
     inherited = long_number(seen.inheritance.without_override(topic, key).value)

@@ -79,7 +79,7 @@ def lint(
     Args:
         seen: the cluster, and the findings that stay. Parts that were not read make no finding.
         name: the text of a subject, which acceptances name.
-        rules: those that look.
+        rules: the rules that look at the cluster.
         counts: whether a finding belongs into the report.
     """
     blind: dict[str, list[str]] = {}

@@ -210,7 +210,7 @@ def application_headers(headers: tuple[Header, ...], origin: Origin | None) -> t
     over comes back as it was, so it loses only kac's own: it may be a letter of another tool.
 
     Args:
-        origin: of the letter.
+        origin: the origin that the letter's headers name; None if they name none.
     """
     drops = (_OWN,) if origin is not None and origin.convention == PASSED_OVER else _DROPS
     return tuple(each for each in headers if not each[0].startswith(drops))
@@ -365,7 +365,7 @@ def moved_on(
 
     Args:
         looked_at: the first offset of each partition that was not looked at.
-        letters: those that are sent.
+        letters: the letters that are sent.
         stayed: how many of each partition stay.
     """
     sent: dict[int, int] = {}

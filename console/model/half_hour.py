@@ -65,9 +65,9 @@ def first_kept(slots: Sequence[int], slot: int, most: int) -> int | None:
     the clock went back; None if the next sample is not due yet, or the clock was corrected by a little.
 
     Args:
-        slots: of the known samples, ascending.
-        slot: of the sample to add.
-        most: slots of the half hour.
+        slots: the slots of the known samples, ascending.
+        slot: the slot of the sample to add.
+        most: the number of slots of the half hour.
     """
     if slots and slot <= slots[-1]:
         return None if slot >= slots[-1] - CORRECTED else len(slots)

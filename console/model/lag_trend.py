@@ -227,7 +227,7 @@ def time_left(lag: int, rate: float | None) -> float | None:
     """Return the seconds until a lag is 0.
 
     Args:
-        lag: records.
+        lag: the lag now, records.
         rate: records a second by which it grows, None if unknown.
 
     Returns:

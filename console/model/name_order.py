@@ -34,7 +34,7 @@ def next_names(names: Sequence[str], last: str, most: int) -> list[str]:
     """Return up to `most` names, each once: those after `last`, which need not exist, and then the first ones.
 
     Args:
-        names: in order.
+        names: all names, sorted.
     """
     first = bisect_right(names, last)
     return [*names[first : first + most], *names[: min(first, max(0, first + most - len(names)))]]

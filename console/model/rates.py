@@ -123,7 +123,7 @@ def with_ends(rates: Rates, asked: Iterable[Place], read: Mapping[Place, int], a
 
     Args:
         asked: the partitions whose ends were requested: those that are not in `read` lose their counters.
-        read: end offsets.
+        read: partition -> its end offset.
         at: when they were read, an aware time.
     """
     ends, counted = dict(rates.ends), _Counting(at.timestamp())

@@ -99,7 +99,7 @@ def without_masked(data: bytes | None, paths: Sequence[MaskPath], aliases: Alias
 
     Args:
         data: a key, a value or a header.
-        paths: of the fields.
+        paths: the paths of the masked fields.
         aliases: other names of fields, from the schema of the contents.
 
     Returns:

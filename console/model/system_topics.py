@@ -173,7 +173,7 @@ def system_topic(
     """Return the record of the system that keeps its state in a topic, None for an ordinary topic.
 
     Args:
-        name: the topic's.
+        name: the name of the topic.
         partitions: the number of its partitions, None if unknown.
         policy: its cleanup.policy, None if it was not read: then only the name decides.
         groups: the groups of the cluster, including Streams applications, whose topics begin with the group's name.

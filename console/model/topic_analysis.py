@@ -358,7 +358,7 @@ class Counting:
         """Return what was counted so far.
 
         Args:
-            progress: of the search.
+            progress: how far the search is.
             undecodable: batches that can't be decoded.
             problems: partitions that were given up.
         """

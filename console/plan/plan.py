@@ -329,8 +329,8 @@ def discard(plan: Plan, target: Target | None = None, key: str | None = None) ->
     creation of a topic takes its config edits with it, which would have no topic.
 
     Args:
-        target: None for any.
-        key: of a config or quota; None for any.
+        target: the target of the edits; None for any.
+        key: the key of a config or quota; None for any.
 
     Returns:
         The same plan (the same object) if no edit matches.

@@ -85,7 +85,7 @@ def spared_text(names: Sequence[str]) -> str:
     """Return the note that a deletion of several topics leaves out Kafka's own; ``""`` without such topics.
 
     Args:
-        names: cleaned.
+        names: the names of the topics, with control characters replaced.
     """
     return f"; not {_some(names)}: Kafka's own, deleted by its name alone (delete topic NAME)" if names else ""
 

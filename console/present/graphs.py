@@ -88,7 +88,7 @@ class Moment(NamedTuple):
 
         Args:
             step: number of columns; negative for earlier ones.
-            seconds: of a column.
+            seconds: the length of a column, seconds.
             newest: a time in the newest column, Unix seconds.
         """
         last = newest // seconds
@@ -182,8 +182,8 @@ def resampled(values: Mapping[int, float], every: int, seconds: int) -> dict[int
 
     Args:
         values: sample, counted from 1970 -> value.
-        every: seconds of a sample.
-        seconds: of a column.
+        every: the length of a sample, seconds.
+        seconds: the length of a column, seconds.
     """
     found: dict[int, float] = {}
     for slot, value in values.items():

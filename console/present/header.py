@@ -117,7 +117,7 @@ def header(snapshot: Snapshot, counted: Facts, who: Who, state: State, width: in
     On a narrow screen the least important pieces are left out first, and the name is cut last.
 
     Args:
-        counted: from `facts`.
+        counted: what `facts` returned for the snapshot.
         who: the context and its principal.
         state: whether the snapshot is current; counts are left out if it is not.
         width: of the screen, in cells.

@@ -601,7 +601,7 @@ def plot(usage: Usage, minutes: Sequence[Minute], width: int, height: int) -> li
     The limit of that time is a line of dashes; minutes with throttling have the meaning `failed` and a ``!`` below.
 
     Args:
-        minutes: the earliest first.
+        minutes: the minutes to plot, the earliest first.
         width: of the plot with its axis, in cells.
         height: of the bars, in lines; the axis and its key take four more.
     """

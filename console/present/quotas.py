@@ -289,8 +289,8 @@ def effective_lines(
     that it overrides.
 
     Args:
-        quotas: all known ones.
-        user: the name, or `OTHER`.
+        quotas: all known quotas.
+        user: the name of the user, or `OTHER`.
         client: the client id, or `OTHER`.
         brokers: their number: a quota applies per broker, so the cluster allows that many times as much.
         sharing: add the clients that share a quota.
@@ -302,7 +302,7 @@ def effective_ip_line(quotas: Mapping[QuotaEntity, QuotaValues], address: str, b
     """Return a line with the quota that applies to new connections from an address.
 
     Args:
-        quotas: all known ones.
+        quotas: all known quotas.
         address: an IP address as brokers print it.
         brokers: their number, as in `effective_lines`.
     """

@@ -275,8 +275,8 @@ async def _sent(sending: Coroutine[Any, Any, ApplyRun], work: Work, front: Front
     """Await the sending of the plan, and handle signals meanwhile.
 
     Args:
-        sending: sends the plan.
-        work: stops it.
+        sending: the coroutine that sends the plan.
+        work: the object that stops the sending.
         listens: whether to handle signals here, not in the front end.
 
     Returns:

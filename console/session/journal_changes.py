@@ -90,8 +90,8 @@ def made_before(mine: Mapping[Slot, Staged], changes: Iterable[Change]) -> Mappi
     """Return the changes that made the same edits, without another change of their keys in between. Pure.
 
     Args:
-        mine: edits by their slots.
-        changes: the latest first.
+        mine: the staged edits, by their slots.
+        changes: the changes of the journal, the latest first.
 
     Returns:
         The numbers of the changes by slot, the first one first.

@@ -271,7 +271,7 @@ async def survey(
     """Return what a redrive would send, and the numbers of partitions of its topics; nothing is sent.
 
     Args:
-        goal: with its ends.
+        goal: the redrive, with the ends up to which letters count (`with_ends`).
         show: receives what was found so far.
 
     Raises:

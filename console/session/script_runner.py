@@ -86,7 +86,7 @@ def run_script(
     """Run a script: parse all of it, connect, and run its statements.
 
     Args:
-        text: of the script.
+        text: the text of the script.
         context: chooses the context; called only for a valid script. None: no context, and the error was reported.
         connect: creates the client; called last.
         output: the form of results: table, json, …

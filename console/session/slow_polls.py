@@ -454,7 +454,7 @@ def places_after(topics: Mapping[str, Topic], last: Place, most: int) -> list[Pl
 
     Args:
         last: the partition before them; it need not exist.
-        most: how many at most.
+        most: the most partitions to return.
     """
     names = in_order(topics)
     later = (

@@ -40,7 +40,7 @@ def offered(claims: Sequence[Claim], snapshot: Snapshot, taken_back: Collection[
     """Return the claims with the steps that may be offered.
 
     Args:
-        taken_back: as in `Facts`.
+        taken_back: the changes that were taken back, as in `Facts`.
 
     Returns:
         The same objects where nothing is left out. A step that is left out only says where to look.

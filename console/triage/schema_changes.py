@@ -34,8 +34,8 @@ def way_back(
     """Yield the steps that take the changes of a subject back and start what failed by them.
 
     Args:
-        name: of the subject.
-        changed: its changes.
+        name: the name of the subject.
+        changed: the changes of the subject that rules judge.
         failed: kac's names of connectors, each with the number of a failed task; None for the connector itself.
     """
     versions = next((each.versions for each in changed if each.versions is not None), _NONE)

@@ -46,7 +46,7 @@ def still_held(
     """Yield the former names that stay, although no rule claims them now.
 
     Args:
-        claims: those of now.
+        claims: the claims of the present poll.
         explained: the indexes of the symptoms that each of them explains.
         look: returns the symptoms that a claim explains now: index -> name.
         at: time of the poll, UTC.

@@ -52,7 +52,7 @@ def passed_over(came: Mapping[str, datetime], snapshot: Snapshot, logs: Observed
     another group reads is left out: its records are worked on.
 
     Args:
-        came: from `came_after`.
+        came: share group -> when it came, as `came_after` returns it.
     """
     found: dict[str, list[Passed]] = {}
     for name, at in came.items():

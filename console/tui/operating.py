@@ -102,7 +102,7 @@ class Operating:
         """Show the dead letters of a topic and what would be sent, ask, and begin the operation.
 
         Args:
-            goal: without its ends.
+            goal: the redrive, without the ends up to which letters count.
             most: letters a second; None for no limit.
         """
         self._message.say("the letters are read…", "muted")

@@ -88,7 +88,7 @@ class Plain:
 
         Args:
             app: has the screens, and runs the workers.
-            tools: those of the panes.
+            tools: the arguments that panes take.
             bar: returns the command bar, created on first use.
             applying: returns the object that applies the plan, created on first use.
             act: runs the action of a key, by the action's id.

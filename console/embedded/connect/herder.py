@@ -43,7 +43,7 @@ class Herder:
         """Return the state after a config was written: the connector's tasks start again.
 
         Args:
-            config: a valid one.
+            config: the whole config of the connector, already validated.
             target: target state; None to leave it, or for a new connector to run.
         """
         former = state.connectors.get(name)

@@ -260,7 +260,7 @@ def batches_of(
     """Yield the edits that write records to a topic, a batch each.
 
     Args:
-        span: of the statement.
+        span: the place of the statement in the script, for errors.
         schemas: what encoded the records.
         first_for: the places at which their originals are passed over.
 

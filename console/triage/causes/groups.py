@@ -415,7 +415,7 @@ def _slow_group(
     """Return the claim that a group is slow; None if it is not.
 
     Args:
-        symptom: its growing lag.
+        symptom: the symptom of the group's growing lag.
         lagged, rebalanced_at: when its lag grew, and when members joined or left; None for never.
         left: the members that it lost.
         watched: time of the first poll, UTC.

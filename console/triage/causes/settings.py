@@ -171,8 +171,8 @@ def _limited_group(
     """Return the claim that a group is held back by its quota; None if it is not.
 
     Args:
-        lags: its growing lag.
-        lagged: when its lag grew.
+        lags: the symptom of the group's growing lag; None without one.
+        lagged: the intervals in which its lag grew; None for never.
         known: client ids that the request logs prove to be throttled.
         watched: time of the first poll, UTC.
     """

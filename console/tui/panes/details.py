@@ -75,7 +75,7 @@ def arranged(view: View, lines: LineView, below: TextLines, takes: Takes) -> tup
     keeps its columns; else below it, in these lines.
 
     Args:
-        lines: the list.
+        lines: the view of the list.
         below: the details; the class ``wide`` of the view says where they are.
 
     Returns:

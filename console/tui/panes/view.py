@@ -207,7 +207,7 @@ class View(Widget):
         """Return ``overrides as of 09:41:07`` for data that `Reading.age` finds old; else an empty line.
 
         Args:
-            what: name of the data.
+            what: the name of the data, as ``overrides``.
             at: time of the read, UTC; None if it has not been read.
         """
         text = self.cluster.reading.age(at, self.MORE_EVERY)
