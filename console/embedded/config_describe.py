@@ -270,6 +270,8 @@ _NOT_THROTTLED = b"\x00\x00\x00\x00"
 _SUCCESS = ""
 _KEPT = 1024
 """Cached sets of overrides: about 5 KiB each, 25 KiB with documentation."""
+_KEPT_ENTRIES = 4096
+"""Cached entries: brokers and topics share most of them."""
 _KEPT_BROKERS = 64
 """Cached sets of a broker's layers: about 30 KiB each, 110 KiB with documentation."""
 
@@ -378,28 +380,24 @@ def _broker_configs(layers: _Layers, asked: AskedEntries) -> bytes:
 
 def _encoded(entries: Iterable[ConfigEntry], asked: AskedEntries) -> bytes:
     """Return an encoded result without the fields before its configs."""
-    schema = import_module(f"kio.schema.describe_configs.v{asked.version}.response")
-    empty = schema.DescribeConfigsResult(
-        error_code=ErrorCode.none,
-        error_message=None,
-        resource_type=0,
-        resource_name="",
-        configs=tuple(_encodable_entry(schema, entry, asked) for entry in _wanted(entries, asked.keys)),
-    )
-    before = 2 + (1 if asked.version >= _FLEXIBLE_FROM else 2) + 1 + (1 if asked.version >= _FLEXIBLE_FROM else 2)
-    return encode_body(schema.DescribeConfigsResult, empty)[before:]
+    form = WireFormat(asked.version >= _FLEXIBLE_FROM)
+    flags = asked.synonyms, asked.documentation
+    encoded = [_entry_bytes(entry, asked.version, *flags) for entry in _wanted(entries, asked.keys)]
+    return b"".join((form.length(len(encoded)), *encoded, form.end))
 
 
 def _wanted(entries: Iterable[ConfigEntry], keys: Collection[str] | None) -> Iterable[ConfigEntry]:
     return entries if keys is None else (entry for entry in entries if entry.name in keys)
 
 
-def _encodable_entry(schema: Any, entry: ConfigEntry, asked: AskedEntries) -> Any:
+@lru_cache(_KEPT_ENTRIES)
+def _entry_bytes(entry: ConfigEntry, version: int, has_synonyms: bool, has_documentation: bool) -> bytes:
+    schema = import_module(f"kio.schema.describe_configs.v{version}.response")
     synonyms = tuple(
         schema.DescribeConfigsSynonym(name=each.name, value=each.value, source=each.source)
-        for each in (entry.synonyms if asked.synonyms else ())
+        for each in (entry.synonyms if has_synonyms else ())
     )
-    return for_version(
+    encodable = for_version(
         schema.DescribeConfigsResourceResult,
         name=entry.name,
         value=entry.value,
@@ -408,5 +406,6 @@ def _encodable_entry(schema: Any, entry: ConfigEntry, asked: AskedEntries) -> An
         is_sensitive=entry.sensitive,
         synonyms=synonyms,
         config_type=entry.type,
-        documentation=entry.documentation if asked.documentation or entry.documentation == UNDOCUMENTED else None,
+        documentation=entry.documentation if has_documentation or entry.documentation == UNDOCUMENTED else None,
     )
+    return encode_body(schema.DescribeConfigsResourceResult, encodable)
