@@ -12,8 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 MANY = 10_000
-"""New objects of a pause from which on it always freezes: the collector walks fewer in a millisecond, and each freeze
-brings a full collection nearer."""
+"""New objects since the last freeze from which on a pause freezes: the collector walks fewer in a millisecond, and each
+freeze brings a full collection nearer."""
+FIRST = 32
+"""Pauses from the beginning of the process that freeze in any case, and make no full collection due: most of its
+modules are imported by then."""
 FULL_COLLECTION_EVERY = 32
 """Freezes between two full collections, since frozen garbage cycles are never freed."""
 OBJECTS_EACH = 5_000
@@ -23,16 +26,18 @@ takes a second, in which no key is handled."""
 _lock = threading.Lock()
 _depth = 0
 _was_enabled = False
-_known = 0
+_at_begin = 0
+_collections = 0
+_made = 0
+_first = FIRST
 _freezes = 0
 _due = FULL_COLLECTION_EVERY
 
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Disable garbage collection inside the block, in all threads. If the block made many objects, all live ones are
-    frozen afterwards, so that the collector does not walk them again. The first pauses of a process freeze as well:
-    most of its modules are imported by then.
+    """Disable garbage collection inside the block, in all threads. If many objects were made by its end, all live ones
+    are frozen, so that the collector does not walk them again.
 
     May be nested, may overlap in several threads, and may be held over an ``await``: the last exit enables it.
     """
@@ -44,30 +49,42 @@ def gc_paused() -> Iterator[None]:
 
 
 def _enter() -> None:
-    global _depth, _was_enabled, _known
+    global _depth, _was_enabled, _at_begin
     with _lock:
         if _depth == 0:
             _was_enabled = gc.isenabled()
             gc.disable()
-            _known = gc.get_count()[0]
+            _at_begin = gc.get_count()[0]
         _depth += 1
 
 
 def _leave() -> None:
-    global _depth
+    global _depth, _first
     with _lock:
         _depth -= 1
         if _depth:
             return
-        # The collector counts what was made since it last ran, less what is gone.
-        if gc.get_count()[0] - _known >= MANY or _freezes < FULL_COLLECTION_EVERY - 1:
+        _count()
+        if _made >= MANY:
             _freeze()
+        elif _first:
+            _first -= 1
+            gc.freeze()
         if _was_enabled:
             gc.enable()
 
 
+def _count() -> None:
+    """Count the objects that were made since the last pause, less those that are gone."""
+    global _collections, _made
+    before, _collections = _collections, sum(each["collections"] for each in gc.get_stats())
+    # The collector runs each time that so many were made, and keeps the number of those made since.
+    _made += (_collections - before) * gc.get_threshold()[0] + max(0, gc.get_count()[0] - _at_begin)
+
+
 def _freeze() -> None:
-    global _freezes, _due
+    global _made, _freezes, _due
+    _made = 0
     _freezes += 1
     if _freezes >= _due:
         # Counting frozen objects takes milliseconds: they are in a linked list.
