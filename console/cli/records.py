@@ -252,6 +252,7 @@ class _Work:
         from console.cli.record_output import Output, WriteError
 
         options, follow = self._options, self._statement.follow
+        # What is written at once needs no memory, so only the operator's own limit holds.
         wanted = replace(await self._search(reader), limit=self._statement.limit or 0)
         export = Export(about, self._statement, wanted, Output(options.out), options.output)
         end = separator_text(options.separator)
@@ -316,6 +317,7 @@ class _Work:
 
     def _ended(self, export: Export, stopping: asyncio.Event, cap: PerSecond) -> int:
         """Complete the manifest, and print how the search ended."""
+        # Ctrl-C is the usual end of a search that follows.
         interrupted = stopping.is_set() and not self._statement.follow
         why = "ended by Ctrl-C" if stopping.is_set() else stopped_text(export.progress)
         export.finish(why or (f"{plural(self._problems, 'problem')} on the way" if self._problems else ""))
