@@ -257,11 +257,6 @@ def _scram(iterations: int) -> Make:
     return lambda seen: with_parts(seen, scram={"alice": (credential,)})
 
 
-def _uneven(first: int, second: int) -> Make:
-    """So many partitions on two leaders."""
-    return both(*(placed(*[(1, 2, 3)] * first, *[(2, 3, 1)] * second, name=name) for name in ("orders",)))
-
-
 def _share_group(key_value: str) -> Make:
     resource = ConfigResource(codes.GROUP, "shares")
     group = model_cluster.Group("shares", "Stable", "share", members=())
