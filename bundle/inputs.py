@@ -69,7 +69,7 @@ def interpreter(arch: str, into: Path) -> None:
 
 
 def wheels(arch: str, lock: str, cache: Path) -> list[Path]:
-    """The wheels of a lock's text for this architecture, fetched once; each has one of the lock's hashes."""
+    """Return the wheels of a lock for this architecture, fetched once; each has one of the lock's hashes."""
     folder = cache / f"wheels-{arch}-{hashlib.sha256(lock.encode()).hexdigest()[:16]}"
     if not folder.is_dir():
         making = folder.with_suffix(".part")
@@ -90,7 +90,7 @@ def wheels(arch: str, lock: str, cache: Path) -> list[Path]:
 
 
 def compiler(cache: Path) -> Path:
-    """The folder of zig, which compiles C for both architectures and any glibc."""
+    """Return the folder of zig, which compiles C for both architectures and any glibc."""
     (wheel,) = wheels(os.uname().machine, of_group((LOCKS / "tools.txt").read_text(), "bundle"), cache)
     folder = cache / wheel.stem / "ziglang"
     if not folder.is_dir():
@@ -104,7 +104,7 @@ def compiler(cache: Path) -> Path:
 
 
 def own_wheel(into: Path) -> Path:
-    """The console's wheel, from a copy of what the checkout holds."""
+    """Return the console's wheel, from a copy of what the checkout holds."""
     source = into / "source"
     for package in _OURS:
         shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -118,7 +118,7 @@ def own_wheel(into: Path) -> Path:
 
 
 def digest(path: Path) -> str:
-    """The file's SHA-256 in hexadecimal."""
+    """Return the file's SHA-256 in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -70,7 +70,7 @@ def make(arch: str, machine: str, out: Path, cache: Path, *, with_lake: bool, le
 
 
 def _tool(machine: str, cache: Path) -> Path:
-    """The same Python for this machine: it compiles, and has zstd."""
+    """Return the same Python for this machine: it compiles, and has zstd."""
     folder = cache / "python"
     if not (folder / tree.PROGRAM).exists():
         shutil.rmtree(folder, ignore_errors=True)

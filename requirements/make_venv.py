@@ -59,7 +59,7 @@ def main():
 
 
 def text_of(lock):
-    """What a lock says, or its part for one group."""
+    """Return the text of a lock, or its part for one group."""
     # Here, as a Python that is too old can't read it.
     sys.path.insert(0, str(PROJECT))
     from requirements.locked import of_group
@@ -78,7 +78,7 @@ def install(pip, text):
 
 
 def fingerprint(*texts):
-    """What these texts say, for this Python and this checkout, as one hash."""
+    """Return one hash of these texts, for this Python and this checkout."""
     content = [sys.version.encode(), str(PROJECT).encode(), *(text.encode() for text in texts)]
     return hashlib.sha256(b"\0".join(content)).hexdigest()
 
@@ -89,7 +89,7 @@ def say(what):
 
 
 def fail(reason):
-    """Say why on standard error; the exit code."""
+    """Say why on standard error; return the exit code."""
     print(reason, file=sys.stderr)
     return 1
 

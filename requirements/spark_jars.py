@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def jar_lines(group: Group, roots: Roots) -> list[str]:
-    """The table's lines of one purpose."""
+    """Return the table's lines of one purpose."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         pom, listed = folder / "pom.xml", folder / "list.txt"
@@ -79,7 +79,7 @@ def jar_lines(group: Group, roots: Roots) -> list[str]:
 
 
 def of_spark() -> frozenset[str]:
-    """The names of the artifacts that come with pyspark."""
+    """Return the names of the artifacts that come with pyspark."""
     [spark] = find_spec("pyspark").submodule_search_locations  # type: ignore[union-attr,misc]
     return frozenset(re.sub(r"-\d[^-]*(-.*)?$", "", path.stem) for path in Path(spark, "jars").glob("*.jar"))
 

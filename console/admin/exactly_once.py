@@ -394,9 +394,9 @@ async def _at(
     A change without an answer is not sent again, except InitProducerId and aborts, which may be repeated.
 
     Args:
-        codes: the error codes of an answer.
-        since: the lowest version that serves, and its release of Kafka.
-        at_most: the highest version.
+        codes: returns the error codes of an answer.
+        since: the lowest version of the request that serves, and its release of Kafka.
+        at_most: the highest version of the request that serves; None for any.
         is_change: whether the request changes something.
 
     Raises:

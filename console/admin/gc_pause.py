@@ -11,23 +11,33 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+MANY = 10_000
+"""New objects since the last freeze from which on a pause freezes: the collector walks fewer in a millisecond, and each
+freeze brings a full collection nearer."""
+FIRST = 32
+"""Pauses from the beginning of the process that freeze in any case, and make no full collection due: most of its
+modules are imported by then."""
 FULL_COLLECTION_EVERY = 32
-"""Pauses between two full collections, since frozen garbage cycles are never freed."""
+"""Freezes between two full collections, since frozen garbage cycles are never freed."""
 OBJECTS_EACH = 5_000
-"""Frozen objects for each pause between two full collections, if these are more: a collection of two million objects
+"""Frozen objects for each freeze between two full collections, if these are more: a collection of two million objects
 takes a second, in which no key is handled."""
 
 _lock = threading.Lock()
 _depth = 0
 _was_enabled = False
+_at_begin = 0
+_collections = 0
+_made = 0
+_first = FIRST
 _freezes = 0
 _due = FULL_COLLECTION_EVERY
 
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Disable garbage collection inside the block, in all threads. Afterwards all live objects are frozen, so that the
-    collector does not walk them again.
+    """Disable garbage collection inside the block, in all threads. If many objects were made by its end, all live ones
+    are frozen, so that the collector does not walk them again.
 
     May be nested, may overlap in several threads, and may be held over an ``await``: the last exit enables it.
     """
@@ -39,28 +49,48 @@ def gc_paused() -> Iterator[None]:
 
 
 def _enter() -> None:
-    global _depth, _was_enabled
+    global _depth, _was_enabled, _at_begin
     with _lock:
         if _depth == 0:
             _was_enabled = gc.isenabled()
             gc.disable()
+            _at_begin = gc.get_count()[0]
         _depth += 1
 
 
 def _leave() -> None:
-    global _depth, _freezes, _due
+    global _depth, _first
     with _lock:
         _depth -= 1
         if _depth:
             return
-        _freezes += 1
-        if _freezes >= _due:
-            # Counting frozen objects takes milliseconds: they are in a linked list.
-            _due = max(FULL_COLLECTION_EVERY, gc.get_freeze_count() // OBJECTS_EACH)
-            if _freezes >= _due:
-                _freezes, _due = 0, FULL_COLLECTION_EVERY
-                gc.unfreeze()
-                gc.collect()
-        gc.freeze()
+        _count()
+        if _made >= MANY:
+            _freeze()
+        elif _first:
+            _first -= 1
+            gc.freeze()
         if _was_enabled:
             gc.enable()
+
+
+def _count() -> None:
+    """Count the objects that were made since the last pause, less those that are gone."""
+    global _collections, _made
+    before, _collections = _collections, sum(each["collections"] for each in gc.get_stats())
+    # The collector runs each time that so many were made, and keeps the number of those made since.
+    _made += (_collections - before) * gc.get_threshold()[0] + max(0, gc.get_count()[0] - _at_begin)
+
+
+def _freeze() -> None:
+    global _made, _freezes, _due
+    _made = 0
+    _freezes += 1
+    if _freezes >= _due:
+        # Counting frozen objects takes milliseconds: they are in a linked list.
+        _due = max(FULL_COLLECTION_EVERY, gc.get_freeze_count() // OBJECTS_EACH)
+        if _freezes >= _due:
+            _freezes, _due = 0, FULL_COLLECTION_EVERY
+            gc.unfreeze()
+            gc.collect()
+    gc.freeze()

@@ -118,11 +118,15 @@ def _encoded(payload: Hashable) -> bytes:
 
 def _versions(tape: Tape, address: Address | None) -> Mapping[int, tuple[int, int]]:
     """Return API key -> (lowest, highest version) of a broker; empty if the record does not have them."""
+    greeting = tape.greeting(address)
+    return _versions_in(greeting) if greeting is not None else {}
+
+
+@lru_cache(64)  # each request has a connection of its own
+def _versions_in(greeting: bytes) -> Mapping[int, tuple[int, int]]:
+    """Return API key -> (lowest, highest version) in the body of an ApiVersions response; empty if it is damaged."""
     from console.wire.bounds_check import MalformedFrame
 
-    greeting = tape.greeting(address)
-    if greeting is None:
-        return {}
     try:
         response = decode_body(response_type("api_versions", CONNECTED), greeting)
     except MalformedFrame:

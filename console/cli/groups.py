@@ -156,6 +156,7 @@ def _described(kind: Kind, given: argparse.Namespace) -> noun.Statements | noun.
     if given.state:
         raise noun.OptionsError("--state takes no value with --describe")
     parts = frozenset(part for part, is_chosen in chosen.items() if is_chosen) or None
+    # Groups that are named need no look at the cluster first, unless only some parts of the answers are printed.
     if names and parts is None:
         return tuple(f"describe group {quote(name)}" for name in names)
 

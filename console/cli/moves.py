@@ -234,7 +234,7 @@ async def _run(session: Session, planned: _Planned, *, yes: bool) -> int:
     from console.plan.amounts import byte_count
     from console.session.operating import begin, work_on
 
-    session.refuse_if_read_only()
+    session.refuse_if_read_only()  # before anybody has to answer a question
     if planned.proposal.reached:
         return DONE
     said = planned.forecast
@@ -307,6 +307,7 @@ async def ask_operation(session: Session, options: argparse.Namespace) -> int:
             return DONE
         complain(goes_on_text(operation))
         return left(await work_on(session, operation.number, complain))
+    # To stop a move is always safe, so it takes no consent; but a context that wants its name typed wants it here too.
     asked = f"Cancel operation {options.cancel}, on {session.context.name}?"
     if options.cancel is not None and (why := await confirmed(session.context, asked, yes=True)):
         return leave(FAILED, f"nothing was sent: {why}")

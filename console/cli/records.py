@@ -252,6 +252,7 @@ class _Work:
         from console.cli.record_output import Output, WriteError
 
         options, follow = self._options, self._statement.follow
+        # What is written at once needs no memory, so only the operator's own limit holds.
         wanted = replace(await self._search(reader), limit=self._statement.limit or 0)
         export = Export(about, self._statement, wanted, Output(options.out), options.output)
         end = separator_text(options.separator)

@@ -33,7 +33,7 @@ def decode_rules(
 
     Args:
         table: the value of its key ``decode``.
-        file: the configuration.
+        file: the configuration file, for the texts of errors.
 
     Raises:
         ContextError: a rule is invalid, or names a program and another user may have written it; one line with file,

@@ -97,6 +97,7 @@ def layers_of(cluster: Cluster, node: int, view: View) -> config_definitions.Bro
     )
 
 
+_OTHER_BROKER = "Unexpected broker id, expected {own} or empty string, but received {name}"
 _NOT_NUMBER = "Broker id must be an integer, but it is: {name}"
 UNDOCUMENTED = ""
 """Documentation that the broker sends even if it was not requested."""
@@ -114,9 +115,7 @@ def described_entries(cluster: Cluster, broker_id: int, resource: ConfigResource
     if resource.type == codes.BROKER:
         if not resource.name:
             return list(_default_entries(layers))
-        check_is_own(
-            resource.name, broker_id, "Unexpected broker id, expected {own} or empty string, but received {name}"
-        )
+        check_is_own(resource.name, broker_id, _OTHER_BROKER)
         return list(_broker_entries(layers))
     if resource.type.entity.has_levels:
         if not resource.name:
@@ -271,6 +270,10 @@ _NOT_THROTTLED = b"\x00\x00\x00\x00"
 _SUCCESS = ""
 _KEPT = 1024
 """Cached sets of overrides: about 5 KiB each, 25 KiB with documentation."""
+_KEPT_ENTRIES = 4096
+"""Cached entries: brokers and topics share most of them."""
+_KEPT_BROKERS = 64
+"""Cached sets of a broker's layers: about 30 KiB each, 110 KiB with documentation."""
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -293,15 +296,26 @@ class _Layers(NamedTuple):
     cluster_default: Pairs
     static: Pairs
 
+    def layers(self) -> config_definitions.BrokerLayers:
+        """Return the layers themselves."""
+        return config_definitions.BrokerLayers(
+            config_definitions.release_configs(self.release),
+            dict(self.own),
+            dict(self.cluster_default),
+            dict(self.static),
+        )
+
 
 class DescribedBytes:
     """The response as bytes, with results in the order of the calls.
 
-    Encoded configs are cached by overrides: thousands of topics share a few dozen sets.
+    Encoded configs are cached by overrides: thousands of topics share a few dozen sets, and clients ask again and again
+    for those of brokers, which have 350 keys.
     """
 
     def __init__(self, context: RequestContext, request: Any) -> None:
         self._cluster = context.cluster
+        self._broker_id = context.broker_id
         self._view = context.view
         self._version = context.version
         self._form = WireFormat(context.version >= _FLEXIBLE_FROM)
@@ -318,6 +332,12 @@ class DescribedBytes:
         check_topic_is_known(self._cluster, self._view, resource.name)
         overrides = _pairs(self._view.configs.get(resource, config_definitions.NOTHING))
         configs = _topic_configs(self._layers, overrides, self._asked(keys))
+        self._results.append(self._head(resource, ErrorCode.none, _SUCCESS) + configs)
+
+    def add_broker(self, resource: ConfigResource, keys: Sequence[str] | None) -> None:
+        """Add the entries of the broker itself. Raises ConfigProblem."""
+        check_is_own(resource.name, self._broker_id, _OTHER_BROKER)
+        configs = _broker_configs(self._layers, self._asked(keys))
         self._results.append(self._head(resource, ErrorCode.none, _SUCCESS) + configs)
 
     def add(self, resource: ConfigResource, entries: Iterable[ConfigEntry], keys: Sequence[str] | None) -> None:
@@ -350,37 +370,35 @@ def _pairs(values: Any) -> Pairs:
 @lru_cache(_KEPT)
 def _topic_configs(layers: _Layers, overrides: Pairs, asked: AskedEntries) -> bytes:
     """Return the encoded configs of a topic with these overrides on a broker with these layers."""
-    configs = config_definitions.release_configs(layers.release)
-    broker = config_definitions.BrokerLayers(
-        configs, dict(layers.own), dict(layers.cluster_default), dict(layers.static)
-    )
-    return _encoded(topic_entries(broker, dict(overrides)), asked)
+    return _encoded(topic_entries(layers.layers(), dict(overrides)), asked)
+
+
+@lru_cache(_KEPT_BROKERS)
+def _broker_configs(layers: _Layers, asked: AskedEntries) -> bytes:
+    """Return the encoded configs of a broker with these layers."""
+    return _encoded(_broker_entries(layers.layers()), asked)
 
 
 def _encoded(entries: Iterable[ConfigEntry], asked: AskedEntries) -> bytes:
     """Return an encoded result without the fields before its configs."""
-    schema = import_module(f"kio.schema.describe_configs.v{asked.version}.response")
-    empty = schema.DescribeConfigsResult(
-        error_code=ErrorCode.none,
-        error_message=None,
-        resource_type=0,
-        resource_name="",
-        configs=tuple(_encodable_entry(schema, entry, asked) for entry in _wanted(entries, asked.keys)),
-    )
-    before = 2 + (1 if asked.version >= _FLEXIBLE_FROM else 2) + 1 + (1 if asked.version >= _FLEXIBLE_FROM else 2)
-    return encode_body(schema.DescribeConfigsResult, empty)[before:]
+    form = WireFormat(asked.version >= _FLEXIBLE_FROM)
+    flags = asked.synonyms, asked.documentation
+    encoded = [_entry_bytes(entry, asked.version, *flags) for entry in _wanted(entries, asked.keys)]
+    return b"".join((form.length(len(encoded)), *encoded, form.end))
 
 
 def _wanted(entries: Iterable[ConfigEntry], keys: Collection[str] | None) -> Iterable[ConfigEntry]:
     return entries if keys is None else (entry for entry in entries if entry.name in keys)
 
 
-def _encodable_entry(schema: Any, entry: ConfigEntry, asked: AskedEntries) -> Any:
+@lru_cache(_KEPT_ENTRIES)
+def _entry_bytes(entry: ConfigEntry, version: int, has_synonyms: bool, has_documentation: bool) -> bytes:
+    schema = import_module(f"kio.schema.describe_configs.v{version}.response")
     synonyms = tuple(
         schema.DescribeConfigsSynonym(name=each.name, value=each.value, source=each.source)
-        for each in (entry.synonyms if asked.synonyms else ())
+        for each in (entry.synonyms if has_synonyms else ())
     )
-    return for_version(
+    encodable = for_version(
         schema.DescribeConfigsResourceResult,
         name=entry.name,
         value=entry.value,
@@ -389,5 +407,6 @@ def _encodable_entry(schema: Any, entry: ConfigEntry, asked: AskedEntries) -> An
         is_sensitive=entry.sensitive,
         synonyms=synonyms,
         config_type=entry.type,
-        documentation=entry.documentation if asked.documentation or entry.documentation == UNDOCUMENTED else None,
+        documentation=entry.documentation if has_documentation or entry.documentation == UNDOCUMENTED else None,
     )
+    return encode_body(schema.DescribeConfigsResourceResult, encodable)

@@ -247,7 +247,7 @@ class ClusterState:
         """Set a key of a table, and return the offset of the change. Writing the same value again is also a change.
 
         Args:
-            table: one of TABLE_NAMES.
+            table: the name of the table, one of TABLE_NAMES.
             value: new value; ABSENT to remove the key.
 
         Raises:

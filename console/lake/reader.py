@@ -361,7 +361,7 @@ class Tables:
 
         Args:
             columns: SQL, as after SELECT; times as `epoch_us(…)`, see `time`.
-            where: further conditions.
+            where: conditions that rows have to meet beside the part's own; None for none.
             rest: SQL after the conditions.
             more: the parameters in `rest`.
 

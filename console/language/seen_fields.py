@@ -24,7 +24,7 @@ class SeenFields:
         """Keep the names in a decoded key or value.
 
         Args:
-            part: ``key`` or ``value``.
+            part: the part of the record, ``key`` or ``value``.
             document: the decoded JSON, with masked fields hidden.
         """
         known = self._of.setdefault(topic, {})

@@ -563,16 +563,20 @@ class GroupLag(Struct, frozen=True):
         return sum(p.lag for p in self.partitions if p.lag > 0)
 
     @property
+    def is_unknown(self) -> bool:
+        """Whether the lag of every partition is unknown."""
+        # Without partitions and failures the group has no commits: its lag is known to be 0.
+        return bool(self.failures or self.partitions) and all(p.lag < 0 for p in self.partitions)
+
+    @property
     def known_total(self) -> int | None:
         """`total`; None if the lag of every partition is unknown."""
-        # Without partitions and failures the group has no commits: its lag is known to be 0.
-        unknown = bool(self.failures or self.partitions) and all(p.lag < 0 for p in self.partitions)
-        return None if unknown else self.total
+        return None if self.is_unknown else self.total
 
     @property
     def is_part(self) -> bool:
         """Whether `known_total` leaves out partitions with an unknown lag, so that the real total may be higher."""
-        return self.known_total is not None and (bool(self.failures) or any(p.lag < 0 for p in self.partitions))
+        return not self.is_unknown and (bool(self.failures) or any(p.lag < 0 for p in self.partitions))
 
 
 class CommittedOffset(NamedTuple):

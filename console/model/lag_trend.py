@@ -185,18 +185,18 @@ NO_TIMES: Mapping[Place, model_time_lag.Written] = {}
 def _ends_seen(known: LagTrend | None, poll: Poll) -> Mapping[Place, model_time_lag.EndsSeen]:
     """Return the end offsets of partitions with a lag. The ends before a lag of 0 do not help with a later lag, so for
     most partitions nothing is kept."""
-    behind = [p for p in poll.lag.partitions if p.lag > 0 and p.end >= 0]
+    behind = [(place(p), p.end) for p in poll.lag.partitions if p.lag > 0 and p.end >= 0]
     if not behind:
         return MappingProxyType({})
     before: dict[Place, PartitionLag] = {}
-    if known is not None and any(place(p) not in known.seen for p in behind):
+    if known is not None and any(where not in known.seen for where, _ in behind):
         before = {place(p): p for p in known.last.lag.partitions if p.end >= 0}
     found = {}
-    for p in behind:
-        seen = known.seen.get(place(p)) if known is not None else None
-        if seen is None and known is not None and (last := before.get(place(p))) is not None:
+    for where, end in behind:
+        seen = known.seen.get(where) if known is not None else None
+        if seen is None and known is not None and (last := before.get(where)) is not None:
             seen = model_time_lag.see_end(None, last.end, known.last.at)
-        found[place(p)] = model_time_lag.see_end(seen, p.end, poll.at)
+        found[where] = model_time_lag.see_end(seen, end, poll.at)
     return found
 
 
@@ -270,7 +270,7 @@ def trend_after(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: 
         base, next_base = next_base, poll
     before = known.standing if next_base is not poll else _with_next_high(known.standing)
     passed = at - known.last.at
-    standing = {place(p): _stands(p, at, passed, before.get(place(p))) for p in lag.partitions}
+    standing = {(where := place(p)): _stands(p, at, passed, before.get(where)) for p in lag.partitions}
     partitions = _trends(base, poll, standing, LONGEST_THROTTLE if throttled else 0.0)
     rates = [trend.rate for trend in partitions.values() if trend.rate is not None]
     seen, written = _ends_seen(known, poll), NO_TIMES
@@ -348,28 +348,25 @@ def _stood(now: PartitionLag, at: float, passed: float, before: Standing | None)
 def _trends(base: Poll, now: Poll, standing: Mapping[Place, Standing], delay: float) -> dict[Place, PartitionTrend]:
     then = {place(p): p for p in base.lag.partitions}
     moved: dict[str, float] = {}
-    for p in now.lag.partitions:
-        stands = standing[place(p)]
-        if stands.moved is not None:
-            moved[p.member] = max(stands.moved, moved.get(p.member, stands.moved))
-    anywhere = max(moved.values(), default=None)
     # The busiest partition of a member shows its rhythm: others may have nothing to commit.
     intervals: dict[str, float] = {}
-    for p in now.lag.partitions:
-        if p.member and (interval := standing[place(p)].interval) is not None:
-            intervals[p.member] = min(interval, intervals.get(p.member, interval))
-    rates = {
-        place(p): None if before is None else _rate(before, p, now.at - base.at, standing[place(p)].step)
-        for p in now.lag.partitions
-        for before in (then.get(place(p)),)
-    }
     # A member that catches up reads one partition after the other: the others wait for their turn.
-    busy = {
-        p.member for p in now.lag.partitions if p.member and _drains(p, standing[place(p)], rates[place(p)], base.at)
-    }
-    found = {}
+    busy: set[str] = set()
+    each: list[tuple[Place, PartitionLag, Standing, float | None]] = []
     for p in now.lag.partitions:
-        stands, rate = standing[place(p)], rates[place(p)]
+        where = place(p)
+        stands, before = standing[where], then.get(where)
+        rate = None if before is None else _rate(before, p, now.at - base.at, stands.step)
+        each.append((where, p, stands, rate))
+        if stands.moved is not None:
+            moved[p.member] = max(stands.moved, moved.get(p.member, stands.moved))
+        if p.member and (interval := stands.interval) is not None:
+            intervals[p.member] = min(interval, intervals.get(p.member, interval))
+        if p.member and _drains(p, stands, rate, base.at):
+            busy.add(p.member)
+    anywhere = max(moved.values(), default=None)
+    found = {}
+    for where, p, stands, rate in each:
         still = 0.0 if stands.since is None else now.at - stands.since
         of_member = moved.get(p.member) if p.member else None
         waits = p.member in busy
@@ -379,7 +376,7 @@ def _trends(base: Poll, now: Poll, standing: Mapping[Place, Standing], delay: fl
             and _is_stuck(p, stands, still - delay, of_member, anywhere, intervals.get(p.member))
         )
         if rate is not None or still:
-            found[place(p)] = PartitionTrend(rate, still, stuck)
+            found[where] = PartitionTrend(rate, still, stuck)
     return found
 
 

@@ -44,9 +44,9 @@ def lag_total(lag: cluster.GroupLag | None) -> str:
 
 
 def _lag_spans(lag: cluster.GroupLag | None) -> Line:
-    if lag is None or lag.known_total is None:
+    if lag is None or lag.is_unknown:
         return [(NOTHING, "")]
-    return [(f"{lag.known_total:,}", ""), *([(" ?", "failed")] if lag.is_part else [])]
+    return [(f"{lag.total:,}", ""), *([(" ?", "failed")] if lag.is_part else [])]
 
 
 STILL_AFTER = 10.0

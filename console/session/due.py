@@ -71,7 +71,7 @@ async def take_back(
     forgotten or corrected.
 
     Args:
-        tell: shows a result.
+        tell: shows the operator a result.
         accept: accepted warnings, as `Risk.accepted_as` has them.
 
     Returns:

@@ -88,8 +88,8 @@ class RememberedAmong(Generic[K, R]):
 
         Args:
             names: the present parts, each with the function's first argument.
-            tables: the next arguments.
-            common: the last arguments, of every part.
+            tables: each has the function's next argument of every part.
+            common: the function's last arguments, the same for every part.
 
         Returns:
             In the order of the names; the same object as in the last call if no result was computed again.

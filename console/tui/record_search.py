@@ -107,7 +107,7 @@ class AskedRecords:
         if self._run is None or not self.is_searching:
             return False
         self._run.halt.ask()
-        self._resumed.set()
+        self._resumed.set()  # a paused search would not see that it is to end
         return True
 
     def resume(self) -> None:
@@ -140,6 +140,7 @@ class AskedRecords:
                 self.is_searching = False
                 self.settled.set()
                 changed()
+        # The records are shown before: a registry may be slow, or not answer.
         if self._run is run:
             await self._learn(run, changed)
 
@@ -155,7 +156,7 @@ class AskedRecords:
         async with aclosing(reader.search(wanted, filter_of(run.wanted), run.halt)) as portions:
             async for portion in portions:
                 if self._run is not run:
-                    return
+                    return  # another statement was taken meanwhile
                 self._take(portion, collected, run)
                 if (began := time.monotonic()) >= due:
                     await self._show(wanted, collected)
@@ -178,6 +179,7 @@ class AskedRecords:
         """Make the answer from the records found so far."""
         read = collected.read()
         if wanted.follow:
+            # `collected` has only the counts: the records come and go, up to the cap.
             read = replace(read, records=tuple(reversed(self._live)))
         shown = await self._cluster.session.records.readable(read)
         if self._collected is collected:

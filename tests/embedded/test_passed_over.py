@@ -7,7 +7,6 @@ import asyncio
 import json
 import os
 import stat
-import threading
 from collections import Counter
 from io import StringIO
 from pathlib import Path
@@ -24,9 +23,7 @@ from console.answers.results import Printer
 from console.cli.mcp.proposing import edits_of
 from console.contexts.context import HIDDEN, NEVER
 from console.embedded import faults
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
-from console.embedded.group_coordinator import ensure_topic
-from console.embedded.groups import Committed, Group
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from console.language.errors import CommandError
 from console.language.grammar import parse
@@ -44,7 +41,6 @@ from console.model.dead_letters import Origin, origin_of
 from console.model.new_records import NewRecord, records_of_lines
 from console.model.record_masks import mask_path
 from console.model.secret import Contents
-from console.model.snapshot import with_log_ranges
 from console.plan.edits import SetConfig, TrimLog, WriteRecords
 from console.plan.plan import EMPTY, stage, without
 from console.plan.reconcile import ApplyOptions
@@ -53,7 +49,6 @@ from console.session.reading import read_needs
 from console.session.script_runner import Runner
 from console.session.session import Session
 from tests.support import dead_letters, worlds
-from tests.support.patience import PATIENCE
 
 HEADERS = ((b"trace", b"t-9"), (b"null", None), (b"kafka_original-topic", b"elsewhere"))
 POISON = NewRecord(b"\xfe\x00", b"\x00poison\xff", HEADERS, timestamp=1_790_000_000_000)
@@ -62,7 +57,10 @@ APPLY = "apply --yes --accept assigned-consumers,records-deleted=orders,null-not
 SETTINGS: dict[str, Any] = {"request_timeout": 3.0, "lost_answer_timeout": 0.5}
 
 cluster = worlds.cluster(
-    ClusterSpec(brokers=3), worlds.topic("orders", [(1, 2), (2, 3)]), worlds.topic("orders.dlt", [(1,)])
+    ClusterSpec(brokers=3),
+    worlds.topic("orders", [(1, 2), (2, 3)]),
+    worlds.topic("orders.dlt", [(1,)]),
+    worlds.group("billing", {("orders", 0): 1}),
 )
 link = worlds.link("cluster", **SETTINGS)
 session = worlds.session("cluster", **SETTINGS)
@@ -70,18 +68,10 @@ kac = worlds.commands()
 
 
 @pytest.fixture(autouse=True)
-async def filled(cluster: ThreadedCluster, link: Link) -> None:
+async def filled(link: Link) -> None:
     """The group billing stands before the second of four records of orders/0: the poison."""
     some = [NewRecord(b"a", b"0"), POISON, NewRecord(b"c", b"2"), NewRecord(b"d", None)]
     await dead_letters.write(link, "orders", 0, some)
-
-    cluster.call(lambda each: stand(each, 1))
-
-
-def stand(cluster: EmbeddedCluster, offset: int) -> None:
-    """The group has this offset."""
-    ensure_topic(cluster.state)
-    cluster.state.groups["billing"] = Group("billing", written=True, offsets={("orders", 0): Committed(offset)})
 
 
 def at(cluster: ThreadedCluster) -> int:
@@ -118,7 +108,7 @@ async def test_a_skipped_record_is_sent_first_and_goes_back_by_redrive(
     ran = await asyncio.to_thread(kac, "redrive", "orders.dlt")
     assert "1 letter" in ran.out
     assert why in ran.out
-    cluster.call(lambda each: stand(each, 99))  # the group passes the first letter
+    cluster.call(worlds.group("billing", {("orders", 0): 99}))  # the group passes the first letter
     ran = await asyncio.to_thread(kac, "redrive", "orders.dlt", "--run", "--yes")
     assert ran.code == 0, ran.complaints
     back = (await dead_letters.read(link, "orders"))[-1]
@@ -288,20 +278,10 @@ async def test_they_leave_the_plan_together(session: Session) -> None:
 async def test_a_script_makes_letters_and_the_deletion_on_one_snapshot(
     cluster: ThreadedCluster, session: Session
 ) -> None:
-    place, loop, has_read = ("orders", 0), asyncio.get_running_loop(), threading.Event()
-
-    def read_on() -> None:
-        session.learn(lambda known, _at: with_log_ranges(known, [place], {place: LogRange(0, 5)}))
-        has_read.set()
-
-    def meanwhile(_state: object) -> None:
-        loop.call_soon_threadsafe(read_on)
-        assert has_read.wait(PATIENCE)
-
-    fault = faults.Fault(faults.Meanwhile(meanwhile), api="fetch", times=1)
-    cluster.call(lambda each: each.faults.add(fault))
+    has_read = dead_letters.read_meanwhile(cluster, session, ("orders", 0), LogRange(0, 5))
     text = "delete records topic orders partition 0 before latest to topic orders.dlt"
     await Runner(session, text, Printer("text", StringIO())).carry_out(parse(text))
+    assert has_read.is_set()
     batch, trim = (each.edit for each in session.staging().draft.staged)
     assert isinstance(batch, WriteRecords)
     assert isinstance(trim, TrimLog)

@@ -22,9 +22,7 @@ from console.admin.client import AdminClient
 from console.admin.link import Link
 from console.contexts.context import Context
 from console.embedded import faults
-from console.embedded.brokers import ThreadedCluster
-from console.embedded.group_coordinator import ensure_topic
-from console.embedded.groups import Committed, Group
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from console.journal import operations as journal_operations
 from console.journal.entries import this_operator, this_process
@@ -82,11 +80,10 @@ def values(*numbers: int) -> Counter[bytes | None]:
 def stands(cluster: ThreadedCluster, group: str, at: dict[tuple[str, int], int]) -> None:
     """A group has these positions."""
 
-    def put(each: Any) -> None:
-        ensure_topic(each.state)
-        found: Group = each.state.groups.setdefault(group, Group(group))
-        found.written = True
-        found.offsets |= {place: Committed(offset) for place, offset in at.items()}
+    def put(each: EmbeddedCluster) -> None:
+        found = each.state.groups.get(group)
+        known = {place: committed.offset for place, committed in found.offsets.items()} if found else {}
+        worlds.group(group, {**known, **at})(each)
 
     cluster.call(put)
 

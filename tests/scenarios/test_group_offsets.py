@@ -113,10 +113,8 @@ async def test_a_member_that_joins_in_the_last_gap_is_named_as_the_reason(
     cluster: EmbeddedCluster, embedded_client: AdminClient
 ) -> None:
     """Between the last look and the request's arrival: the coordinator refuses, and that is said."""
-    group = Group("billing", protocol_type="consumer", written=True)
-    group.offsets["orders", 0] = Committed(4)
-    ensure_topic(cluster.state)
-    cluster.state.groups["billing"] = group
+    worlds.group("billing", {("orders", 0): 4}, protocol_type="consumer")(cluster)
+    group = cluster.state.groups["billing"]
     cluster.state.logs["orders", 0] = PartitionLog()
 
     def join(state: ClusterState) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -20,12 +19,12 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
-from tests.support import reaper
 from tests.support.compiled_java import compiled
 from tests.support.free_ports import LOOPBACK, free_ports
 from tests.support.kafka_cluster import ClusterStartError, KafkaCluster, run_in_foreground
 from tests.support.kafka_jars import KAFKA_4_3, fetched, java, major
 from tests.support.patience import PATIENCE
+from tests.support.reaper import Reaper
 
 LOGGING: Mapping[int, tuple[str, ...]] = {
     3: ("org.slf4j:slf4j-reload4j:1.7.36", "ch.qos.reload4j:reload4j:1.2.25"),
@@ -177,12 +176,7 @@ class ConnectCluster:
         self.bootstrap = bootstrap
         self.urls = tuple(f"http://{LOOPBACK}:{port}" for port in self._ports)
         self.folder = Path(tempfile.mkdtemp(prefix="kac-connect-"))
-        self._reaper = subprocess.Popen(
-            [sys.executable, "-I", "-S", reaper.__file__, str(self.folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        self._reaper = Reaper(self.folder)
 
     def __enter__(self) -> Self:
         try:
@@ -205,9 +199,7 @@ class ConnectCluster:
         for process in self._running.values():
             process.kill()
             process.wait()
-        assert self._reaper.stdin is not None
-        self._reaper.stdin.close()
-        self._reaper.wait()
+        self._reaper.close()
 
     def start(self, place: int) -> None:
         """Start the worker at a place of `urls`."""
@@ -215,23 +207,18 @@ class ConnectCluster:
         folder = self.folder / f"worker-{port}"
         folder.mkdir(exist_ok=True)
         self._running[place] = started(self._path, folder, _MAIN, self._properties[port])
-        self._tell_reaper(f"+{self._running[place].pid}")
+        self._reaper.watch(self._running[place].pid)
 
     def stop(self, place: int) -> None:
         """Stop the worker at a place of `urls` in order, as by SIGTERM: it gives its tasks back."""
         process = self._running.pop(place)
         process.terminate()
         process.wait(PATIENCE)
-        self._tell_reaper(f"-{process.pid}")
+        self._reaper.forget(process.pid)
 
     def log(self, place: int) -> str:
         """Return what the worker at a place of `urls` has logged since its start."""
         return (self.folder / f"worker-{self._ports[place]}" / "out").read_text(errors="replace")
-
-    def _tell_reaper(self, order: str) -> None:
-        assert self._reaper.stdin is not None
-        self._reaper.stdin.write(f"{order}\n".encode())
-        self._reaper.stdin.flush()
 
     def _is_up(self, place: int) -> bool:
         if self._running[place].poll() is not None:

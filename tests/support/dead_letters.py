@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections import Counter
 from collections.abc import Sequence
 
 from console.admin.link import Link
 from console.admin.partitions import LATEST, offsets_of
 from console.admin.record_search import search
+from console.embedded import faults
+from console.embedded.brokers import ThreadedCluster
 from console.model.changes import NewRecords, ProduceRecords
+from console.model.cluster import LogRange
 from console.model.new_records import NewRecord, batched
+from console.model.observed_logs import Place
 from console.model.records import First, Header, Record, Search
 from console.model.secret import Contents
+from console.model.snapshot import with_log_ranges
+from console.session.session import Session
 from tests.support.changing import outcomes
+from tests.support.patience import PATIENCE
 
 TIMEOUT = "java.net.SocketTimeoutException"
 
@@ -30,6 +39,27 @@ def spring(
         (b"kafka_dlt-original-offset", offset.to_bytes(8)),
         (b"kafka_dlt-original-consumer-group", group.encode()),
     )
+
+
+def read_meanwhile(cluster: ThreadedCluster, session: Session, place: Place, found: LogRange) -> threading.Event:
+    """Let the session learn another range of a log while the next fetch is answered.
+
+    Returns:
+        It is set once that was so.
+    """
+    loop, has_read = asyncio.get_running_loop(), threading.Event()
+
+    def read_on() -> None:
+        session.learn(lambda known, _at: with_log_ranges(known, [place], {place: found}))
+        has_read.set()
+
+    def meanwhile(_state: object) -> None:
+        loop.call_soon_threadsafe(read_on)
+        assert has_read.wait(PATIENCE)
+
+    fault = faults.Fault(faults.Meanwhile(meanwhile), api="fetch", times=1)
+    cluster.call(lambda each: each.faults.add(fault))
+    return has_read
 
 
 async def write(link: Link, topic: str, partition: int, records: Sequence[NewRecord]) -> None:

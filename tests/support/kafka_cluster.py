@@ -23,7 +23,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, TypeVar
 
-from tests.support import reaper
 from tests.support.broker_probe import live_brokers
 from tests.support.cached_folder import cache_home, cached_folder
 from tests.support.certificates import Authority, Identity
@@ -32,6 +31,7 @@ from tests.support.kafka_classes import archive_options, class_path
 from tests.support.kafka_jars import KAFKA_4_3, BrokersUnavailableError, jars, java, major
 from tests.support.kafka_storage import copy_storage, format_arguments, random_id, scram_options
 from tests.support.patience import PATIENCE
+from tests.support.reaper import Reaper
 from tests.support.request_log import RequestLog
 from tests.support.server_properties import (
     QUIET,
@@ -121,12 +121,7 @@ class KafkaCluster:
         self._tls: ServerTls | None = None
         self._identities: dict[str, Identity] = {}
         self._probe_tls: ssl.SSLContext | None = None
-        self._reaper = subprocess.Popen(
-            [sys.executable, "-I", "-S", reaper.__file__, str(self.directory)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        self._reaper = Reaper(self.directory)
 
     def __enter__(self) -> Self:
         try:
@@ -216,9 +211,7 @@ class KafkaCluster:
     def close(self) -> None:
         """End every process and remove the folder; closing twice is harmless."""
         self._end_all()
-        if self._reaper.stdin is not None and not self._reaper.stdin.closed:
-            self._reaper.stdin.close()
-        self._reaper.wait(timeout=PATIENCE)
+        self._reaper.close()
 
     def stop(self, broker: int, timeout: float = PATIENCE) -> None:
         """Shut one broker down in order (SIGTERM) and wait until its process is gone."""
@@ -312,11 +305,11 @@ class KafkaCluster:
 
     def end_at_last(self, pid: int) -> None:
         """Name a process that leads a session: if this process dies, it ends with the brokers."""
-        self._tell_reaper(f"+{pid}")
+        self._reaper.watch(pid)
 
     def has_ended(self, pid: int) -> None:
         """Name it again once it is gone: its number may be another's from now on."""
-        self._tell_reaper(f"-{pid}")
+        self._reaper.forget(pid)
 
     def run_admin_tool(self, main_class: str, *arguments: str, timeout: float = PATIENCE) -> str:
         """The same for a command that takes ``--bootstrap-server``: as the super user. Gives its output or raises."""
@@ -441,7 +434,7 @@ class KafkaCluster:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
             )
-        self._tell_reaper(f"+{process.pid}")
+        self._reaper.watch(process.pid)
         return process
 
     def _command(self, options: Iterable[str], version: str = "") -> list[str]:
@@ -453,19 +446,13 @@ class KafkaCluster:
         return [self._java, *options, *archive_options(version, self._java), "-cp", path]
 
     def _forget(self, node: int) -> None:
-        self._tell_reaper(f"-{self._processes.pop(node).pid}")
+        self._reaper.forget(self._processes.pop(node).pid)
 
     def _end_all(self) -> None:
         for process in self._processes.values():
             process.kill()
         for node in self.running:
             self.kill(node)
-
-    def _tell_reaper(self, order: str) -> None:
-        if self._reaper.stdin is None:
-            raise ClusterStartError("the process that ends the brokers is gone")
-        self._reaper.stdin.write(f"{order}\n".encode())
-        self._reaper.stdin.flush()
 
     def _sees(self, node: int) -> frozenset[int] | OSError:
         address = self._mtls_address(node) if self._tls else (LOOPBACK, self._ports[node].client)

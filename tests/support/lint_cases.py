@@ -46,7 +46,7 @@ from tests.support.samples import acl
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 _NOW_MS = round(NOW.timestamp() * 1000)
-_FILE = {
+FILE = {
     "auto.create.topics.enable": "false",
     "default.replication.factor": "3",
     "offsets.topic.replication.factor": "3",
@@ -55,12 +55,13 @@ _FILE = {
     "min.insync.replicas": "2",
     "log.dirs": "/data",
 }
+"""Settings on which no rule finds anything."""
 
 
 @cache
 def healthy() -> Seen:
     """A cluster in good order: three brokers in three racks, topics of three replicas, one of which is compacted."""
-    spec = ClusterSpec(brokers=3, racks=RACKS, static_configs=_FILE)
+    spec = ClusterSpec(brokers=3, racks=RACKS, static_configs=FILE)
     with run_in_thread(spec) as made:
         for name in ("orders", "carts", "__consumer_offsets"):
             made.call(worlds.topic(name, 6, 3, internal=name.startswith("__")))
@@ -254,11 +255,6 @@ def certificate(left: timedelta) -> Make:
 def _scram(iterations: int) -> Make:
     credential = model_cluster.ScramCredential(codes.ScramMechanism.parse("SCRAM_SHA_256"), iterations)
     return lambda seen: with_parts(seen, scram={"alice": (credential,)})
-
-
-def _uneven(first: int, second: int) -> Make:
-    """So many partitions on two leaders."""
-    return both(*(placed(*[(1, 2, 3)] * first, *[(2, 3, 1)] * second, name=name) for name in ("orders",)))
 
 
 def _share_group(key_value: str) -> Make:

@@ -20,10 +20,11 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from tests.support import connect_cluster, reaper
+from tests.support import connect_cluster
 from tests.support.kafka_cluster import KafkaCluster, run_in_foreground
 from tests.support.kafka_jars import KAFKA_4_3, fetched, major
 from tests.support.patience import PATIENCE
+from tests.support.reaper import Reaper
 
 SOURCE, TARGET = "east", "west"
 NAME = f"{SOURCE}->{TARGET}"
@@ -64,12 +65,7 @@ class MirrorMaker:
         self.source, self.target = source, target
         self._more = dict(more or {})
         self.directory = Path(tempfile.mkdtemp(prefix="kac-mirror-"))
-        self._reaper = subprocess.Popen(
-            [sys.executable, "-I", "-S", reaper.__file__, str(self.directory)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        self._reaper = Reaper(self.directory)
         self._process: subprocess.Popen[bytes] | None = None
         self.written = 0
         """Records of each partition."""
@@ -82,7 +78,7 @@ class MirrorMaker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-        self._reaper.communicate()
+        self._reaper.close()
 
     def start(self) -> None:
         """Start MirrorMaker; it is not waited for."""
@@ -92,7 +88,7 @@ class MirrorMaker:
         }
         main = "org.apache.kafka.connect.mirror.MirrorMaker"
         self._process = connect_cluster.started(self._path, self.directory, main, properties | self._more)
-        self._tell_reaper(f"+{self._process.pid}")
+        self._reaper.watch(self._process.pid)
 
     def stop(self) -> None:
         """Kill MirrorMaker."""
@@ -100,12 +96,7 @@ class MirrorMaker:
         if process is not None:
             process.kill()
             process.wait()
-            self._tell_reaper(f"-{process.pid}")
-
-    def _tell_reaper(self, order: str) -> None:
-        assert self._reaper.stdin is not None
-        self._reaper.stdin.write(f"{order}\n".encode())
-        self._reaper.stdin.flush()
+            self._reaper.forget(process.pid)
 
     def log(self) -> str:
         """What MirrorMaker has logged."""

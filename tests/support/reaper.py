@@ -1,4 +1,5 @@
-"""Ends processes when their owner is gone, however it went: run as a script, with the owner's pipe as standard input.
+"""Ends processes when their owner is gone, however it went: `Reaper` runs this file as a script, with the owner's pipe
+as standard input.
 
 Lines ``+PID`` and ``-PID`` say which process groups to end; at the end of the input (the owner closed it, or died)
 every group still named is killed and the folder in the first argument is removed.
@@ -14,6 +15,39 @@ import time
 
 PATIENCE = 10.0
 """Seconds to wait for killed processes to be gone; a container whose first process reaps nobody keeps them for ever."""
+
+
+class Reaper:
+    """The owner's end of the pipe. folder: it is removed at the end."""
+
+    def __init__(self, folder: os.PathLike[str]) -> None:
+        import subprocess  # the script needs none
+
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", __file__, str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def watch(self, pid: int) -> None:
+        """Name a process that leads a group: it ends with the owner."""
+        self._tell(f"+{pid}")
+
+    def forget(self, pid: int) -> None:
+        """Name it again once it is gone: its number may be another's from now on."""
+        self._tell(f"-{pid}")
+
+    def close(self) -> None:
+        """End what is still named, and remove the folder; closing twice is harmless."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(2 * PATIENCE)
+
+    def _tell(self, order: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{order}\n".encode())
+        self._process.stdin.flush()
 
 
 def reap(groups: set[int], folder: str) -> None:

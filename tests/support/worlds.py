@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from inspect import Parameter, Signature, isasyncgenfunction
 from io import StringIO
@@ -25,6 +25,8 @@ from console.answers.results import Printer
 from console.cli import main as cli
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.group_coordinator import ensure_topic
+from console.embedded.groups import Committed, Group
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.language.grammar import parse
@@ -113,6 +115,22 @@ def topic(
     """
     replicas = striped(list(brokers), places, replication) if isinstance(places, int) else places
     return lambda cluster: cluster.state.put_topic(new_topic(name, replicas, brokers, **more))
+
+
+def group(name: str, at: Mapping[tuple[str, int], int], **more: Any) -> Seed:
+    """Puts a group without members, and the topic in which coordinators keep what it committed.
+
+    Args:
+        at: topic and partition -> the committed offset.
+        more: what else `Group` takes.
+    """
+
+    def put(cluster: EmbeddedCluster) -> None:
+        ensure_topic(cluster.state)
+        offsets = {place: Committed(offset) for place, offset in at.items()}
+        cluster.state.groups[name] = Group(name, written=True, offsets=offsets, **more)
+
+    return put
 
 
 def acl(

@@ -78,5 +78,5 @@ class ZooKeeperCluster(KafkaCluster):
         if self._zookeeper is not None:
             self._zookeeper.kill()
             self._zookeeper.wait(PATIENCE)
-            self._tell_reaper(f"-{self._zookeeper.pid}")
+            self._reaper.forget(self._zookeeper.pid)
             self._zookeeper = None

@@ -23,6 +23,7 @@ from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.session.session import Session
 from console.tui.app import Console
+from console.tui.key_order import waits
 from tests.support import worlds
 from tests.support.model_cluster import ModelCluster
 from tests.support.patience import PATIENCE
@@ -67,14 +68,6 @@ def _character(key: str) -> str | None:
         return unicodedata.lookup(_get_unicode_name_from_key(REPLACED_KEYS.get(key, key)))
     except KeyError:
         return key if len(key) == 1 else None
-
-
-def _waits(pump: MessagePump) -> bool:
-    """Whether a widget has handled all messages and waits for the next one, or will handle none any more."""
-    ready: Any = pump._message_queue.ready_event
-    if ready.is_set() or pump._pending_message is not None:
-        return pump._closing or pump._closed
-    return any(not each.done() for each in ready._waiters) or pump._closing or pump._closed
 
 
 class Driven:
@@ -185,7 +178,7 @@ class Driven:
             await asyncio.sleep(0 if checks < MANY else SPELL)
             checks += 1
             # What a driver sends arrives after some rounds of the loop.
-            rested = rested + 1 if checks > ROUNDS and all(map(_waits, self._pumps())) else 0
+            rested = rested + 1 if checks > ROUNDS and all(map(waits, self._pumps())) else 0
 
     def _pumps(self) -> list[MessagePump]:
         """Return all that handle messages of the screen, as long as there is one."""

@@ -13,18 +13,9 @@ from console.model.quota import QuotaEntity
 from console.plan.edits import SetConfig
 from console.tui import watch
 from tests.support import worlds
+from tests.support.lint_cases import FILE
 from tests.tui.console_app import driven_on
 
-FILE = {
-    "auto.create.topics.enable": "false",
-    "default.replication.factor": "3",
-    "offsets.topic.replication.factor": "3",
-    "transaction.state.log.replication.factor": "3",
-    "share.coordinator.state.topic.replication.factor": "3",
-    "min.insync.replicas": "2",
-    "log.dirs": "/data",
-}
-"""Settings on which no rule finds anything."""
 cluster = worlds.cluster(ClusterSpec(brokers=3, racks=RACKS, static_configs=FILE), worlds.topic("orders", 6, 3))
 
 

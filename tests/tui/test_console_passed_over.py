@@ -3,24 +3,17 @@ while the screen reads on."""
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from console.embedded import faults
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
-from console.embedded.group_coordinator import ensure_topic
-from console.embedded.groups import Committed, Group
+import pytest
+
+from console.admin.link import Link
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from console.model.cluster import LogRange
 from console.model.new_records import NewRecord
-from console.model.snapshot import with_log_ranges
 from console.plan.edits import TrimLog, WriteRecords
 from tests.support import dead_letters, worlds
-from tests.support.changing import make_topic
-from tests.support.patience import PATIENCE
 from tests.tui.console_app import Driven, driven_on
 
 SKIP = "skip group billing topic orders partition 0"
@@ -28,29 +21,19 @@ TO = "to topic orders.dlt"
 DELETE = "delete records topic orders partition 0 before"
 
 
-@contextmanager
-def with_records() -> Iterator[ThreadedCluster]:
-    """`orders`: two records; the group billing stands before the second. `orders.dlt`: none."""
-    with run_in_thread(ClusterSpec(brokers=1)) as running:
-        asyncio.run(_fill(running))
-
-        def stand(cluster: EmbeddedCluster) -> None:
-            ensure_topic(cluster.state)
-            cluster.state.groups["billing"] = Group("billing", written=True, offsets={("orders", 0): Committed(1)})
-
-        running.call(stand)
-        yield running
-
-
-async def _fill(running: ThreadedCluster) -> None:
-    async with worlds.linked(worlds.settings(running)) as link:
-        await make_topic(link, "orders")
-        await make_topic(link, "orders.dlt")
-        await dead_letters.write(link, "orders", 0, [NewRecord(b"a", b"0"), NewRecord(b"b", b"1")])
-
-
-cluster = worlds.running(with_records)
+cluster = worlds.cluster(
+    ClusterSpec(brokers=1),
+    worlds.topic("orders", [(1,)]),
+    worlds.topic("orders.dlt", [(1,)]),
+    worlds.group("billing", {("orders", 0): 1}),
+)
 link = worlds.link("cluster")
+
+
+@pytest.fixture(autouse=True)
+async def filled(link: Link) -> None:
+    """`orders`: two records; the group billing stands before the second. `orders.dlt`: none."""
+    await dead_letters.write(link, "orders", 0, [NewRecord(b"a", b"0"), NewRecord(b"b", b"1")])
 
 
 def letters(it: Driven) -> list[WriteRecords]:
@@ -75,22 +58,10 @@ async def test_statements_on_one_line_write_all_their_records(cluster: ThreadedC
 
 
 async def test_letters_and_the_deletion_are_of_one_snapshot(cluster: ThreadedCluster) -> None:
-    place = "orders", 0
     async with driven_on(cluster, size=(120, 30)) as it:
         await it.shows("orders.dlt")
-        session, loop, has_read = it.app.session, asyncio.get_running_loop(), threading.Event()
-
-        def read_on() -> None:
-            # As by the tick of a pane, after a producer has written a third record.
-            session.learn(lambda known, _at: with_log_ranges(known, [place], {place: LogRange(0, 3)}))
-            has_read.set()
-
-        def meanwhile(_state: object) -> None:
-            loop.call_soon_threadsafe(read_on)
-            assert has_read.wait(PATIENCE)
-
-        fault = faults.Fault(faults.Meanwhile(meanwhile), api="fetch", times=1)
-        cluster.call(lambda each: each.faults.add(fault))
+        # As by the tick of a pane, after a producer has written a third record.
+        has_read = dead_letters.read_meanwhile(cluster, it.app.session, ("orders", 0), LogRange(0, 3))
         await it.command(f"{DELETE} latest {TO}", shows="staged: 2 edits")
         assert has_read.is_set()
         (batch,) = letters(it)

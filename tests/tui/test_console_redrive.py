@@ -2,54 +2,36 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from kio.schema.errors import ErrorCode
 
 from console.admin.link import Link
 from console.contexts.context import HIDDEN
 from console.embedded import faults
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
-from console.embedded.group_coordinator import ensure_topic
-from console.embedded.groups import Committed, Group
+from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from console.model.new_records import NewRecord, records_of_lines
 from tests.support import dead_letters, worlds
-from tests.support.changing import make_topic
 from tests.support.patience import PATIENCE
 from tests.tui.console_app import driven_on
 
-
-@contextmanager
-def with_letters() -> Iterator[ThreadedCluster]:
-    """`orders.dlt`: 12 letters of orders, which the groups billing and audit read, and one without headers."""
-    with run_in_thread(ClusterSpec(brokers=3)) as running:
-        asyncio.run(_fill(running))
-
-        def stand(cluster: EmbeddedCluster) -> None:
-            state = cluster.state
-            ensure_topic(state)
-            for name in ("billing", "audit"):
-                state.groups[name] = Group(name, written=True, offsets={("orders", 0): Committed(99)})
-
-        running.call(stand)
-        yield running
-
-
-async def _fill(running: ThreadedCluster) -> None:
-    async with worlds.linked(worlds.settings(running)) as link:
-        await make_topic(link, "orders")
-        await make_topic(link, "orders.dlt")
-        letters = [NewRecord(b"k", b'{"n": %d}' % n, dead_letters.spring("orders", 0, n)) for n in range(12)]
-        await dead_letters.write(link, "orders.dlt", 0, [*letters, NewRecord(b"k", b"plain")])
-
-
-cluster = worlds.running(with_letters)
+cluster = worlds.cluster(
+    ClusterSpec(brokers=3),
+    worlds.topic("orders", 1),
+    worlds.topic("orders.dlt", 1),
+    *(worlds.group(name, {("orders", 0): 99}) for name in ("billing", "audit")),
+)
 link = worlds.link("cluster")
+
+
+@pytest.fixture(autouse=True)
+async def filled(link: Link) -> None:
+    """`orders.dlt`: 12 letters of orders, which the groups billing and audit read, and one without headers."""
+    letters = [NewRecord(b"k", b'{"n": %d}' % n, dead_letters.spring("orders", 0, n)) for n in range(12)]
+    await dead_letters.write(link, "orders.dlt", 0, [*letters, NewRecord(b"k", b"plain")])
 
 
 async def test_letters_are_shown_and_sent(cluster: ThreadedCluster, link: Link) -> None:

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
-from console.embedded.group_coordinator import ensure_topic
-from console.embedded.groups import Committed, Group, Member
-from console.embedded.replicas import new_topic, striped
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
+from console.embedded.groups import Member
 from console.embedded.spec import ClusterSpec
+from tests.support import worlds
 from tests.support.group_flows import write
 from tests.tui.console_app import Driven, driven_on
 
+cluster = worlds.cluster(
+    ClusterSpec(brokers=1),
+    worlds.topic("orders", [(1,)], brokers=[1]),
+    worlds.group("billing", {("orders", 0): 4}, protocol_type="consumer"),
+)
 
-@pytest.fixture
-async def cluster() -> AsyncIterator[ThreadedCluster]:
-    def furnish(running: EmbeddedCluster) -> None:
-        running.state.put_topic(new_topic("orders", striped([1], 1, 1), [1]))
-        ensure_topic(running.state)
-        group = Group("billing", protocol_type="consumer", written=True)
-        group.offsets["orders", 0] = Committed(4)
-        running.state.groups["billing"] = group
 
-    with run_in_thread(ClusterSpec(brokers=1)) as running:
-        running.call(furnish)
-        await write(running.bootstrap, "orders", {0: 10})
-        yield running
+@pytest.fixture(autouse=True)
+async def written(cluster: ThreadedCluster) -> None:
+    """`orders`: ten records."""
+    await write(cluster.bootstrap, "orders", {0: 10})
 
 
 def committed(cluster: ThreadedCluster) -> int:

@@ -97,11 +97,8 @@ def test_a_long_journal_of_one_file_is_carried_on_and_not_rewritten(path: Path) 
     assert applied(JournalFile(path)) == 78
 
 
-def test_a_look_at_the_open_changes_reads_what_was_added_since(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    journal = JournalFile(path)
-    for number in range(60):
-        applied(journal, end=number != 50)
-    first = journal.open()
+def sizes_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of the lines that are read from now on."""
     read: list[int] = []
 
     def counted(all_: list[Segment], start: Where, before: int = 0) -> Any:
@@ -110,6 +107,15 @@ def test_a_look_at_the_open_changes_reads_what_was_added_since(path: Path, monke
             yield line
 
     monkeypatch.setattr("console.journal.segments.lines", counted)
+    return read
+
+
+def test_a_look_at_the_open_changes_reads_what_was_added_since(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = JournalFile(path)
+    for number in range(60):
+        applied(journal, end=number != 50)
+    first = journal.open()
+    read = sizes_read(monkeypatch)
     assert JournalFile(path).open() == first
     assert sum(read) == 0
     applied(journal)
@@ -152,14 +158,7 @@ def test_a_console_that_writes_for_long_leaves_little_to_read_to_the_next_start(
     journal = JournalFile(path)
     for _ in range(60):
         applied(journal)
-    read: list[int] = []
-
-    def counted(all_: list[Segment], start: Where, before: int = 0) -> Any:
-        for line in lines(all_, start, before):
-            read.append(line.raw.size)
-            yield line
-
-    monkeypatch.setattr("console.journal.segments.lines", counted)
+    read = sizes_read(monkeypatch)
     assert JournalFile(path).open().records == ()
     assert sum(read) < 4_000
     assert len(segments(path)) > 10

@@ -66,11 +66,65 @@ def test_threads_that_overlap_wait_for_the_last() -> None:
     assert gc.isenabled()
 
 
-def test_what_lives_is_not_walked_again() -> None:
+def test_much_that_lives_is_not_walked_again() -> None:
     gc.unfreeze()
     with gc_paused():
-        kept = [[number] for number in range(1000)]
+        kept = [[number] for number in range(2 * bulk.MANY)]
     assert gc.get_freeze_count() > len(kept)
+
+
+@pytest.fixture
+def no_longer_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process has begun long ago, and just froze what it had."""
+    with gc_paused():
+        pass
+    gc.unfreeze()
+    monkeypatch.setattr(bulk, "_first", 0)
+    monkeypatch.setattr(bulk, "_freezes", 0)
+    monkeypatch.setattr(bulk, "_made", 0)
+
+
+@pytest.mark.usefixtures("no_longer_new")
+def test_a_few_objects_are_left_to_the_collector() -> None:
+    with gc_paused():
+        kept = [[number] for number in range(bulk.MANY // 2)]
+        # As many as would count, if they had stayed.
+        del kept
+        kept = [[number] for number in range(bulk.MANY // 2)]
+    assert kept
+    assert gc.get_freeze_count() == 0
+
+
+@pytest.mark.usefixtures("no_longer_new")
+@pytest.mark.parametrize("within", [True, False])
+def test_what_a_few_pauses_made_together_is_frozen(within: bool) -> None:
+    """Or what others made between them."""
+    kept: list[list[int]] = []
+    frozen = []
+    for _ in range(6):
+        with gc_paused():
+            if within:
+                kept += [[number] for number in range(bulk.MANY // 3)]
+        if not within:
+            kept += [[number] for number in range(bulk.MANY // 3)]
+        frozen.append(gc.get_freeze_count() > 0)
+        gc.unfreeze()
+    assert not frozen[0]
+    assert any(frozen), frozen
+
+
+def test_the_first_pauses_freeze_and_make_no_full_collection_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "_first", bulk.FIRST)
+    monkeypatch.setattr(bulk, "_freezes", bulk.FULL_COLLECTION_EVERY - 1)
+    monkeypatch.setattr(bulk, "_made", 0)
+    monkeypatch.setattr(gc, "collect", lambda: pytest.fail("a full collection"))
+    frozen = []
+    for _ in range(bulk.FIRST + 2):
+        gc.unfreeze()
+        with gc_paused():
+            pass
+        frozen.append(gc.get_freeze_count() > 0)
+    assert frozen == [True] * bulk.FIRST + [False] * 2
 
 
 def test_cycles_that_were_frozen_as_garbage_are_collected_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,6 +142,7 @@ def test_cycles_that_were_frozen_as_garbage_are_collected_in_the_end(monkeypatch
 
     monkeypatch.setattr(bulk, "_freezes", 0)  # others froze before, and this might be the time that collects
     monkeypatch.setattr(bulk, "_due", bulk.FULL_COLLECTION_EVERY)
+    monkeypatch.setattr(bulk, "MANY", 0)
     with gc_paused():
         Cycle()
     gc.collect()
@@ -102,6 +157,7 @@ def test_the_more_is_kept_the_less_often_all_of_it_is_walked(monkeypatch: pytest
     collected: list[int] = []
     monkeypatch.setattr(bulk, "_freezes", 0)
     monkeypatch.setattr(bulk, "_due", bulk.FULL_COLLECTION_EVERY)
+    monkeypatch.setattr(bulk, "MANY", 0)
     monkeypatch.setattr(bulk, "OBJECTS_EACH", 1)  # so that what this process has is much
 
     def note(phase: str, info: dict[str, int]) -> None:

@@ -12,7 +12,7 @@ from console.embedded.config_alter import Altering
 from console.embedded.config_changes import MALFORMED, ConfigChange, ConfigProblem, Operation, authorization_problem
 from console.embedded.config_describe import DescribedBytes, describable_types, described_entries
 from console.embedded.context import RequestContext
-from console.model.codes import SET, TOPIC, AlterOp, ResourceType
+from console.model.codes import BROKER, SET, TOPIC, AlterOp, ResourceType
 from console.model.config import ConfigResource
 from console.model.entity_types import BY_NUMBER, Lister
 from console.wire.frames import EncodedBody
@@ -46,6 +46,8 @@ async def describe_configs(request: Any, context: RequestContext) -> Any:
         try:
             if resource.type == TOPIC:
                 results.add_topic(resource, keys)
+            elif resource.type == BROKER and resource.name:
+                results.add_broker(resource, keys)
             else:
                 results.add(resource, described_entries(context.cluster, context.broker_id, resource), keys)
         except ConfigProblem as wrong:

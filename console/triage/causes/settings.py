@@ -40,10 +40,6 @@ _MANY = 1_000
 
 def _odd(observations: Observations) -> Iterator[cause.Claim]:
     """Yield brokers that are out of ISRs, or do not compact, and have a worse setting than all others."""
-    snapshot = observations.last.snapshot
-    odd = {each.id: keys for each in snapshot.cluster.brokers if (keys := odd_keys(snapshot, each.id))}
-    if not odd:
-        return
     suffering = {
         (symptom.name, symptom.brokers[0])
         for symptom in (
@@ -53,7 +49,7 @@ def _odd(observations: Observations) -> Iterator[cause.Claim]:
         if len(symptom.brokers) == 1
     }
     for name, broker in sorted(suffering):
-        for key, (mine, others) in odd.get(broker, {}).items():
+        for key, (mine, others) in odd_keys(observations.last.snapshot, broker).items():
             # Settings of the cleaner explain growing logs, settings of fetchers lagging replicas; not the other way
             # round.
             if ("cleaner" in key) is not (name == triage_symptoms.COMPACTED_GROWS):

@@ -72,6 +72,7 @@ class ConnectorsView(_OfConnect[connectors.ConnectorRow]):
         session = self.session
         if not self.is_named:
             return
+        # Of a sink's group that is not listed no lag can be read, and this pane has no other use for the list.
         if Part.GROUPS not in self.snapshot.read_at:
             await session.read_whole(Part.GROUPS)
         await session.poll_groups(sink_groups(self.snapshot))
@@ -264,6 +265,7 @@ class _Asked(_OfConnect[Row]):
             answer = await self.ask()
         except AdminError as error:
             failure = error.failure
+        # The operator may have gone to another connector while the workers were asked.
         if place == self._place():
             if (answer, failure, place) != (self._answer, self._failure, self._answered):
                 self._answer, self._failure, self._answered = answer, failure, place
@@ -325,6 +327,7 @@ class ConnectLoggersView(_Asked[connectors.LoggerRow]):
         from console.admin.connect import describe_loggers
 
         found, failures = await self.session.client.run(describe_loggers)
+        # The clusters that answer are shown without the others, whose workers the other panes name as silent.
         if failures and not found:
             raise AdminError(next(iter(failures.values())))
         return tuple(connectors.LoggerRow(*each) for each in found)

@@ -153,12 +153,13 @@ class LettersView(DetailsView[dead_letters.PileRow]):
         self.update()
 
     def _changed(self) -> None:
-        if self.is_attached:
+        if self.is_attached:  # the reading may end after the pane was closed
             self.update()
             self._message.write()
 
     def inputs(self) -> tuple[object, ...]:
         """Return the letters so far, and whether exceptions are hidden."""
+        # `mark` is a new tuple each time, and inputs are compared by identity.
         if self._mark != self._reading.mark:
             self._mark = self._reading.mark
         return self._mark, self.masked

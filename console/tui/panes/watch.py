@@ -58,7 +58,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
-        self.table.folds = False
+        self.table.folds = False  # `note` has the whole state of the row under the cursor
         self._watching = self.cluster.watching()
         self._rates = ShownRates(self)
         self._lags = TopicLags()
@@ -105,7 +105,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         await asyncio.gather(*reads)
         read_rates(self, [known for each in self._shown(watched.TOPIC) if (known := self.snapshot.topics.get(each))])
         self._was_read = subjects
-        if not reading.at_controllers:
+        if not reading.at_controllers:  # they report no rates and no lags to sample
             self.cluster.half_hour.begin()
         self.update()
 
@@ -138,6 +138,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         for name, partition in places[:MOST_PLACES]:
             if partition.leader >= 0 and partition.leader not in silent:
                 led.setdefault(partition.leader, []).append((name, partition.number))
+        # A record has no answer to a request that its console did not send, such as for rows that it did not show.
         if not led or self.session.front_end == "replay":
             return
         newest: dict[str, int] = {}
