@@ -28,6 +28,7 @@ from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.group_coordinator import ensure_topic
 from console.embedded.groups import Committed, Group
 from console.embedded.spec import ClusterSpec
+from console.embedded.state import ClusterState
 from console.language.errors import CommandError
 from console.language.grammar import parse
 from console.language.interpret import to_edits
@@ -45,7 +46,7 @@ from console.model.new_records import NewRecord, records_of_lines
 from console.model.record_masks import mask_path
 from console.model.secret import Contents
 from console.model.snapshot import with_log_ranges
-from console.plan.edits import SetConfig, TrimLog, WriteRecords
+from console.plan.edits import CommitOffset, SetConfig, TrimLog, WriteRecords
 from console.plan.plan import EMPTY, stage, without
 from console.plan.reconcile import ApplyOptions
 from console.session.apply_flow import Asks, Flags, Unattended, apply_flow
@@ -235,6 +236,68 @@ async def test_letters_are_not_written_again_because_what_follows_them_failed(
     assert report.ok
     assert (at(cluster), starts(cluster)) in ((2, 0), (1, 1))
     assert len(await dead_letters.read(link, "orders.dlt")) == 1
+
+
+@pytest.mark.parametrize(
+    "then",
+    [f"{SKIP} 3 to topic orders.dlt", f"{SKIP} 3", "reset group billing topic orders partition 0 to offset 1"],
+)
+async def test_no_later_edit_makes_the_plan_forget_letters_that_are_written(
+    cluster: ThreadedCluster, link: Link, session: Session, then: str
+) -> None:
+    statement = await with_letters(session)
+    session.stage(to_edits(statement, session.snapshot))
+    fault = faults.Fault(faults.Fail(ErrorCode.group_authorization_failed), api="offset_commit")
+    cluster.call(lambda each: each.faults.add(fault))
+    asks, accepted = Asks(silent=True, signals=False), ApplyOptions(risks=frozenset({"assigned-consumers"}))
+    await apply_flow(session, Unattended(), accepted, asks, Flags())
+    cluster.call(lambda each: each.faults.remove(fault))
+    (other,) = parse(then)
+    assert isinstance(other, EditStatement)
+    if isinstance(other, SkipRecords) and other.keeps:
+        other = replace(other, letters=Contents([POISON, NewRecord(b"c", b"2"), NewRecord(b"d", None)]))
+        with pytest.raises(CommandError, match="are written already"):
+            to_edits(other, session.snapshot, plan=session.plan)
+    else:
+        report = session.stage(to_edits(other, session.snapshot, plan=session.plan))
+        (refused,) = report.refused
+        assert "the letters before the skip of group billing in orders/0 are written already" in refused.reason
+    # The rest of the first one is applied, and a later one begins behind it.
+    assert len(session.plan) == 1
+    (report,) = await apply_flow(session, Unattended(), accepted, asks, Flags())
+    assert report.ok
+    assert (at(cluster), len(await dead_letters.read(link, "orders.dlt"))) == (2, 1)
+    _, code = await run(cluster, f"{SKIP} 2 to topic orders.dlt; {APPLY}")
+    assert (code, at(cluster)) == (0, 4)
+    assert [each.value for each in await dead_letters.read(link, "orders.dlt")] == [POISON.value, b"2", None]
+
+
+async def test_nothing_is_staged_if_the_group_goes_on_while_its_records_are_read(
+    cluster: ThreadedCluster, session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place, loop, has_read = ("orders", 0), asyncio.get_running_loop(), threading.Event()
+
+    def read_on() -> None:
+        position = session.snapshot.group_positions["billing"]
+        went_on = replace(position, committed={**position.committed, place: CommittedOffset(3)})
+        session.learn(lambda known, _at: replace(known, group_positions={"billing": went_on}))
+        has_read.set()
+
+    def meanwhile(state: ClusterState) -> None:
+        # Another client moves the group behind the end of the skip, and a poll shows that before the skip is staged.
+        state.groups["billing"].offsets[place] = Committed(3)
+        loop.call_soon_threadsafe(read_on)
+        assert has_read.wait(PATIENCE)
+
+    fault = faults.Fault(faults.Meanwhile(meanwhile), api="fetch", times=1)
+    cluster.call(lambda each: each.faults.add(fault))
+    text = f"{SKIP} to topic orders.dlt"
+    await Runner(session, text, Printer("text", StringIO())).carry_out(parse(text))
+    assert "changed before this was staged: the skip of group billing in orders/0" in capsys.readouterr().err
+    assert len(session.plan) == 0
+    # Given again it is of the record that the group stands at now.
+    await Runner(session, text, Printer("text", StringIO())).carry_out(parse(text))
+    assert [each.edit.offset for each in session.plan.staged if isinstance(each.edit, CommitOffset)] == [4]
 
 
 async def test_a_skip_that_failed_without_letters_gets_them(cluster: ThreadedCluster, session: Session) -> None:

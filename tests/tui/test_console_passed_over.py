@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from console.embedded import faults
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.group_coordinator import ensure_topic
 from console.embedded.groups import Committed, Group
 from console.embedded.spec import ClusterSpec
-from console.model.cluster import LogRange
+from console.model.cluster import CommittedOffset, LogRange
 from console.model.new_records import NewRecord
 from console.model.snapshot import with_log_ranges
 from console.plan.edits import TrimLog, WriteRecords
@@ -95,6 +97,30 @@ async def test_letters_and_the_deletion_are_of_one_snapshot(cluster: ThreadedClu
         assert has_read.is_set()
         (batch,) = letters(it)
         assert [each.before for each in it.edits if isinstance(each, TrimLog)] == [len(batch.sizes)] == [2]
+
+
+async def test_a_skip_is_not_staged_once_its_group_went_on(cluster: ThreadedCluster) -> None:
+    """The group goes on after the letters were read, while a later statement on the line reads what it needs."""
+    place = "orders", 0
+    async with driven_on(cluster, size=(160, 30)) as it:
+        await it.shows("orders.dlt")
+        session, loop, has_read = it.app.session, asyncio.get_running_loop(), threading.Event()
+
+        def read_on() -> None:
+            position = session.snapshot.group_positions["billing"]
+            went_on = replace(position, committed={**position.committed, place: CommittedOffset(2)})
+            session.learn(lambda known, _at: replace(known, group_positions={"billing": went_on}))
+            has_read.set()
+
+        def meanwhile(_state: object) -> None:
+            loop.call_soon_threadsafe(read_on)
+            assert has_read.wait(PATIENCE)
+
+        fault = faults.Fault(faults.Meanwhile(meanwhile), api="fetch", times=1)
+        cluster.call(lambda each: each.faults.add(fault))
+        await it.command(f"{SKIP} {TO}; set topic orders retention.ms=1d", shows="changed before this was staged")
+        assert has_read.is_set()
+        assert it.edits == []
 
 
 async def test_a_file_is_told_also_if_nothing_is_staged(cluster: ThreadedCluster, tmp_path: Path) -> None:
