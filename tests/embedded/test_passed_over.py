@@ -272,6 +272,26 @@ async def test_no_later_edit_makes_the_plan_forget_letters_that_are_written(
     assert [each.value for each in await dead_letters.read(link, "orders.dlt")] == [POISON.value, b"2", None]
 
 
+async def test_another_run_says_that_letters_were_written_before(
+    cluster: ThreadedCluster, link: Link, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fault = faults.Fault(faults.Fail(ErrorCode.group_authorization_failed), api="offset_commit")
+    cluster.call(lambda each: each.faults.add(fault))
+    assert (await run(cluster, f"{SKIP} to topic orders.dlt; {APPLY}", journal=True))[1] == 1
+    cluster.call(lambda each: each.faults.remove(fault))
+    assert "written before" not in capsys.readouterr().err
+    # Another topic did not get it, and neither did other records this topic.
+    await run(cluster, "create topic orders.other partitions=1; apply --yes", journal=True)
+    for text in (f"{SKIP} to topic orders.other", "produce topic orders.dlt value v"):
+        assert (await run(cluster, f"{text}; {APPLY}", journal=True))[1] == 0
+        assert "written before" not in capsys.readouterr().err
+    cluster.call(lambda each: stand(each, 1))
+    assert (await run(cluster, f"{SKIP} 2 to topic orders.dlt; {APPLY}", journal=True))[1] == 0
+    said = capsys.readouterr().err
+    assert "1 of 2 letters for orders.dlt was written before, by change 1: this writes them once more" in said
+    assert len(await dead_letters.read(link, "orders.dlt")) == 1 + 1 + 2
+
+
 async def test_nothing_is_staged_if_the_group_goes_on_while_its_records_are_read(
     cluster: ThreadedCluster, session: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:
