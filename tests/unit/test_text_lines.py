@@ -1,4 +1,4 @@
-"""Lines of styled text: rows of a table that stand next to each other where its lines are more than there is room for."""
+"""Lines of styled text: rows of a table stand next to each other if its lines are more than there is room for."""
 
 from __future__ import annotations
 
