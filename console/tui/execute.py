@@ -85,7 +85,7 @@ class Executor:
         self._message, self._go_to_time = editing.message, go_to_time
         self._left_out: list[str] = []
         self._kept: list[str] = []
-        self._made: list[tuple[list[Edit], Snapshot]] = []
+        self._made: list[tuple[Sequence[Edit], Snapshot]] = []
 
     async def run(self, statements: Sequence[language_statements.Statement]) -> LanguageError | None:
         """Execute statements in order. Edits of adjacent statements are staged as one undo step.
