@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from rich.console import RenderableType
 from textual._compositor import ChopsUpdate
-from textual.app import App, ComposeResult, RenderableType
+from textual.app import App, ComposeResult
 from textual.screen import Screen
 from textual.widgets import Static
 
