@@ -190,7 +190,7 @@ def fit(text: str, width: int, align: Align = "left") -> str:
 
 
 def wrapped(line: Sequence[tuple[str, str]], width: int, below: int) -> list[list[tuple[str, str]]]:
-    """Return styled texts in pieces, broken at blanks, but not between a number and its noun.
+    """Return styled texts in pieces, broken at blanks, but not between a number and its noun or sign.
 
     Args:
         width: cells of the first piece, at least two, so that any character fits.
@@ -219,7 +219,7 @@ def wrapped(line: Sequence[tuple[str, str]], width: int, below: int) -> list[lis
     return lines
 
 
-_WORDS = re.compile(r" +|(?P<counted>\(?\d[\d.,]*+ [^\W\d][^ ]*+)|[^ ]++")
+_WORDS = re.compile(r" +|(?P<counted>\(?\d[\d.,]*+ (?:%|[^\W\d])[^ ]*+)|[^ ]++")
 
 
 def _words(text: str, width: int) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
+from textual._compositor import Compositor, CompositorMap
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
@@ -83,6 +84,24 @@ class LinePainter:
                 style += self._widget.get_component_rich_style(f"{self._prefix}--{part}", partial=True)
             self._styles[(name, state)] = style
         return style
+
+
+class MovedWidgets(Compositor):
+    """A compositor that also repaints a widget whose move was seen before the layout of the screen.
+
+    A read of a widget's size, as by each repaint of a part of it, may make the map of the screen again while a layout
+    is due. Textual's layout then finds no difference from that map, and paints nothing at the new places.
+    """
+
+    @property
+    def full_map(self) -> CompositorMap:
+        """The places of all widgets; what differs from the map before is painted with the next update."""
+        before, is_old = self._full_map, self._full_map_invalidated
+        found = super().full_map
+        if is_old:
+            moved = (each.clip.intersection(each.region) for _, each in found.items() ^ before.items())
+            self._dirty_regions.update(region for region in moved if region)
+        return found
 
 
 def to_strip(line: Line, style_of: Callable[[str, str], Style], width: int) -> Strip:

@@ -238,10 +238,17 @@ class Staging:
         return verdict
 
     def _refuse_to_part(self, edit: Edit) -> None:
-        """Raise Refused for an edit in the place of a staged letter, or of an edit that letters are staged for."""
+        """Raise Refused for an edit in the place of a staged letter, or of an edit with letters, staged or written."""
         there = self.draft.at(edit.slot)
-        if there is not None and there.edit != edit and (there.edit.first_for or there.edit.passes in self._sent):
+        if there is None or there.edit == edit:
+            return
+        if there.edit.first_for or there.edit.passes in self._sent:
             raise Refused("the plan sends its records to a topic first", "Apply that, or discard it first.")
+        if there.letters_written:
+            raise Refused(
+                f"the letters before {there.edit.passes} are written already, and the plan has the rest of it",
+                "Apply that. If it is discarded first, a later one writes the letters again.",
+            )
 
     def _held_together(self, edits: Sequence[Edit]) -> _Held | None:
         """Return the slots of letters and of edits that pass over their records, with the error, if one of them can't

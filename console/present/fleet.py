@@ -179,7 +179,7 @@ class FleetRow(NamedTuple):
             more = f"  and {len(rows) - 1:,} more" if len(rows) > 1 else ""
             return f"{rows[0].claim.title}{more}"
         unread = self.health.verdict.unread
-        return f"{shown_triage.part_names(unread)} could not be read" if unread else ""
+        return f"not read: {shown_triage.part_names(unread)}" if unread else ""
 
 
 def _severity_rank(severity: str) -> int:

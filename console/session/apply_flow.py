@@ -30,7 +30,7 @@ from console.present.names import plural
 from console.session.apply_run import ApplyRun
 from console.session.applying import send_plan
 from console.session.former_changes import former_lines
-from console.session.journal_changes import set_back_lines
+from console.session.journal_changes import lines_of_the_past
 from console.session.plan_facts import read_for_risks
 from console.session.retention_reading import read_deletions
 from console.session.session import Session, Work
@@ -232,7 +232,7 @@ async def apply_flow(
         return run
 
     plan = session.plan if seen is None else seen
-    for line in await set_back_lines(plan.staged, session.journal):
+    for line in await lines_of_the_past(plan.staged, session.journal):
         front.tell(line)
     facts = await read_for_risks(session, plan.staged)
     hindering = options.hindering(await asyncio.to_thread(risks, plan.staged, session.snapshot, facts))

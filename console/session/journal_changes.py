@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec import Struct, structs
@@ -16,11 +17,13 @@ from console.journal.file import JournalFile
 from console.journal.history import Change, Due, History, State, latest_changes
 from console.model.changes import Status
 from console.model.failure import Failure
+from console.model.grouping import grouped
 from console.model.journal_lines import Closed, Decided, Mended, Place
+from console.model.numbers import plural
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import conflicts, rebase
-from console.plan.edits import AclEdit, ConfigEdit, DeleteTopic, QuotaEdit, Slot
+from console.plan.edits import AclEdit, ConfigEdit, DeleteTopic, QuotaEdit, Slot, WriteRecords
 from console.plan.kinds.registry import kind_of
 from console.plan.plan import StageReport
 from console.plan.reversal import reversal
@@ -65,21 +68,54 @@ LOOKED_BACK = 200
 """Most changes searched for a setting that was reverted."""
 
 
-async def set_back_lines(staged: Iterable[Staged], journal: Callable[[], Awaitable[JournalFile]]) -> tuple[str, ...]:
-    """Return a line for each staged config, quota or ACL that the journal's latest change of it also set and that has
-    another value now: another client reverts it. Empty without a journal, or if it can't be read."""
+async def lines_of_the_past(staged: Sequence[Staged], journal: Callable[[], Awaitable[JournalFile]]) -> tuple[str, ...]:
+    """Return the lines that the journal's latest changes have on a plan: a setting that another client reverts, and
+    letters that are written already. Empty without a journal, or if it can't be read."""
     from console.journal.segments import JournalError
     from console.session.session import NoJournal
     from console.session.snapshot_reader import Refused
 
     mine = {each.edit.slot: each for each in staged if isinstance(each.edit, _LASTING)}
-    if not mine or not any_journal(os.environ):
+    letters = [each.edit for each in staged if isinstance(each.edit, WriteRecords) and each.edit.first_for]
+    if not (mine or letters) or not any_journal(os.environ):
         return ()
+
+    def found(changes: Iterator[Change]) -> tuple[str, ...]:
+        some: Iterable[Change] = islice(changes, LOOKED_BACK)
+        if letters:  # else only as many are read as are needed
+            some = tuple(some)
+        set_back = (_set_back_line(slot, numbers) for slot, numbers in made_before(mine, some).items())
+        return (*set_back, *(written_before(letters, some) if letters else ()))
+
     try:
-        made = await read_latest(await journal(), lambda changes: made_before(mine, islice(changes, LOOKED_BACK)))
+        return await read_latest(await journal(), found)
     except (JournalError, NoJournal, Refused):
         return ()  # the lines on former changes report the reason
-    return tuple(_set_back_line(slot, numbers) for slot, numbers in made.items())
+
+
+def written_before(letters: Iterable[WriteRecords], changes: Iterable[Change]) -> Iterator[str]:
+    """Yield a line for each topic that got letters of a plan before. Pure."""
+    wanted = {topic: _hashes(some) for topic, some in grouped((each.topic, each) for each in letters).items()}
+    numbers: dict[str, list[int]] = {topic: [] for topic in wanted}
+    left = {topic: Counter(some) for topic, some in wanted.items()}
+    for change in changes:
+        edits = [change.entries[place].staged.edit for place in change.in_state(State.APPLIED)]
+        written = [each for each in edits if isinstance(each, WriteRecords) and each.first_for]
+        for topic, some in grouped((each.topic, each) for each in written if each.topic in left).items():
+            if there := left[topic] & _hashes(some):
+                numbers[topic].insert(0, change.number)
+                left[topic] -= there
+    for topic, by in numbers.items():
+        if by:
+            all_, count = wanted[topic].total(), (wanted[topic] - left[topic]).total()
+            yield (
+                f"{count} of {plural(all_, 'letter')} for {clean(topic, 80)} {'was' if count == 1 else 'were'} written "
+                f"before, by change {names.some([str(each) for each in by])}: this writes them once more"
+            )
+
+
+def _hashes(letters: Iterable[WriteRecords]) -> Counter[str]:
+    return Counter(chain.from_iterable(each.hashes for each in letters))
 
 
 _LASTING = ConfigEdit | QuotaEdit | AclEdit

@@ -309,6 +309,7 @@ class Runner(Struct):
         from console.answers.plan_results import stage_table
         from console.language.interpret import to_edits
         from console.language.secret_values import resolve_secrets
+        from console.language.verbs.passed_over import refuse_outdated
         from console.session.record_writing import with_records
 
         self.session.refuse_if_read_only()
@@ -321,6 +322,7 @@ class Runner(Struct):
         snapshot = session.snapshot  # the same for records and edits
         statement = await with_records(session.records, session.context, statement, secrets, snapshot, tell)
         edits = to_edits(statement, snapshot, plan=session.staging(), secrets=secrets)
+        refuse_outdated(edits, snapshot, session.snapshot)
         report = session.stage(edits, statement.holds_ms)
         self.failed += bool(report.refused)
         self.printer(stage_table(report, session.staging().draft))

@@ -19,6 +19,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
+from textual.screen import Screen
 
 from console.contexts.configured import Choice, Configured
 from console.contexts.console_settings import PANES as PANE_NAMES
@@ -47,6 +48,7 @@ from console.tui.tools import Tools
 from console.tui.watch import HalfHourWatch, LintWatch, ShownCluster, Watch, watching_of
 from themes import DEFAULTS, THEMES, native_ansi
 from widgets.lean_driver import AskingDriver, Background, LeanDriver
+from widgets.line_painting import MovedWidgets
 from widgets.line_view import LineView
 
 if TYPE_CHECKING:
@@ -172,6 +174,12 @@ class Console(KeysInOrder["Context"]):
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Return the colours of meanings that a theme does not define."""
         return DEFAULTS
+
+    def get_default_screen(self) -> Screen[object]:
+        """Return the screen of the panes, which repaints widgets that moved."""
+        screen: Screen[object] = super().get_default_screen()
+        screen._compositor = MovedWidgets()
+        return screen
 
     def compose(self) -> ComposeResult:
         """Yield header, panes, the view, the message line and the footer."""

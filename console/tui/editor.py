@@ -22,7 +22,7 @@ FALLBACK = "vi"
 
 
 def read_in_editor(app: App[Any], name: str, text: str) -> str:
-    """Show a text in ``$VISUAL`` or ``$EDITOR``, while the screen is suspended. Blocks until the editor ends.
+    """Show a text in ``$VISUAL`` or ``$EDITOR``, which has the terminal meanwhile. Blocks until the editor ends.
 
     Args:
         name: the name of the file, by which the editor knows the kind of text.
@@ -45,7 +45,7 @@ def read_in_editor(app: App[Any], name: str, text: str) -> str:
             with app.suspend():
                 programs.finished(program._replace(words=(*program.words, str(path))), None)
         except SuspendNotSupported:
-            return "this screen can't be suspended for an editor"
+            return "an editor needs a terminal, and there is none here"
         except OSError as error:
             return f"{kind} can't be run: {error.strerror or error}"
     return "the file of the editor is gone: y copies the value"

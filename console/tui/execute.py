@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from textual.app import App
 
     from console.contexts import Context
+    from console.model.snapshot import Snapshot
     from console.tui.applying import Applying
     from console.tui.navigator import Navigator
     from console.tui.operating import Operating
@@ -84,6 +85,7 @@ class Executor:
         self._message, self._go_to_time = editing.message, go_to_time
         self._left_out: list[str] = []
         self._kept: list[str] = []
+        self._made: list[tuple[Sequence[Edit], Snapshot]] = []
 
     async def run(self, statements: Sequence[language_statements.Statement]) -> LanguageError | None:
         """Execute statements in order. Edits of adjacent statements are staged as one undo step.
@@ -95,10 +97,12 @@ class Executor:
         from console.session.snapshot_reader import Refused
 
         edits: list[Edit] = []
+        self._made = []
         try:
             for statement in statements:
                 more = await self._one(statement, edits)
                 edits = [*edits, *more] if more is not None else []
+            self._stage(edits)
         except LanguageError as error:
             if kept := self._take_kept():
                 self._message.say(f"nothing was staged{kept}", "muted")
@@ -107,13 +111,17 @@ class Executor:
             self._message.say(failure_text(error.failure) + self._take_kept(), "failed")
         except Cancelled:
             self._message.say(f"nothing was staged{self._take_kept()}", "muted")
-        else:
-            self._stage(edits)
         return None
 
-    def _stage(self, edits: Sequence[Edit]) -> None:
+    def _stage(self, edits: Sequence[Edit], lasts_ms: int | None = None) -> None:
+        """Stage the edits of adjacent statements. Raises CommandError if the cluster changed what one is based on."""
+        from console.language.verbs.passed_over import refuse_outdated
+
+        made, self._made = self._made, []
+        for some, snapshot in made:
+            refuse_outdated(some, snapshot, self._session.snapshot)
         if edits:
-            self._editing.stage(edits, left_out=self._left_out, kept=self._take_kept())
+            self._editing.stage(edits, lasts_ms, self._left_out, kept=self._take_kept())
             self._left_out = []
 
     def _take_kept(self) -> str:
@@ -143,7 +151,7 @@ class Executor:
         if isinstance(statement, language_statements.EditStatement):
             if statement.holds_ms is not None:
                 self._stage(before)
-                self._editing.stage(await self._edits(statement, ()), statement.holds_ms, self._left_out)
+                self._stage(await self._edits(statement, ()), statement.holds_ms)
                 return None
             return await self._edits(statement, before)
         self._stage(before)
@@ -235,7 +243,9 @@ class Executor:
                 )
                 # Batches of records are numbered behind those of the statements before.
                 plan = stage(session.plan, before, snapshot).plan if before else session.plan
-            edits += to_edits(statement, snapshot, selected=selected, plan=plan, secrets=secrets)
+            made = to_edits(statement, snapshot, selected=selected, plan=plan, secrets=secrets)
+            self._made.append((made, snapshot))
+            edits += made
         return edits
 
     async def _ask_hidden(self, slot: language_statements.SecretSlot) -> Secret:

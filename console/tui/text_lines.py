@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from math import ceil
 
 from rich.style import Style
 from textual import events
@@ -12,11 +14,14 @@ from textual.strip import Strip
 from textual.theme import Theme
 from textual.widget import Widget
 
-from console.present.text import Line, fit, joined
+from console.present.text import Line, fit, joined, plain
 from widgets.cells import cell_width, wrapped
 from widgets.line_painting import Line as PaintedLine
 from widgets.line_painting import LinePainter
 
+FOLD_GAP, FOLDED_FROM = 4, 6
+"""Blank cells between the rows of a table that stand next to each other; the rows from which they do."""
+_BETWEEN = (" " * FOLD_GAP, "")
 MESSAGE_LINES = 3
 MOST_HEARD = 20
 _BOLD = frozenset({"pending", "failed", "danger", "strong", "stale", "reverse"})
@@ -195,6 +200,27 @@ def clipped(lines: Sequence[Line], count: int) -> tuple[Line, ...]:
     if len(lines) <= count:
         return tuple(lines)
     return (*lines[: count - 1], [*lines[count - 1], (" …", "muted")])
+
+
+def folded(lines: Sequence[Line], width: int, most: int) -> list[Line]:
+    """Return lines of which the rows of a table stand next to each other, row by row, if the lines are more than `most`
+    and the width has space for two rows or more. The rows are known by their equal width, as `in_columns` makes them.
+    """
+    runs = [(cells, list(some)) for cells, some in groupby(lines, lambda line: cell_width(plain(line)))]
+    cells, rows = max(runs, key=lambda run: len(run[1]), default=(0, []))
+    spare = most - (len(lines) - len(rows))
+    fitting = (width + FOLD_GAP) // (cells + FOLD_GAP)
+    if len(lines) <= most or len(rows) < FOLDED_FROM or not cells or fitting < 2:
+        return list(lines)
+    columns = min(fitting, ceil(len(rows) / max(1, spare)))
+    found: list[Line] = []
+    for _, run in runs:
+        if run is rows:
+            parts = (run[at : at + columns] for at in range(0, len(run), columns))
+            found += [joined([*first, *(s for each in rest for s in (_BETWEEN, *each))]) for first, *rest in parts]
+        else:
+            found += run
+    return found
 
 
 def rule(title: str, width: int) -> Line:

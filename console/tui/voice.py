@@ -28,6 +28,17 @@ class SilentDriver(HeadlessDriver):
         """False: this is an operator's app, not a test's."""
         return False
 
+    @property
+    def can_suspend(self) -> bool:
+        """Whether another program, as an editor, can have the terminal meanwhile: no line is read before `next`."""
+        return os.isatty(0) and os.isatty(1)
+
+    def suspend_application_mode(self) -> None:
+        """Do nothing: there is no screen to leave."""
+
+    def resume_application_mode(self) -> None:
+        """Do nothing: there is no screen to come back to."""
+
 
 class Voice:
     """Writes lines to standard output. count: the number of lines so far."""

@@ -24,7 +24,9 @@ from console.cli.mcp.proposing import edits_of
 from console.contexts.context import HIDDEN, NEVER
 from console.embedded import faults
 from console.embedded.brokers import ThreadedCluster
+from console.embedded.groups import Committed
 from console.embedded.spec import ClusterSpec
+from console.embedded.state import ClusterState
 from console.language.errors import CommandError
 from console.language.grammar import parse
 from console.language.interpret import to_edits
@@ -41,7 +43,7 @@ from console.model.dead_letters import Origin, origin_of
 from console.model.new_records import NewRecord, records_of_lines
 from console.model.record_masks import mask_path
 from console.model.secret import Contents
-from console.plan.edits import SetConfig, TrimLog, WriteRecords
+from console.plan.edits import CommitOffset, SetConfig, TrimLog, WriteRecords
 from console.plan.plan import EMPTY, stage, without
 from console.plan.reconcile import ApplyOptions
 from console.session.apply_flow import Asks, Flags, Unattended, apply_flow
@@ -227,6 +229,77 @@ async def test_letters_are_not_written_again_because_what_follows_them_failed(
     assert len(await dead_letters.read(link, "orders.dlt")) == 1
 
 
+@pytest.mark.parametrize(
+    "then",
+    [f"{SKIP} 3 to topic orders.dlt", f"{SKIP} 3", "reset group billing topic orders partition 0 to offset 1"],
+)
+async def test_no_later_edit_makes_the_plan_forget_letters_that_are_written(
+    cluster: ThreadedCluster, link: Link, session: Session, then: str
+) -> None:
+    statement = await with_letters(session)
+    session.stage(to_edits(statement, session.snapshot))
+    fault = faults.Fault(faults.Fail(ErrorCode.group_authorization_failed), api="offset_commit")
+    cluster.call(lambda each: each.faults.add(fault))
+    asks, accepted = Asks(silent=True, signals=False), ApplyOptions(risks=frozenset({"assigned-consumers"}))
+    await apply_flow(session, Unattended(), accepted, asks, Flags())
+    cluster.call(lambda each: each.faults.remove(fault))
+    (other,) = parse(then)
+    assert isinstance(other, EditStatement)
+    if isinstance(other, SkipRecords) and other.keeps:
+        other = replace(other, letters=Contents([POISON, NewRecord(b"c", b"2"), NewRecord(b"d", None)]))
+        with pytest.raises(CommandError, match="are written already"):
+            to_edits(other, session.snapshot, plan=session.plan)
+    else:
+        report = session.stage(to_edits(other, session.snapshot, plan=session.plan))
+        (refused,) = report.refused
+        assert "the letters before the skip of group billing in orders/0 are written already" in refused.reason
+    # The rest of the first one is applied, and a later one begins behind it.
+    assert len(session.plan) == 1
+    (report,) = await apply_flow(session, Unattended(), accepted, asks, Flags())
+    assert report.ok
+    assert (at(cluster), len(await dead_letters.read(link, "orders.dlt"))) == (2, 1)
+    _, code = await run(cluster, f"{SKIP} 2 to topic orders.dlt; {APPLY}")
+    assert (code, at(cluster)) == (0, 4)
+    assert [each.value for each in await dead_letters.read(link, "orders.dlt")] == [POISON.value, b"2", None]
+
+
+async def test_another_run_says_that_letters_were_written_before(
+    cluster: ThreadedCluster, link: Link, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fault = faults.Fault(faults.Fail(ErrorCode.group_authorization_failed), api="offset_commit")
+    cluster.call(lambda each: each.faults.add(fault))
+    assert (await run(cluster, f"{SKIP} to topic orders.dlt; {APPLY}", journal=True))[1] == 1
+    cluster.call(lambda each: each.faults.remove(fault))
+    assert "written before" not in capsys.readouterr().err
+    # Another topic did not get it, and neither did other records this topic.
+    await run(cluster, "create topic orders.other partitions=1; apply --yes", journal=True)
+    for text in (f"{SKIP} to topic orders.other", "produce topic orders.dlt value v"):
+        assert (await run(cluster, f"{text}; {APPLY}", journal=True))[1] == 0
+        assert "written before" not in capsys.readouterr().err
+    cluster.call(worlds.group("billing", {("orders", 0): 1}))
+    assert (await run(cluster, f"{SKIP} 2 to topic orders.dlt; {APPLY}", journal=True))[1] == 0
+    said = capsys.readouterr().err
+    assert "1 of 2 letters for orders.dlt was written before, by change 1: this writes them once more" in said
+    assert len(await dead_letters.read(link, "orders.dlt")) == 1 + 1 + 2
+
+
+async def test_nothing_is_staged_if_the_group_goes_on_while_its_records_are_read(
+    cluster: ThreadedCluster, session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def goes_on(state: ClusterState) -> None:
+        # Another client moves the group behind the end of the skip, and a poll shows that before the skip is staged.
+        state.groups["billing"].offsets["orders", 0] = Committed(3)
+
+    dead_letters.learnt_meanwhile(cluster, session, dead_letters.gone_on("billing", ("orders", 0), 3), goes_on)
+    text = f"{SKIP} to topic orders.dlt"
+    await Runner(session, text, Printer("text", StringIO())).carry_out(parse(text))
+    assert "changed before this was staged: the skip of group billing in orders/0" in capsys.readouterr().err
+    assert len(session.plan) == 0
+    # Given again it is of the record that the group stands at now.
+    await Runner(session, text, Printer("text", StringIO())).carry_out(parse(text))
+    assert [each.edit.offset for each in session.plan.staged if isinstance(each.edit, CommitOffset)] == [4]
+
+
 async def test_a_skip_that_failed_without_letters_gets_them(cluster: ThreadedCluster, session: Session) -> None:
     statement = await with_letters(session)
     bare = replace(statement, to=None, letters=None)
@@ -278,7 +351,7 @@ async def test_they_leave_the_plan_together(session: Session) -> None:
 async def test_a_script_makes_letters_and_the_deletion_on_one_snapshot(
     cluster: ThreadedCluster, session: Session
 ) -> None:
-    has_read = dead_letters.read_meanwhile(cluster, session, ("orders", 0), LogRange(0, 5))
+    has_read = dead_letters.learnt_meanwhile(cluster, session, dead_letters.with_range(("orders", 0), LogRange(0, 5)))
     text = "delete records topic orders partition 0 before latest to topic orders.dlt"
     await Runner(session, text, Printer("text", StringIO())).carry_out(parse(text))
     assert has_read.is_set()

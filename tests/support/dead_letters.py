@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
 
 from console.admin.link import Link
 from console.admin.partitions import LATEST, offsets_of
 from console.admin.record_search import search
 from console.embedded import faults
 from console.embedded.brokers import ThreadedCluster
+from console.embedded.state import ClusterState
 from console.model.changes import NewRecords, ProduceRecords
-from console.model.cluster import LogRange
+from console.model.cluster import CommittedOffset, LogRange
 from console.model.new_records import NewRecord, batched
 from console.model.observed_logs import Place
 from console.model.records import First, Header, Record, Search
 from console.model.secret import Contents
-from console.model.snapshot import with_log_ranges
+from console.model.snapshot import Snapshot, with_log_ranges
 from console.session.session import Session
 from tests.support.changing import outcomes
 from tests.support.patience import PATIENCE
@@ -41,8 +44,16 @@ def spring(
     )
 
 
-def read_meanwhile(cluster: ThreadedCluster, session: Session, place: Place, found: LogRange) -> threading.Event:
-    """Let the session learn another range of a log while the next fetch is answered.
+def learnt_meanwhile(
+    cluster: ThreadedCluster,
+    session: Session,
+    learn: Callable[[Snapshot], Snapshot],
+    happens: Callable[[ClusterState], None] = lambda _: None,
+) -> threading.Event:
+    """Let the session learn something while the next fetch is answered, as by the tick of a pane.
+
+    Args:
+        happens: changes the cluster first.
 
     Returns:
         It is set once that was so.
@@ -50,16 +61,33 @@ def read_meanwhile(cluster: ThreadedCluster, session: Session, place: Place, fou
     loop, has_read = asyncio.get_running_loop(), threading.Event()
 
     def read_on() -> None:
-        session.learn(lambda known, _at: with_log_ranges(known, [place], {place: found}))
+        session.learn(lambda known, _at: learn(known))
         has_read.set()
 
-    def meanwhile(_state: object) -> None:
+    def meanwhile(state: ClusterState) -> None:
+        happens(state)
         loop.call_soon_threadsafe(read_on)
         assert has_read.wait(PATIENCE)
 
     fault = faults.Fault(faults.Meanwhile(meanwhile), api="fetch", times=1)
     cluster.call(lambda each: each.faults.add(fault))
     return has_read
+
+
+def with_range(place: Place, found: LogRange) -> Callable[[Snapshot], Snapshot]:
+    """Return what gives the log of a partition another range."""
+    return lambda known: with_log_ranges(known, [place], {place: found})
+
+
+def gone_on(group: str, place: Place, offset: int) -> Callable[[Snapshot], Snapshot]:
+    """Return what gives a group another committed offset."""
+
+    def learn(known: Snapshot) -> Snapshot:
+        position = known.group_positions[group]
+        went_on = replace(position, committed={**position.committed, place: CommittedOffset(offset)})
+        return replace(known, group_positions={**known.group_positions, group: went_on})
+
+    return learn
 
 
 async def write(link: Link, topic: str, partition: int, records: Sequence[NewRecord]) -> None:

@@ -127,6 +127,18 @@ async def test_a_stuck_partition_is_marked_and_its_row_has_the_committed_offset(
         assert it.app.view.row() == row("orders", 0, 5, 309)
 
 
+async def test_partitions_stand_next_to_each_other_where_they_are_more_than_the_lines() -> None:
+    lag = GroupLag(tuple(row("orders", number, 0, 100 - number) for number in range(20)))
+    async with driven(ModelClient(cluster(), groups={"billing": lag}), (120, 24)) as it:
+        await it.press("6", shows="orders/19")
+        # By descending lag, row by row.
+        assert it.line("orders/0 ").index("orders/0 ") < it.line("orders/0 ").index("orders/1 ")
+        assert "…" not in it.line("orders/19")
+    async with driven(ModelClient(cluster(), groups={"billing": lag}), (120, 50)) as it:
+        await it.press("6", shows="orders/19")
+        assert "orders/1 " not in it.line("orders/0 "), "there is a line for each"
+
+
 async def test_a_lag_that_shrinks_says_how_long_it_takes(clock: Clock) -> None:
     client = ModelClient(cluster(), groups={"billing": GroupLag((row("orders", 0, 0, 10_000),))})
     async with driven(client, WIDE) as it:

@@ -61,11 +61,23 @@ async def test_letters_and_the_deletion_are_of_one_snapshot(cluster: ThreadedClu
     async with driven_on(cluster, size=(120, 30)) as it:
         await it.shows("orders.dlt")
         # As by the tick of a pane, after a producer has written a third record.
-        has_read = dead_letters.read_meanwhile(cluster, it.app.session, ("orders", 0), LogRange(0, 3))
+        longer = dead_letters.with_range(("orders", 0), LogRange(0, 3))
+        has_read = dead_letters.learnt_meanwhile(cluster, it.app.session, longer)
         await it.command(f"{DELETE} latest {TO}", shows="staged: 2 edits")
         assert has_read.is_set()
         (batch,) = letters(it)
         assert [each.before for each in it.edits if isinstance(each, TrimLog)] == [len(batch.sizes)] == [2]
+
+
+async def test_a_skip_is_not_staged_once_its_group_went_on(cluster: ThreadedCluster) -> None:
+    """The group goes on after the letters were read, while a later statement on the line reads what it needs."""
+    async with driven_on(cluster, size=(160, 30)) as it:
+        await it.shows("orders.dlt")
+        went_on = dead_letters.gone_on("billing", ("orders", 0), 2)
+        has_read = dead_letters.learnt_meanwhile(cluster, it.app.session, went_on)
+        await it.command(f"{SKIP} {TO}; set topic orders retention.ms=1d", shows="changed before this was staged")
+        assert has_read.is_set()
+        assert it.edits == []
 
 
 async def test_a_file_is_told_also_if_nothing_is_staged(cluster: ThreadedCluster, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -112,6 +113,41 @@ def test_every_pane_is_a_numbered_list() -> None:
     assert "the word enter: open" in lines
     assert any(re.match(r"F or fix: ", line) for line in lines) is False  # the pane has no such key
     assert any(line.startswith("D or delete: ") for line in lines)
+
+
+@pytest.mark.slow
+@pytest.mark.takes(6)
+@pytest.mark.usefixtures("own_home")
+def test_a_record_is_read_in_an_editor(tmp_path: Path) -> None:
+    """The editor has the terminal to itself: it reads the line that is typed meanwhile, and kac reads the next one."""
+    seen, editor = tmp_path / "seen", tmp_path / "editor"
+    editor.write_text(f'#!/bin/sh\necho opened\nread typed\necho "$typed" > {seen}\ncat "$1" >> {seen}\n')
+    editor.chmod(0o700)
+    command = [*DEMO, "--plain", "--scenario", "quiet"]
+    surrounding = surroundings(COLUMNS="400", VISUAL="", EDITOR=str(editor))
+    with Terminal(command, cwd=ROOT, environment=surrounding, columns=400) as terminal:
+        terminal.wait_for("What is wrong now")
+        terminal.send("records checkout.orders limit 3\n")
+        terminal.wait_for("1. ")
+        terminal.send("1\neditor\n")
+        terminal.wait_for("opened")
+        terminal.send("now\n")
+        terminal.wait_for("the file of the editor is gone")
+        terminal.send("E\n")
+        terminal.wait_for("opened", times=2)
+        terminal.send("a\n")
+        terminal.wait_for("the file of the editor is gone", times=2)
+        terminal.send("quit\n")
+        assert terminal.wait_for_end() == 0
+    typed, _, record = seen.read_text().partition("\n")
+    assert (typed, json.loads(record)["topic"]) == ("a", "checkout.orders")
+
+
+@pytest.mark.usefixtures("own_home")
+def test_a_pipe_has_no_editor() -> None:
+    done = piped("records checkout.orders limit 3\n1\nE\n", "--plain", "--scenario", "quiet", EDITOR="cat")
+    assert done.returncode == 0, done.stderr
+    assert "an editor needs a terminal, and there is none here" in done.stdout
 
 
 @pytest.mark.usefixtures("own_home")

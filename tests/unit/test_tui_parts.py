@@ -145,6 +145,7 @@ def test_wrapped_lines_fit_and_lose_nothing_but_blanks(line: list[tuple[str, str
         ("at most 3.9 GiB", 11, ["at most", "3.9 GiB"]),
         ("all 12 partitions", 9, ["all 12 pa", "rtitions"]),
         ("at 12:00:01 3 of 4", 13, ["at 12:00:01", "3 of 4"]),
+        ("alice / checkout 120 % of quota", 20, ["alice / checkout", "120 % of quota"]),
     ],
 )
 def test_a_number_stays_with_what_it_counts(text: str, width: int, lines: list[str]) -> None:

@@ -20,7 +20,9 @@ from console.language.staging import Staging
 from console.language.verbs.produce import batches_of, needs_of
 from console.model.secret import Contents
 from console.model.snapshot import Snapshot, TopicPartition
+from console.plan.current_state import current_state, moved
 from console.plan.edits import CommitOffset, Edit, Passed, TrimLog
+from console.plan.staged import Described
 from console.present.text import clean
 
 USAGE = "[to topic NAME | keep FILE]"
@@ -117,6 +119,31 @@ def _check_places(statement: PassingStatement, staging: Staging, places: Sequenc
                 f"the letters before {clean(str(each), 200)} are written already",
                 "apply sends the rest of the plan without them; if it is discarded first, all are written again",
                 statement.span,
+            )
+
+
+def refuse_outdated(edits: Iterable[Edit], made_on: Snapshot, now: Snapshot) -> None:
+    """Refuse edits that pass over records if the group, or the log, went on since they were made: they would be staged
+    as if that were known, and an apply would move the group back.
+
+    Args:
+        made_on: the snapshot that the edits, and their letters, were made on.
+        now: the one on which they are staged.
+
+    Raises:
+        CommandError: for the first such edit.
+    """
+    if made_on is now:
+        return
+    old, new = Described(made_on), Described(now)
+    for edit in edits:
+        if edit.passes is None:
+            continue
+        was, there = current_state(edit, old), current_state(edit, new)
+        if was != there and moved(edit, was, there):
+            raise CommandError(
+                f"the partition or the group changed before this was staged: {clean(str(edit.passes), 200)}",
+                "nothing of it is staged; give the command again",
             )
 
 

@@ -23,7 +23,7 @@ from console.tui import keymap
 from console.tui.navigator import Navigator
 from console.tui.panes.table import TableView
 from console.tui.places import Place, pane_named, view_place
-from console.tui.text_lines import TextLines, clipped, rule, wrap_all
+from console.tui.text_lines import TextLines, clipped, folded, rule, wrap_all
 from console.tui.tools import Tools
 from console.tui.watch import Drawn
 from widgets.cells import clean as clean_cell
@@ -347,10 +347,11 @@ class DetailsView(GraphedView[Row]):
         found = [*self._unshown(" ".join(map(plain, (title, *found)))), *found]
         about, heading = self.subject(), plain(title)
         is_titled = about is not None and heading not in (about[1], " ".join(about))
-        text = wrap_all(found[:height], text_width, 2)
         # Before the details are cut for them, graphs are drawn in one line each.
         shares = self.TAKES in (NONE, FEW) and not self.is_left_drawn and bool(self.own_chart(width, height).lines)
         least = min(height // 2, FEW_GRAPHS) if shares else 0
+        found = folded(found, text_width, max(1, height - 1 - least))
+        text = wrap_all(found[:height], text_width, 2)
         kept = len(clipped(text, max(1, height - 1 - least))) if text else 0
         spare = height - (kept + 2 if kept else 1) - is_titled
         graphs: Sequence[Line] = self.graphs.below(width, spare) if spare >= LEAST_GRAPHS else ()

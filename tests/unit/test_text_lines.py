@@ -1,0 +1,51 @@
+"""Lines of styled text: rows of a table stand next to each other if its lines are more than there is room for."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.present.text import Line, in_columns, plain
+from console.tui.text_lines import FOLDED_FROM, folded
+from widgets.cells import cell_width
+
+NAMES = st.lists(st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=12), max_size=40)
+HEAD: list[Line] = [[("Stable  3 members", "")], []]
+
+
+def table(names: list[str]) -> list[Line]:
+    """Rows with a number that is in no other one."""
+    return in_columns([[f"<{number:02}>", name] for number, name in enumerate(names)]) if names else []
+
+
+@given(NAMES, st.integers(20, 200), st.integers(1, 60))
+def test_each_row_is_there_once_and_in_its_order(names: list[str], width: int, most: int) -> None:
+    lines = [*HEAD, *table(names), [("and 3 more partitions", "muted")]]
+    found = folded(lines, width, most)
+    text = "\n".join(map(plain, found))
+    places = [text.index(f"<{number:02}>") for number in range(len(names))]
+    assert text.count("<") == len(names)
+    assert places == sorted(places)
+    assert (found[:2], found[-1]) == (lines[:2], lines[-1])
+    assert all(cell_width(plain(line)) <= max(width, *(cell_width(plain(each)) for each in lines)) for line in found)
+
+
+@given(NAMES, st.integers(20, 200), st.integers(1, 60))
+def test_only_as_many_stand_next_to_each_other_as_are_needed(names: list[str], width: int, most: int) -> None:
+    lines = [*HEAD, *table(names)]
+    found = folded(lines, width, most)
+    if len(lines) <= most or len(names) < FOLDED_FROM:
+        assert found == lines
+        return
+    columns = max(plain(line).count("<") for line in found)
+    room = most - len(HEAD)
+    assert columns == 1 or -(-len(names) // (columns - 1)) > room
+    cells = cell_width(plain(lines[2]))
+    assert len(found) <= most or room < 1 or (columns + 1) * cells + columns * 4 > width
+
+
+def test_twelve_rows_in_room_for_six() -> None:
+    found = folded(table([f"topic-{number}" for number in range(10, 22)]), 40, 6)
+    assert plain(found[0]) == "<00>  topic-10    <01>  topic-11"
+    assert plain(found[5]) == "<10>  topic-20    <11>  topic-21"
+    assert folded(table(["a long name"] * 12), 36, 6) == table(["a long name"] * 12), "two need 38 cells"
