@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import chain, count, repeat
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -54,17 +53,36 @@ class Whose(NamedTuple):
 _OURS = 3
 """The first columns of REQUEST_1S, which are not in `_Key` or `_Sums`: cluster_id, broker_id, second."""
 _Key = tuple[str, str, str]
-_Sums = dict[_Key, list[Any]]
+_Rows = dict[_Key, int]
+
+
+class _Sums(NamedTuple):
+    """The columns of rows of REQUEST_1S, with the number of each row's second in `_Chunk.seconds`.
+
+    Lists of columns have no object for each row: the garbage collector would look at all of these again and again.
+    """
+
+    seconds: list[int]
+    keys: list[_Key]
+    requests: list[int]
+    errors: list[int]
+    bytes_in: list[int]
+    bytes_out: list[int]
+    local_ms: list[float]
+    throttle_ms_sum: list[int]
+    throttle_ms_max: list[int]
 
 
 class _Chunk:
     """The results from some lines. seconds: by the clock's second (in UTC if the lines have a zone), and whether it is
-    the second pass of an hour that clocks show twice; each with a position in that second.
+    the second pass of an hour that clocks show twice; each with a position in that second, and with its rows' places in
+    `sums`.
     """
 
     def __init__(self) -> None:
         self.lines = 0
-        self.seconds: dict[tuple[datetime, bool], tuple[int, _Sums]] = {}
+        self.seconds: dict[tuple[datetime, bool], tuple[int, int, _Rows]] = {}
+        self.sums = _Sums(*([] for _ in _Sums._fields))
         self.alters: list[requests_lines.Line] = []
         self.damaged: list[Damaged] = []
 
@@ -124,7 +142,9 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
     fold = sys.maxsize if fold_at is None else fold_at
     current: datetime | None = None
     is_later = False
-    sums: _Sums = {}
+    number = 0
+    rows: _Rows = {}
+    seconds, keys, requests, errors, bytes_in, bytes_out, local_ms, throttle_ms_sum, throttle_ms_max = chunk.sums
     for place, second, millis, json, request in _requests(chunk, start, text):
         header = request.request_header
         api = header.request_api_key_name
@@ -160,24 +180,33 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
             continue
         if second is not current or is_later is not (place >= fold):
             current, is_later = second, place >= fold
-            _, sums = chunk.seconds.setdefault((second, is_later), (place, {}))
+            _, number, rows = chunk.seconds.setdefault((second, is_later), (place, len(chunk.seconds), {}))
         key = (request.principal, header.client_id or "", api)
-        found = sums.get(key)
-        if found is None:
-            sums[key] = [1, int(failed), came, went, local, throttled, throttled]
+        row = rows.get(key)
+        if row is None:
+            rows[key] = len(keys)
+            seconds.append(number)
+            keys.append(key)
+            requests.append(1)
+            errors.append(int(failed))
+            bytes_in.append(came)
+            bytes_out.append(went)
+            local_ms.append(local)
+            throttle_ms_sum.append(throttled)
+            throttle_ms_max.append(throttled)
             continue
-        found[0] += 1
-        found[4] += local
+        requests[row] += 1
+        local_ms[row] += local
         if came:
-            found[2] += came
+            bytes_in[row] += came
         if went:
-            found[3] += went
+            bytes_out[row] += went
         if failed:
-            found[1] += 1
+            errors[row] += 1
         if throttled:
-            found[5] += throttled
-            if throttled > found[6]:
-                found[6] = throttled
+            throttle_ms_sum[row] += throttled
+            if throttled > throttle_ms_max[row]:
+                throttle_ms_max[row] = throttled
 
 
 def _batches(whose: Whose, chunk: _Chunk) -> Iterator[pa.RecordBatch]:
@@ -234,22 +263,14 @@ def damaged_row(whose: Whose, damaged: Damaged, *, lines: int) -> dict[str, Any]
 
 
 def _seconds(whose: Whose, chunk: _Chunk) -> list[pa.Array]:
-    columns: list[list[Any]] = [[] for _ in schema.REQUEST_1S.columns[_OURS:]]
-    rows_of: list[int] = []
-    for _, sums in chunk.seconds.values():
-        rows_of.append(len(sums))
-        for column, values in zip(
-            columns, chain(zip(*sums, strict=True), zip(*sums.values(), strict=True)), strict=True
-        ):
-            column += values
+    seconds, keys, *sums = chunk.sums
     # The times are few, and their conversion takes longer than that of any other value.
-    utc = in_utc(whose, [second for second, _ in chunk.seconds], [place for place, _ in chunk.seconds.values()])
-    numbers = pa.array(chain.from_iterable(map(repeat, count(), rows_of)), pa.int32())
-    rows = len(numbers)
+    utc = in_utc(whose, [second for second, _ in chunk.seconds], [place for place, *_ in chunk.seconds.values()])
+    rows = len(keys)
     ours = [pa.repeat(pa.scalar(whose.cluster_id), rows), pa.repeat(pa.scalar(whose.broker_id, pa.int32()), rows)]
     types = [field.type for field in _fields(schema.REQUEST_1S)[_OURS:]]
-    made = (pa.array(column, type_) for column, type_ in zip(columns, types, strict=True))
-    return [*ours, utc.take(numbers), *made]
+    made = (pa.array(column, type_) for column, type_ in zip((*zip(*keys), *sums), types, strict=True))
+    return [*ours, utc.take(pa.array(seconds, pa.int32())), *made]
 
 
 def _alters(whose: Whose, lines: Sequence[requests_lines.Line]) -> list[dict[str, Any]]:
