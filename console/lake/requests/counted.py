@@ -269,7 +269,7 @@ def _seconds(whose: Whose, chunk: _Chunk) -> list[pa.Array]:
     rows = len(keys)
     ours = [pa.repeat(pa.scalar(whose.cluster_id), rows), pa.repeat(pa.scalar(whose.broker_id, pa.int32()), rows)]
     types = [field.type for field in _fields(schema.REQUEST_1S)[_OURS:]]
-    made = (pa.array(column, type_) for column, type_ in zip((*zip(*keys), *sums), types, strict=True))
+    made = (pa.array(column, type_) for column, type_ in zip((*zip(*keys, strict=True), *sums), types, strict=True))
     return [*ours, utc.take(pa.array(seconds, pa.int32())), *made]
 
 
