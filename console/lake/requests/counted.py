@@ -122,8 +122,9 @@ def _requests(
             head, at = requests_lines.head_of(text, begin, end)
             skipped = len(head)
         line, begin = begin, end + 1
-        if at is not None and endswith(requests_lines.BEHIND, line + skipped, end):
-            json = text[line + skipped : end - cut]
+        is_usual = endswith(requests_lines.BEHIND, line + skipped, end)
+        if at is not None and (is_usual or endswith(requests_lines.END, line + skipped, end)):
+            json = text[line + skipped : end - cut if is_usual else end]
             try:
                 is_ascii or json.decode()  # msgspec does not check the fields that it skips
                 yield place, *at, json, requests_lines.decode(json)

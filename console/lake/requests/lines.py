@@ -469,6 +469,8 @@ def _body(body: object) -> Mapping[str, Any]:
 # text behind the message, wrappers that `taken` opens) the end of the request is searched.
 
 BEHIND = b" (" + LOGGER + b")"
+END = b"}}"
+"""The last bytes of a request's JSON: layouts that write the logger first have nothing behind it."""
 _JSON = JSONDecoder()
 
 NO_START, NO_TIME, NO_END, NO_TEXT, NO_JSON, OLD = (
