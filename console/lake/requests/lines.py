@@ -516,10 +516,12 @@ def one_line(place: int, line: bytes) -> Line | Damaged | None:
     rest, at = found.rest, found.at
     if at is None:
         return Damaged.of(place, line, NO_TIME)
-    json = rest.removesuffix(BEHIND)
-    with suppress(*NOT_USUAL, UnicodeDecodeError):
-        json.decode()
-        return Line(place, *at, json, decode(json))
+    # Whatever a layout writes behind the request, as its thread: it has to be no other request.
+    json = rest[: rest.rfind(b"}") + 1]
+    if MESSAGE not in rest[len(json) :]:
+        with suppress(*NOT_USUAL, UnicodeDecodeError):
+            json.decode()
+            return Line(place, *at, json, decode(json))
     if is_old(rest):
         return Damaged.of(place, line, OLD)
     try:
@@ -532,8 +534,7 @@ def one_line(place: int, line: bytes) -> Line | Damaged | None:
         _, end = _JSON.raw_decode(text)
     except (ValueError, RecursionError):
         return Damaged.of(place, line, NO_JSON if rest.endswith(b"}" + BEHIND) else NO_END)
-    behind = text[end:].strip()
-    if not text.startswith("{") or (behind and (LOGGER.decode() not in behind or MESSAGE.decode() in behind)):
+    if not text.startswith("{") or MESSAGE.decode() in text[end:]:
         return Damaged.of(place, line, NO_END)
     json = text[:end].encode()
     request = logged(json)
