@@ -113,6 +113,8 @@ def _event(line: bytes, message: bytes) -> tuple[bytes, At | None] | None:
 
 def time_of(before: bytes) -> At | None:
     """Return the last time in the text before a message."""
+    if not before:
+        return None
     if usual := _USUAL.fullmatch(before):
         with suppress(ValueError):
             return _second(usual[1], usual[2], b""), int(usual[3])
@@ -499,10 +501,10 @@ class Line(NamedTuple):
 
 def head_of(text: bytes, begin: int, end: int) -> tuple[bytes, At | None]:
     """Return the text before the request of the line at a position, with the second and milliseconds of its time; a
-    line feed and None if the line has no request.
+    line feed and None if the line has no request, or may have it in a JSON object.
     """
     found = text.find(MESSAGE, begin, end)
-    if found < 0:
+    if found < 0 or text.find(b"{", begin, found) >= 0:
         return b"\n", None
     return text[begin : found + len(MESSAGE)], time_of(text[begin:found])
 
