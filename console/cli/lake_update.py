@@ -71,10 +71,6 @@ def on_spark(options: argparse.Namespace) -> OnSpark:
     return OnSpark(getattr(options, "master", None), dict(getattr(options, "conf", ())))
 
 
-MANY_ROWS = 10_000_000
-"""An upper estimate of new rows, that of a request log of 1 GB: more take minutes."""
-
-
 def update_once(plan: Plan, where: OnSpark, progress: Shown) -> Report:
     """Update a lake, and return the report. Spark is not started if there is no new data."""
     from console.lake.runs import news, nothing_done, settings_of
@@ -86,15 +82,14 @@ def update_once(plan: Plan, where: OnSpark, progress: Shown) -> Report:
     from console.lake.app import update
 
     # An update that reads logs and makes gold loads everything that any other needs.
-    is_long = sum(wanted.values()) > MANY_ROWS
-    return update(plan, _session(plan, where, progress, is_whole=len(wanted) > 1, is_long=is_long), progress.step)
+    return update(plan, _session(plan, where, progress, is_whole=len(wanted) > 1), progress.step)
 
 
-def _session(plan: Plan, where: OnSpark, progress: Shown, *, is_whole: bool = False, is_long: bool = False) -> Session:
+def _session(plan: Plan, where: OnSpark, progress: Shown, *, is_whole: bool = False) -> Session:
     """Return the function that starts Spark for a plan.
 
     Args:
-        is_whole, is_long: see `lake_session`.
+        is_whole: see `lake_session`.
     """
     from console.collecting.gateway import is_local
     from console.collecting.java import groups_of
@@ -108,7 +103,6 @@ def _session(plan: Plan, where: OnSpark, progress: Shown, *, is_whole: bool = Fa
         groups=groups_of(plan.lake.where, topics=bool(plan.topics)),
         settings=plan.lake.files.spark_settings(is_local=is_local(where.master)),
         is_whole=is_whole,
-        is_long=is_long,
         say=progress.say,
     )
 

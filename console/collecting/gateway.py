@@ -145,16 +145,6 @@ _OPTIONS = (
     *("-XX:MinHeapFreeRatio=10", "-XX:MaxHeapFreeRatio=25"),
 )
 
-FOR_MANY_ROWS = (
-    # Code that writes each row takes a third of the time once the second compiler has compiled it. Such code soon runs
-    # a hundred thousand times; by default that compiler compiles all that has run some thousand times, which includes
-    # the planning of queries, and takes longer than it saves.
-    "-XX:TieredStopAtLevel=4",
-    *("-XX:Tier4InvocationThreshold=50000", "-XX:Tier4MinInvocationThreshold=10000"),
-    *("-XX:Tier4CompileThreshold=100000", "-XX:Tier4BackEdgeThreshold=500000"),
-)
-"""Java's options of a session with millions of rows, behind those of `java_options`."""
-
 _SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 
 

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING
 
 from console.collecting import java as collecting_java
 from console.collecting.executor_package import write_package
-from console.collecting.gateway import FOR_MANY_ROWS, NotStarted, is_local, java_options, session
+from console.collecting.gateway import NotStarted, is_local, java_options, session
 from console.collecting.operator_settings import settings_of_file
 from console.extras import how_to_add
 from console.log_file import state_directory
@@ -104,7 +104,6 @@ def lake_session(
     settings: Mapping[str, str] = MappingProxyType({}),
     conf: Mapping[str, str] = MappingProxyType({}),
     is_whole: bool = False,
-    is_long: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[SparkSession]:
     """Yield a session with Delta; afterwards only its log remains.
@@ -115,7 +114,6 @@ def lake_session(
         settings: Spark's settings for the lake; may contain secrets.
         conf: the operator's, which override those of Spark's own file; kac's own are in neither (`operator_settings`).
         is_whole: whether the session does all the work of an update, so that its classes may become a class archive.
-        is_long: whether its tasks have millions of rows, for which Java compiles their code once more.
         say: called with a line when jars are fetched, and when Spark starts.
 
     Raises:
@@ -134,7 +132,6 @@ def lake_session(
         archive = collecting_java.archive_of(environ, java, java_options(jars))
         if here:
             options += collecting_java.start_options(archive, recording if is_whole else None)
-            options += FOR_MANY_ROWS if is_long else ()
         say("starting Spark")
         start = log.tell()
         try:

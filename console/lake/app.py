@@ -448,7 +448,7 @@ def update(plan: lake_runs.Plan, session: Session, progress: lake_runs.Listener 
     """
     report = Report(files.new_run_id(), "update", datetime.now(timezone.utc), versions=lake_runs.versions())
     with lake_runs.settings_of(plan) as settings:
-        wanted = [*news(plan.lake, settings)] or ([lake_runs.GOLD] if plan.topics else [])
+        wanted = news(plan.lake, settings) or ([lake_runs.GOLD] if plan.topics else [])
         if not wanted:
             return lake_runs.ended(report)
         with plan.lake.alone(report.run_id, report.job) as lock:

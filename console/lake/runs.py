@@ -60,22 +60,19 @@ def offsets(lake: Lake, stream: str, batch: int) -> list[Offset]:
     return [json_of(line) if line != "-" else {} for line in text.splitlines()[2:]]
 
 
-def news(lake: Lake, settings: Settings) -> dict[str, int]:
-    """Return the streams that have work to do, in order, each with an upper estimate of its new rows (0: unknown).
-    Raises UnreadableInput, OSError: an input can't be read.
-    """
-    found = {}
+def news(lake: Lake, settings: Settings) -> list[str]:
+    """Return the streams that have work to do. Raises UnreadableInput, OSError: an input can't be read."""
+    found = []
     for name, make in SOURCES.items():
         source = make(settings)
         at = committed(lake, name)
         start = at[0] if at else source.initial()
         is_unended = at is None and batches(lake, name)[0] is not None
-        end = source.newest(start)
-        if end != start or is_unended:
-            found[name] = source.most_rows(start, end) or 0
+        if source.newest(start) != start or is_unended:
+            found.append(name)
         else:
             source.committed(start)
-    return {**found, GOLD: 0} if found or is_behind(lake) else {}
+    return [*found, GOLD] if found or is_behind(lake) else []
 
 
 def is_behind(lake: Lake) -> bool:

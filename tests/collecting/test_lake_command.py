@@ -28,7 +28,6 @@ from console.lake.lake import Lake
 from console.lake.landing import Landed, deliver
 from console.lake.runs import Progress, SparkFailed
 from console.lake.schema import HISTORY, SNAPSHOT
-from tests.lake import request_lines
 from tests.support.children import Child
 
 ROOT = Path(__file__).parents[2]
@@ -145,28 +144,6 @@ def test_what_fails_in_a_job_is_a_line_without_values(
     log = Path(os.environ["HOME"], ".local/state/kac/kac.log").read_text()
     assert "hunter2" not in told.out + told.err + log
     assert isinstance(wrong, LakeError) or "failing" in log
-
-
-@pytest.mark.parametrize(("many", "is_long"), [(10, True), (10_000_000, False)])
-def test_java_compiles_twice_for_many_rows_alone(
-    many: int, is_long: bool, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "request.log").write_text(request_lines.produce(5).line * 3)
-    log = {"broker": "1", "files": str(tmp_path / "request.log")}
-    sources = {"version": "1", "clusters": [{"id": "c", "request-logs": [log]}]}
-    Path(lake.where, "sources.yaml").write_text(json.dumps(sources))
-    started = []
-
-    @contextmanager
-    def no_session(*_: object, **given: object) -> Iterator[None]:
-        started.append(given["is_long"])
-        raise LakeError("It is enough.")
-        yield
-
-    monkeypatch.setattr("console.collecting.spark_session.lake_session", no_session)
-    monkeypatch.setattr("console.cli.lake_update.MANY_ROWS", many)
-    assert run(["lake", "update", "--lake", lake.where]) == 1
-    assert started == [is_long]
 
 
 def test_where_nothing_is_new_no_spark_is_started(
