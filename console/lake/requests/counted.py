@@ -1,6 +1,6 @@
 """Request lines aggregated by the second in one pass, which also finds the changes and the damaged lines.
 
-Memory is limited to the results from lines of `CHUNK_BYTES`; a second whose lines exceed it gets several rows.
+Memory is limited to the results from lines of twice `CHUNK_BYTES`; a second whose lines exceed it gets several rows.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain, count, repeat
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -53,17 +55,14 @@ class Whose(NamedTuple):
 _OURS = 3
 """The first columns of REQUEST_1S, which are not in `_Key` or `_Sums`: cluster_id, broker_id, second."""
 _Key = tuple[str, str, str]
-_Rows = dict[_Key, int]
 
 
 class _Sums(NamedTuple):
-    """The columns of rows of REQUEST_1S, with the number of each row's second in `_Chunk.seconds`.
+    """The columns of rows of REQUEST_1S.
 
     Lists of columns have no object for each row: the garbage collector would look at all of these again and again.
     """
 
-    seconds: list[int]
-    keys: list[_Key]
     requests: list[int]
     errors: list[int]
     bytes_in: list[int]
@@ -73,16 +72,31 @@ class _Sums(NamedTuple):
     throttle_ms_max: list[int]
 
 
-class _Chunk:
-    """The results from some lines. seconds: by the clock's second (in UTC if the lines have a zone), and whether it is
-    the second pass of an hour that clocks show twice; each with a position in that second, and with its rows' places in
-    `sums`.
-    """
+class _Second(NamedTuple):
+    """The rows of a second. place: a position in it. rows: the place of each row in the columns `sums`, in order."""
 
-    def __init__(self) -> None:
+    place: int
+    rows: dict[_Key, int]
+    sums: _Sums
+
+    @staticmethod
+    def at(place: int) -> _Second:
+        """Return a second without rows."""
+        return _Second(place, {}, _Sums(*([] for _ in _Sums._fields)))
+
+
+_Clock = tuple[datetime, bool]
+"""A clock's second (in UTC if the lines have a zone), and whether it is the second pass of an hour that clocks show
+twice.
+"""
+
+
+class _Chunk:
+    """The results from some lines. current: the last second of the lines before, which goes on here."""
+
+    def __init__(self, current: Mapping[_Clock, _Second] = MappingProxyType({})) -> None:
         self.lines = 0
-        self.seconds: dict[tuple[datetime, bool], tuple[int, int, _Rows]] = {}
-        self.sums = _Sums(*([] for _ in _Sums._fields))
+        self.seconds = dict(current)
         self.alters: list[requests_lines.Line] = []
         self.damaged: list[Damaged] = []
 
@@ -93,12 +107,18 @@ def counted(whose: Whose, blocks: Iterable[tuple[int, bytes]]) -> Iterator[pa.Re
     """
     chunk = _Chunk()
     size = 0
+    current: dict[_Clock, _Second] = {}
     for start, text in blocks:
         _add(chunk, start, text, whose.fold_at)
         size += len(text)
         if size >= CHUNK_BYTES or len(chunk.alters) >= CHUNK_ALTERS:
+            # The last second goes on in the next chunk: two chunks would have a row each for most of its keys.
+            last = [*chunk.seconds.items()][-1:]
+            current = {clock: second for clock, second in last if clock not in current}
+            for clock in current:
+                del chunk.seconds[clock]
             yield from _batches(whose, chunk)
-            chunk, size = _Chunk(), 0
+            chunk, size = _Chunk(current), 0
     yield from _batches(whose, chunk)
 
 
@@ -143,9 +163,8 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
     fold = sys.maxsize if fold_at is None else fold_at
     current: datetime | None = None
     is_later = False
-    number = 0
-    rows: _Rows = {}
-    seconds, keys, requests, errors, bytes_in, bytes_out, local_ms, throttle_ms_sum, throttle_ms_max = chunk.sums
+    _, rows, sums = _Second.at(0)
+    requests, errors, bytes_in, bytes_out, local_ms, throttle_ms_sum, throttle_ms_max = sums
     for place, second, millis, json, request in _requests(chunk, start, text):
         header = request.request_header
         api = header.request_api_key_name
@@ -181,13 +200,12 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
             continue
         if second is not current or is_later is not (place >= fold):
             current, is_later = second, place >= fold
-            _, number, rows = chunk.seconds.setdefault((second, is_later), (place, len(chunk.seconds), {}))
+            _, rows, sums = chunk.seconds.setdefault((second, is_later), _Second.at(place))
+            requests, errors, bytes_in, bytes_out, local_ms, throttle_ms_sum, throttle_ms_max = sums
         key = (request.principal, header.client_id or "", api)
         row = rows.get(key)
         if row is None:
-            rows[key] = len(keys)
-            seconds.append(number)
-            keys.append(key)
+            rows[key] = len(rows)
             requests.append(1)
             errors.append(int(failed))
             bytes_in.append(came)
@@ -264,14 +282,17 @@ def damaged_row(whose: Whose, damaged: Damaged, *, lines: int) -> dict[str, Any]
 
 
 def _seconds(whose: Whose, chunk: _Chunk) -> list[pa.Array]:
-    seconds, keys, *sums = chunk.sums
+    of = chunk.seconds.values()
     # The times are few, and their conversion takes longer than that of any other value.
-    utc = in_utc(whose, [second for second, _ in chunk.seconds], [place for place, *_ in chunk.seconds.values()])
-    rows = len(keys)
+    utc = in_utc(whose, [second for second, _ in chunk.seconds], [second.place for second in of])
+    numbers = pa.array(chain.from_iterable(map(repeat, count(), (len(second.rows) for second in of))), pa.int32())
+    rows = len(numbers)
     ours = [pa.repeat(pa.scalar(whose.cluster_id), rows), pa.repeat(pa.scalar(whose.broker_id, pa.int32()), rows)]
+    keys = zip(*chain.from_iterable(second.rows for second in of), strict=True)
+    sums = (chain.from_iterable(columns) for columns in zip(*(second.sums for second in of), strict=True))
     types = [field.type for field in _fields(schema.REQUEST_1S)[_OURS:]]
-    made = (pa.array(column, type_) for column, type_ in zip((*zip(*keys, strict=True), *sums), types, strict=True))
-    return [*ours, utc.take(pa.array(seconds, pa.int32())), *made]
+    made = (pa.array(column, type_) for column, type_ in zip((*keys, *sums), types, strict=True))
+    return [*ours, utc.take(numbers), *made]
 
 
 def _alters(whose: Whose, lines: Sequence[requests_lines.Line]) -> list[dict[str, Any]]:
