@@ -163,8 +163,6 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
     fold = sys.maxsize if fold_at is None else fold_at
     current: datetime | None = None
     is_later = False
-    _, rows, sums = _Second.at(0)
-    requests, errors, bytes_in, bytes_out, local_ms, throttle_ms_sum, throttle_ms_max = sums
     for place, second, millis, json, request in _requests(chunk, start, text):
         header = request.request_header
         api = header.request_api_key_name
@@ -205,15 +203,9 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
         key = (request.principal, header.client_id or "", api)
         row = rows.get(key)
         if row is None:
-            rows[key] = len(rows)
-            requests.append(1)
-            errors.append(int(failed))
-            bytes_in.append(came)
-            bytes_out.append(went)
-            local_ms.append(local)
-            throttle_ms_sum.append(throttled)
-            throttle_ms_max.append(throttled)
-            continue
+            row = rows[key] = len(rows)
+            for column in sums:
+                column.append(0)
         requests[row] += 1
         local_ms[row] += local
         if came:
@@ -224,8 +216,7 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
             errors[row] += 1
         if throttled:
             throttle_ms_sum[row] += throttled
-            if throttled > throttle_ms_max[row]:
-                throttle_ms_max[row] = throttled
+            throttle_ms_max[row] = max(throttle_ms_max[row], throttled)
 
 
 def _batches(whose: Whose, chunk: _Chunk) -> Iterator[pa.RecordBatch]:
