@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from console.model.quota import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE
@@ -505,22 +504,23 @@ class _WithoutPandas:
 
 
 @cache
-def _arrow() -> ModuleType:
-    """Return PyArrow, which readers may not have. It does not look for pandas by itself any more."""
+def _keep_pandas_out() -> None:
+    """Have PyArrow look for pandas, and find none, so that it does not import it by itself later."""
     import pyarrow as pa
 
-    # PyArrow imports an installed pandas with the first array that it makes, which takes 40 MiB of each Python worker.
+    # It imports an installed pandas with the first array that it makes, which takes 40 MiB of each Python worker.
     sys.meta_path.insert(0, _WithoutPandas)
     try:
         pa.array([])
     finally:
         sys.meta_path.remove(_WithoutPandas)
-    return pa
 
 
 def arrow_schema(table: Table) -> pa.Schema:
     """Return the columns as an Arrow schema; every field is nullable, as in Parquet that Spark has written."""
-    pa = _arrow()
+    import pyarrow as pa  # readers may not have it
+
+    _keep_pandas_out()
     types: dict[Type, pa.DataType] = {
         "string": pa.string(),
         "int": pa.int32(),
