@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from tests.lake.request_lines import Logged, fetch, metadata, produce
+from tests.lake.request_lines import Logged, alter_configs, fetch, metadata, produce
 
 PAIRS = 300
 TEMPLATES = 4000
@@ -41,6 +41,20 @@ def _short(dice: random.Random) -> Logged:
     return metadata(error=3) if dice.random() < 0.01 else metadata()
 
 
+def _mixed(dice: random.Random) -> Logged:
+    """Fetches of many topics, some in an old form; produce requests that get no answer (acks=0); a few changes that a
+    broker forwards."""
+    kind = dice.random()
+    sizes = [dice.randrange(100, 9_000) if dice.random() < 0.3 else 0 for _ in range(dice.randrange(5, 20))]
+    if kind < 0.5:
+        return fetch(*sizes, old=dice.random() < 0.3, error=3 if dice.random() < 0.01 else 0)
+    if kind < 0.9:
+        return produce(*sizes[:3], response="" if dice.random() < 0.5 else produce(*sizes[:3]).response)
+    if kind < 0.998:
+        return metadata(error=3 if dice.random() < 0.1 else 0)
+    return alter_configs([("retention.ms", 0, str(dice.randrange(10**6)))], forwarded=dice.random() < 0.5)
+
+
 def _pattern(clock: datetime, text: str) -> tuple[str, str]:
     """Kafka's own layout."""
     made = replace(produce(), at=clock).line
@@ -55,20 +69,33 @@ def _json(clock: datetime, text: str) -> tuple[str, str]:
     return f'{{"@timestamp":"{at}","ecs.version":"1.2.0",{more},"message":', quoted + "}\n"
 
 
+def _container(clock: datetime, text: str) -> tuple[str, str]:
+    """A layout with seconds, a thread and the logger's last name, and nothing behind the request; in front of it the
+    time of a container's runtime (CRI), some milliseconds later."""
+    thread = f"data-plane-kafka-request-handler-{clock.microsecond // 1000 % 8}"
+    written = clock + timedelta(milliseconds=clock.microsecond // 1000 % 5)
+    before = f"{written:%Y-%m-%dT%H:%M:%S.%f}789Z stdout F {clock:%Y-%m-%d %H:%M:%S} DEBUG [{thread}] logger:249"
+    return f"{before} - Completed request:", f"{text}\n"
+
+
 @dataclass(frozen=True)
 class Shape:
     """A form of log. request: makes one, by dice. pairs: how many users with their clients; None: no client comes
-    twice. per_second: lines. layout: of a time and a request's JSON, the text before it, which has the time, and the
-    rest of the line; form: what peers call it. fewer: how many times fewer lines are about as many bytes as usual
-    ones."""
+    twice. client: of a pair's number, its client's name. per_second: lines. layout: of a time and a request's JSON, the
+    text before it, which has the time, and the rest of the line; form: what peers call it. fewer: how many times fewer
+    lines are about as many bytes as usual ones."""
 
     request: Callable[[random.Random], Logged] = _usual
     pairs: int | None = PAIRS
+    client: str = "app-{}-client"
     per_second: int = 10_000
     layout: Callable[[datetime, str], tuple[str, str]] = _pattern
     form: str = "pattern"
     fewer: int = 1
 
+
+_LONG_NAME = f"прод/заказы/{'süß-' * 20}{{}}-消費者-🚚-2026-11-21 09:59:59,999 Completed request"
+"""Letters of several bytes, and what a line has elsewhere too."""
 
 SHAPES: Mapping[str, Shape] = {
     "usual": Shape(),
@@ -76,18 +103,20 @@ SHAPES: Mapping[str, Shape] = {
     "short": Shape(_short, per_second=20_000),
     "strangers": Shape(pairs=None, per_second=500),
     "json": Shape(layout=_json, form="json"),
+    "container": Shape(_mixed, client=_LONG_NAME, per_second=2_000, layout=_container, form="container", fewer=2),
 }
 """usual: lines of 1.3 kB. long: few lines of 70 kB. short: many of 0.7 kB. strangers: an hour, at two million lines, in
-which no client comes twice. json: an object a line, with the request as a text."""
+which no client comes twice. json: an object a line, with the request as a text. container: 4 kB in another layout,
+as a container's runtime keeps them, with long names of clients."""
 
 
 def templates(shape: Shape, seed: int = 7) -> list[str]:
     """Requests behind their times; one client's name has to be escaped."""
     dice = random.Random(seed)
-    pairs = [(f"User:svc-{each % 40}", f"app-{each}-client") for each in range((shape.pairs or 2) - 1)]
+    pairs = [(f"User:svc-{each % 40}", shape.client.format(each)) for each in range((shape.pairs or 2) - 1)]
     pairs.append(("User:odd", 'we "quote" \\ thïs'))
     if shape.pairs is None:
-        pairs = [("User:stranger", f"app-{_NUMBER}-client")]
+        pairs = [("User:stranger", shape.client.format(_NUMBER))]
     return [_line(shape, dice, *dice.choice(pairs)) for _ in range(max(TEMPLATES // shape.fewer, 2 * len(pairs)))]
 
 

@@ -1,12 +1,13 @@
 """A request log to requests by the second, its changes and usage: `kac lake update`, beside DuckDB, and Polars, alone.
 
-``python -m benchmarks.requests [--lines 2000000 8000000] [--pairs 300 3000] [--shapes usual long short strangers json]
-[--rounds 1] [--folder DIR] [--from-json] [--polars PYTHON]``: needs Java. Each is a fresh process, from its start to
-its end, that reads a log of `benchmarks.request_log` (kept in DIR) and leaves Parquet, ours in a new lake; all have to
-be equal. With two numbers of lines there is what each further line costs at the margin, without what a start does.
---pairs: users with clients, each number a log of its own. --shapes: those of `SHAPES`; one of long lines has as many
-times fewer as they are longer. --from-json: Spark's own `from_json` of each line too, in the session that ours has.
-PYTHON: of an environment with Polars. Only DuckDB reads JSON layouts beside ours.
+``python -m benchmarks.requests [--lines 2000000 8000000] [--pairs 300 3000] [--shapes usual long short strangers json
+container] [--rounds 1] [--folder DIR] [--from-json] [--polars PYTHON]``: needs Java. Each is a fresh process, from its
+start to its end, that reads a log of `benchmarks.request_log` (kept in DIR) and leaves Parquet, ours in a new lake;
+all have to be equal. With two numbers of lines there is what each further line costs at the margin, without what a
+start does. --pairs: users with clients, each number a log of its own. --shapes: those of `SHAPES`; one of long lines
+has as many times fewer as they are longer. --from-json: Spark's own `from_json` of each line too, in the session that
+ours has.
+PYTHON: of an environment with Polars. Only DuckDB reads other layouts than Kafka's own beside ours.
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ def main() -> int:
         folder = given.folder or Path(own)
         for of, pairs in each_pairs:
             name, shape = f"{of}-{pairs}" if pairs else of, SHAPES[of]
-            measured_by = pythons if shape.form == "json" else {**pythons, **of_lines}
+            measured_by = pythons if shape.form != "pattern" else {**pythons, **of_lines}
             numbers = sorted(lines // shape.fewer for lines in given.lines)
             taken = {lines: compare(name, lines, given.rounds, folder, measured_by) for lines in numbers}
             for smaller, larger in pairwise(taken.items()):

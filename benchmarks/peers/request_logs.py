@@ -1,8 +1,9 @@
 """The peers of `benchmarks.requests`: a request log to requests by the second, by DuckDB or by Polars alone.
 
-``PYTHON request_logs.py duckdb|polars LOG OUT pattern|json``: each needs nothing but its own library, so PYTHON may be
-of an environment that has that alone. pattern: Kafka's own layout; json: objects (ECS), which only DuckDB reads here.
-Both leave Parquet of (second since 1970, principal, client_id, api, and the sums).
+``PYTHON request_logs.py duckdb|polars LOG OUT pattern|json|container``: each needs nothing but its own library, so
+PYTHON may be of an environment that has that alone. pattern: Kafka's own layout; json: objects (ECS); container:
+another layout behind the time of a container's runtime. Only DuckDB reads the last two here. Both leave Parquet of
+(second since 1970, principal, client_id, api, and the sums).
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ _LINES = {
   SELECT epoch(strptime(event."@timestamp"[1:19], '%Y-%m-%dT%H:%M:%S'))::BIGINT AS second, event.message[19:] AS json
   FROM (SELECT from_json(line, '{{{{"@timestamp": "VARCHAR", "message": "VARCHAR"}}}}') AS event FROM {_READ})
   WHERE event.message[1:18] = 'Completed request:'""",
+    "container": f"""
+  SELECT epoch(strptime(line[41:59], '%Y-%m-%d %H:%M:%S'))::BIGINT AS second, line[135:] AS json
+  FROM {_READ} WHERE line[117:134] = 'Completed request:'""",
 }
 _DUCKDB = """
 WITH lines AS ({lines}

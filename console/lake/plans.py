@@ -20,6 +20,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from console.lake import landing
 from console.lake.files import Filesystem
@@ -305,8 +306,8 @@ class BrokerLogs(Source):
         try:
             for batch in log_files.read_part(part):
                 read_any = True
-                lines += sum(batch.column("lines").to_pylist())
-                damaged += sum(batch.column("damaged").to_pylist())
+                lines += pc.sum(batch.column("lines")).as_py() or 0
+                damaged += pc.sum(batch.column("damaged")).as_py() or 0
                 yield batch
         except log_files.LogChangedError as gone:
             if read_any:

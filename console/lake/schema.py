@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from console.model.quota import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE
@@ -493,10 +494,34 @@ PARTS: Mapping[str, Table] = {table.name: table for table in (REQUEST_1S, ALTER_
 BRONZE = tuple(table for table in TABLES.values() if table.layer == "bronze")
 
 
+class _WithoutPandas:
+    """A finder of modules that finds no pandas."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        """Raise ModuleNotFoundError for pandas; return None for others: other finders look for them."""
+        if name == "pandas":
+            raise ModuleNotFoundError(name=name)
+
+
+@cache
+def _keep_pandas_out() -> None:
+    """Have PyArrow look for pandas, and find none, so that it does not import it by itself later."""
+    import pyarrow as pa
+
+    # It imports an installed pandas with the first array that it makes, which takes 40 MiB of each Python worker.
+    sys.meta_path.insert(0, _WithoutPandas)
+    try:
+        pa.array([])
+    finally:
+        sys.meta_path.remove(_WithoutPandas)
+
+
 def arrow_schema(table: Table) -> pa.Schema:
     """Return the columns as an Arrow schema; every field is nullable, as in Parquet that Spark has written."""
     import pyarrow as pa  # readers may not have it
 
+    _keep_pandas_out()
     types: dict[Type, pa.DataType] = {
         "string": pa.string(),
         "int": pa.int32(),

@@ -220,3 +220,16 @@ def test_a_clock_that_is_set_back_adds_to_the_seconds_that_were() -> None:
         )
     )
     assert sorted((row["second"].second, row["bytes_in"]) for row in found["second"]) == [(0, 10), (5, 5)]
+
+
+def test_a_second_that_goes_on_has_one_row_and_a_long_one_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = len(request_lines.produce(5).line)
+    monkeypatch.setattr(counted_module, "CHUNK_BYTES", 4 * line)
+    asked = [request_lines.produce(5).later(number / 3) for number in range(12)]
+    found = rows(request_lines.log_of(asked), block=line)["second"]
+    assert [row["requests"] for row in found] == [3] * 4, "chunks of four lines end within a second of three"
+    held = [request_lines.produce(5, client_id=str(number)) for number in range(20)]
+    blocks = [(place, each.line.encode()) for place, each in enumerate(held)]
+    sizes = [batch.num_rows for batch in counted(WHOSE, blocks) if batch.column("second").null_count == 0]
+    assert sum(sizes) == 20
+    assert max(sizes) <= 2 * 5

@@ -43,6 +43,12 @@ def plain(asked: Logged) -> str:
     return f"[{local(asked):%Y-%m-%d %H:%M:%S},{asked.at.microsecond // 1000:03}] DEBUG {message(asked)} " + LOGGER
 
 
+def logger_first(asked: Logged) -> str:
+    """Nothing stands behind the request."""
+    at = f"{local(asked):%Y-%m-%d %H:%M:%S},{asked.at.microsecond // 1000:03}"
+    return f"{at} DEBUG [data-plane-kafka-request-handler-3] logger:249 - {message(asked)}"
+
+
 def message(asked: Logged) -> str:
     return f"Completed request:{asked.text}"
 
@@ -111,6 +117,11 @@ def logback(asked: Logged) -> str:
     return json.dumps({"timestamp": at, "level": "DEBUG", "logger": "kafka.request.logger", "message": message(asked)})
 
 
+def of_a_pod(asked: Logged) -> str:
+    """It ends like a request does."""
+    return json.dumps({"@timestamp": iso(asked), "message": message(asked), "kubernetes": {"pod": {"name": "b1"}}})
+
+
 def in_docker(made: Made) -> Made:
     return lambda asked: json.dumps({"log": made(asked) + "\n", "stream": "stdout", "time": WRONG})
 
@@ -158,6 +169,13 @@ FORMS: dict[str, Made] = {
     "rfc 5424, its time alone": lambda asked: f"<14>1 {iso(asked, digits=6)} b1 kafka 77 - - {message(asked)}",
     "cri": behind(CRI),
     "cri with json": behind(CRI, logstash),
+    "the logger first": logger_first,
+    "cri with the logger first": behind(CRI, logger_first),
+    "json of a pod": of_a_pod,
+    "a thread behind": lambda asked: f"{plain(asked).removesuffix(LOGGER)}[data-plane-kafka-request-handler-3]",
+    "braces behind": lambda asked: f"{plain(asked)} {{}} {{listener=SASL}}",
+    "in colours": lambda asked: f"\x1b[32m{plain(asked)}\x1b[m",
+    "in colours without a logger": lambda asked: f"\x1b[32m{plain(asked).removesuffix(LOGGER)}\x1b[m",
     "utc": with_zone("Z", UTC),
     "named utc": with_zone(" UTC", UTC),
     "an offset": with_zone("-0330", timezone(-timedelta(hours=3, minutes=30))),

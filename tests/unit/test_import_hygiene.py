@@ -72,3 +72,18 @@ def test_help_is_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
         widest[columns] = max(map(len, help_.splitlines()))
     assert 40 < widest[60] <= 58
     assert 80 < widest[120] <= 118
+
+
+def test_python_workers_of_spark_make_arrays_without_pandas_and_pandas_still_works() -> None:
+    # It takes 40 MiB of each of them, where it is installed; PyArrow imports it by itself.
+    pytest.importorskip("pandas")
+    code = """import sys
+import console.lake.gold, console.lake.plans
+import pyarrow
+pyarrow.table({"a": pyarrow.array([1])})
+assert "pandas" not in sys.modules
+print(pyarrow.table({"a": [1]}).to_pandas().a[0])
+import pandas
+print(pyarrow.array(pandas.Series([2.0, None])).to_pylist())"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "1\n[2.0, None]\n", done.stderr

@@ -1,6 +1,6 @@
 """Request lines aggregated by the second in one pass, which also finds the changes and the damaged lines.
 
-Memory is limited to the results from lines of `CHUNK_BYTES`; a second whose lines exceed it gets several rows.
+Memory is limited to the results from lines of twice `CHUNK_BYTES`; a second whose lines exceed it gets several rows.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, count, repeat
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -55,17 +56,48 @@ class Whose(NamedTuple):
 _OURS = 3
 """The first columns of REQUEST_1S, which are not in `_Key` or `_Sums`: cluster_id, broker_id, second."""
 _Key = tuple[str, str, str]
-_Sums = dict[_Key, list[Any]]
+
+
+class _Sums(NamedTuple):
+    """The columns of rows of REQUEST_1S.
+
+    Lists of columns have no object for each row: the garbage collector would look at all of these again and again.
+    """
+
+    requests: list[int]
+    errors: list[int]
+    bytes_in: list[int]
+    bytes_out: list[int]
+    local_ms: list[float]
+    throttle_ms_sum: list[int]
+    throttle_ms_max: list[int]
+
+
+class _Second(NamedTuple):
+    """The rows of a second. place: a position in it. rows: the place of each row in the columns `sums`, in order."""
+
+    place: int
+    rows: dict[_Key, int]
+    sums: _Sums
+
+    @staticmethod
+    def at(place: int) -> _Second:
+        """Return a second without rows."""
+        return _Second(place, {}, _Sums(*([] for _ in _Sums._fields)))
+
+
+_Clock = tuple[datetime, bool]
+"""A clock's second (in UTC if the lines have a zone), and whether it is the second pass of an hour that clocks show
+twice.
+"""
 
 
 class _Chunk:
-    """The results from some lines. seconds: by the clock's second (in UTC if the lines have a zone), and whether it is
-    the second pass of an hour that clocks show twice; each with a position in that second.
-    """
+    """The results from some lines. current: the last second of the lines before, which goes on here."""
 
-    def __init__(self) -> None:
+    def __init__(self, current: Mapping[_Clock, _Second] = MappingProxyType({})) -> None:
         self.lines = 0
-        self.seconds: dict[tuple[datetime, bool], tuple[int, _Sums]] = {}
+        self.seconds = dict(current)
         self.alters: list[requests_lines.Line] = []
         self.damaged: list[Damaged] = []
 
@@ -76,12 +108,18 @@ def counted(whose: Whose, blocks: Iterable[tuple[int, bytes]]) -> Iterator[pa.Re
     """
     chunk = _Chunk()
     size = 0
+    current: dict[_Clock, _Second] = {}
     for start, text in blocks:
         _add(chunk, start, text, whose.fold_at)
         size += len(text)
         if size >= CHUNK_BYTES or len(chunk.alters) >= CHUNK_ALTERS:
+            # The last second goes on in the next chunk: two chunks would have a row each for most of its keys.
+            last = [*chunk.seconds.items()][-1:]
+            current = {clock: second for clock, second in last if clock not in current}
+            for clock in current:
+                del chunk.seconds[clock]
             yield from _batches(whose, chunk)
-            chunk, size = _Chunk(), 0
+            chunk, size = _Chunk(current), 0
     yield from _batches(whose, chunk)
 
 
@@ -105,8 +143,9 @@ def _requests(
             head, at = requests_lines.head_of(text, begin, end)
             skipped = len(head)
         line, begin = begin, end + 1
-        if at is not None and endswith(requests_lines.BEHIND, line + skipped, end):
-            json = text[line + skipped : end - cut]
+        is_usual = endswith(requests_lines.BEHIND, line + skipped, end)
+        if at is not None and (is_usual or endswith(requests_lines.END, line + skipped, end)):
+            json = text[line + skipped : end - cut if is_usual else end]
             try:
                 is_ascii or json.decode()  # msgspec does not check the fields that it skips
                 yield place, *at, json, requests_lines.decode(json)
@@ -125,7 +164,6 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
     fold = sys.maxsize if fold_at is None else fold_at
     current: datetime | None = None
     is_later = False
-    sums: _Sums = {}
     for place, second, millis, json, request in _requests(chunk, start, text):
         header = request.request_header
         api = header.request_api_key_name
@@ -161,24 +199,25 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
             continue
         if second is not current or is_later is not (place >= fold):
             current, is_later = second, place >= fold
-            _, sums = chunk.seconds.setdefault((second, is_later), (place, {}))
+            _, rows, sums = chunk.seconds.setdefault((second, is_later), _Second.at(place))
+            requests, errors, bytes_in, bytes_out, local_ms, throttle_ms_sum, throttle_ms_max = sums
         key = (request.principal, header.client_id or "", api)
-        found = sums.get(key)
-        if found is None:
-            sums[key] = [1, int(failed), came, went, local, throttled, throttled]
-            continue
-        found[0] += 1
-        found[4] += local
+        row = rows.get(key)
+        if row is None:
+            row = rows[key] = len(rows)
+            for column in sums:
+                column.append(0)
+        requests[row] += 1
+        local_ms[row] += local
         if came:
-            found[2] += came
+            bytes_in[row] += came
         if went:
-            found[3] += went
+            bytes_out[row] += went
         if failed:
-            found[1] += 1
+            errors[row] += 1
         if throttled:
-            found[5] += throttled
-            if throttled > found[6]:
-                found[6] = throttled
+            throttle_ms_sum[row] += throttled
+            throttle_ms_max[row] = max(throttle_ms_max[row], throttled)
 
 
 def _batches(whose: Whose, chunk: _Chunk) -> Iterator[pa.RecordBatch]:
@@ -240,21 +279,16 @@ def damaged_row(whose: Whose, damaged: Damaged, *, lines: int) -> dict[str, Any]
 
 
 def _seconds(whose: Whose, chunk: _Chunk) -> list[pa.Array]:
-    columns: list[list[Any]] = [[] for _ in schema.REQUEST_1S.columns[_OURS:]]
-    rows_of: list[int] = []
-    for _, sums in chunk.seconds.values():
-        rows_of.append(len(sums))
-        for column, values in zip(
-            columns, chain(zip(*sums, strict=True), zip(*sums.values(), strict=True)), strict=True
-        ):
-            column += values
+    of = chunk.seconds.values()
     # The times are few, and their conversion takes longer than that of any other value.
-    utc = in_utc(whose, [second for second, _ in chunk.seconds], [place for place, _ in chunk.seconds.values()])
-    numbers = pa.array(chain.from_iterable(map(repeat, count(), rows_of)), pa.int32())
+    utc = in_utc(whose, [second for second, _ in chunk.seconds], [second.place for second in of])
+    numbers = pa.array(chain.from_iterable(map(repeat, count(), (len(second.rows) for second in of))), pa.int32())
     rows = len(numbers)
     ours = [pa.repeat(pa.scalar(whose.cluster_id), rows), pa.repeat(pa.scalar(whose.broker_id, pa.int32()), rows)]
+    keys = zip(*chain.from_iterable(second.rows for second in of), strict=True)
+    sums = (chain.from_iterable(columns) for columns in zip(*(second.sums for second in of), strict=True))
     types = [field.type for field in _fields(schema.REQUEST_1S)[_OURS:]]
-    made = (pa.array(column, type_) for column, type_ in zip(columns, types, strict=True))
+    made = (pa.array(column, type_) for column, type_ in zip((*keys, *sums), types, strict=True))
     return [*ours, utc.take(numbers), *made]
 
 

@@ -113,6 +113,8 @@ def _event(line: bytes, message: bytes) -> tuple[bytes, At | None] | None:
 
 def time_of(before: bytes) -> At | None:
     """Return the last time in the text before a message."""
+    if not before:
+        return None
     if usual := _USUAL.fullmatch(before):
         with suppress(ValueError):
             return _second(usual[1], usual[2], b""), int(usual[3])
@@ -476,6 +478,8 @@ def _body(body: object) -> Mapping[str, Any]:
 # text behind the message, wrappers that `taken` opens) the end of the request is searched.
 
 BEHIND = b" (" + LOGGER + b")"
+END = b"}}"
+"""The last bytes of a request's JSON: layouts that write the logger first have nothing behind it."""
 _JSON = JSONDecoder()
 
 NO_START, NO_TIME, NO_END, NO_TEXT, NO_JSON, OLD = (
@@ -505,10 +509,10 @@ class Line(NamedTuple):
 
 def head_of(text: bytes, begin: int, end: int) -> tuple[bytes, At | None]:
     """Return the text before the request of the line at a position, with the second and milliseconds of its time; a
-    line feed and None if the line has no request.
+    line feed and None if the line has no request, or may have it in a JSON object.
     """
     found = text.find(MESSAGE, begin, end)
-    if found < 0:
+    if found < 0 or text.find(b"{", begin, found) >= 0:
         return b"\n", None
     return text[begin : found + len(MESSAGE)], time_of(text[begin:found])
 
@@ -522,10 +526,12 @@ def one_line(place: int, line: bytes) -> Line | Damaged | None:
     rest, at = found.rest, found.at
     if at is None:
         return Damaged.of(place, line, NO_TIME)
-    json = rest.removesuffix(BEHIND)
-    with suppress(*NOT_USUAL, UnicodeDecodeError):
-        json.decode()
-        return Line(place, *at, json, decode(json))
+    # Whatever a layout writes behind the request, as its thread: it has to be no other request.
+    json = rest[: rest.rfind(b"}") + 1]
+    if MESSAGE not in rest[len(json) :]:
+        with suppress(*NOT_USUAL, UnicodeDecodeError):
+            json.decode()
+            return Line(place, *at, json, decode(json))
     if is_old(rest):
         return Damaged.of(place, line, OLD)
     try:
@@ -538,8 +544,7 @@ def one_line(place: int, line: bytes) -> Line | Damaged | None:
         _, end = _JSON.raw_decode(text)
     except (ValueError, RecursionError):
         return Damaged.of(place, line, NO_JSON if rest.endswith(b"}" + BEHIND) else NO_END)
-    behind = text[end:].strip()
-    if not text.startswith("{") or (behind and (LOGGER.decode() not in behind or MESSAGE.decode() in behind)):
+    if not text.startswith("{") or MESSAGE.decode() in text[end:]:
         return Damaged.of(place, line, NO_END)
     json = text[:end].encode()
     request = logged(json)
