@@ -98,4 +98,5 @@ NIGHT = Night(
     step=Words((r"\bacls?\b|allow|grant", r"alice|hosts?\b|127\.0\.0\.1|\*")),
     wrong=(r"delete (topic|group|records)", r"reset group", r"(remove|delete) .*acl.*allow", r"grant .*User:\*"),
     security="acls",
+    watch=75.0,
 )

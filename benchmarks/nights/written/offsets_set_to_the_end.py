@@ -80,4 +80,5 @@ NIGHT = Night(
     wrong=(r"delete (topic|group|records)", r"reset group indexer.*(latest|\bend\b)"),
     # That a group has no members for half a minute, and lag, is true of both.
     fine=(r"indexer.*(no members?|nobody|empty|lag|behind|stopped)",),
+    watch=75.0,
 )

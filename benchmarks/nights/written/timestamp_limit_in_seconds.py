@@ -73,4 +73,5 @@ NIGHT = Night(
     symptom=Words((r"meters", r"writ|produc|records|rate|bytes|quiet|silent", r"\bno\b|stop|nothing|still|\b0\b|fell")),
     step=Words((r"message\.timestamp\.(before\.max\.ms|type)",)),
     wrong=(r"delete (topic|group|records)", r"reset group", r"retention"),
+    watch=60.0,
 )
