@@ -35,6 +35,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
             advertised = f"PLAINTEXT://{host}:{client},SASL_PLAINTEXT://{host}:{login}"
             await field.set(3, {"advertised.listeners": advertised})
             await field.restart(3)
+            await field.settled()  # it leads a third again
 
         yield begin
 
@@ -48,6 +49,7 @@ async def _twin(field: Field) -> AsyncIterator[Begin]:
             """Another operator changes a setting, and restarts the broker."""
             await field.set(3, {"log.retention.check.interval.ms": "200000"})
             await field.restart(3)
+            await field.settled()  # it leads a third again
 
         yield begin
 
