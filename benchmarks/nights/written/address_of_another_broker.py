@@ -81,4 +81,5 @@ NIGHT = Night(
     security="logins",
     # Broker 3 is away for the seconds of its restart, of both.
     fine=(r"broker 3\b.*(away|down|gone|restart|stopped|left)|under.?replicated|out of sync|not in sync",),
+    watch=70.0,
 )

@@ -83,4 +83,5 @@ NIGHT = Night(
     wrong=(r"unclean", r"unregister", r"delete (topic|records)", r"reassign|move partition"),
     # A broker that crashed is away for some seconds, and its replicas have to catch up: that is true of the twin.
     fine=(r"brokers? [12]\b",),
+    watch=70.0,
 )

@@ -95,4 +95,5 @@ NIGHT = Night(
     wrong=(r"delete (topic|group|records|user|scram)", r"reset group", r"(remove|delete|drop) .*payments-service"),
     security="logins",
     properties={"connections.max.reauth.ms": "15000"},
+    watch=70.0,
 )
