@@ -1,0 +1,87 @@
+"""One replica died, then the one that was left in sync: the first came back and may not lead."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from benchmarks.nights.night import Begin, Night, Words
+
+if TYPE_CHECKING:
+    from benchmarks.nights.field import Field
+
+
+@asynccontextmanager
+async def _ledger(field: Field) -> AsyncIterator[None]:
+    """A topic with two replicas, as somebody saved disks."""
+    await field.topic("ledger", on=[[1, 2], [2, 1], [1, 2]])
+    await field.topic("orders", partitions=3)
+    async with (
+        field.producer("ledger", rate=40),
+        field.producer("orders", rate=40),
+        field.consumer("orders", "billing"),
+    ):
+        await field.reads("billing", "orders")
+        yield
+
+
+@asynccontextmanager
+async def _make(field: Field) -> AsyncIterator[Begin]:
+    """Broker 2 dies, records go on to broker 1 alone, broker 1 dies, broker 2 comes back."""
+    async with _ledger(field):
+
+        async def begin() -> None:
+            """Two crashes and one repair."""
+            await field.kill(2)
+            await asyncio.sleep(15)  # it is missed after six seconds, and broker 1 takes records alone
+            await field.kill(1)
+            await asyncio.sleep(3)
+            await field.start(2)
+
+        yield begin
+
+
+@asynccontextmanager
+async def _twin(field: Field) -> AsyncIterator[Begin]:
+    """Broker 2 dies and comes back, gets what it missed, and then broker 1 dies and comes back."""
+    async with _ledger(field):
+
+        async def begin() -> None:
+            """Two crashes, each repaired before the next."""
+            await field.kill(2)
+            await asyncio.sleep(15)
+            await field.start(2)
+            await asyncio.sleep(8)  # it catches up
+            await field.kill(1)
+            await asyncio.sleep(3)
+            await field.start(1)
+
+        yield begin
+
+
+NIGHT = Night(
+    name="the last replica in sync is gone",
+    source="https://github.com/confluentinc/librdkafka/issues/1812",
+    story="A topic had two replicas. One broker had fallen out of the in-sync replicas when the other, the leader, "
+    "went down too. With unclean elections off the replica that was up again could not lead, the partition was "
+    "offline, and producers failed although a broker with a copy of it ran.",
+    make=_make,
+    twin_story="The same two crashes, but the first broker was back and in sync before the second went.",
+    twin=_twin,
+    cause=Words(
+        (
+            r"ledger",
+            r"broker 1\b|brokers?:? 1\b",
+            r"in.sync|\bisr\b|eligible|\belr\b|last (leader|replica)|up.to.date|complete|newest|has (all|every)",
+            r"leader|offline|unavailable|lead\b",
+        )
+    ),
+    symptom=Words((r"ledger|broker 1\b", r"leader|offline|unavailable|down|away|gone")),
+    step=Words((r"(start|bring|restore|recover|repair)\w*\b.*\bbroker 1\b|\bbroker 1\b.*(start|back|running|\bup\b)",)),
+    wrong=(r"unclean", r"unregister", r"delete (topic|records)", r"reassign|move partition"),
+    # A broker that crashed is away for some seconds, and its replicas have to catch up: that is true of the twin.
+    fine=(r"brokers? [12]\b",),
+    watch=70.0,
+)

@@ -1,0 +1,110 @@
+"""Partitions are being moved to a broker, and it dies: the move never ends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from benchmarks.nights.night import Begin, Night, Words
+
+if TYPE_CHECKING:
+    from benchmarks.nights.field import Field
+
+
+@asynccontextmanager
+async def _clicks(field: Field) -> AsyncIterator[None]:
+    """A topic of eight megabytes on two brokers, and one that is read."""
+    await field.topic("clicks", on=[[1, 2], [2, 1]])
+    await field.topic("orders", partitions=3)
+    await field.writes("clicks", 8000, value=b"v" * 1000)
+    async with (
+        field.producer("clicks", rate=20),
+        field.producer("orders", rate=50),
+        field.consumer("orders", "billing"),
+    ):
+        await field.reads("billing", "orders")
+        yield
+
+
+async def _move(field: Field, bytes_a_second: int) -> None:
+    """Move the replicas that follow from each other's broker to broker 3, as slowly as wanted."""
+    moves = [
+        {"topic": "clicks", "partition": 0, "replicas": [1, 3]},
+        {"topic": "clicks", "partition": 1, "replicas": [2, 3]},
+    ]
+    plan = field.cluster.directory / "plan.json"
+    plan.write_text(json.dumps({"version": 1, "partitions": moves}))
+    await field.tool(
+        "kafka-reassign-partitions",
+        "--execute",
+        "--reassignment-json-file",
+        str(plan),
+        "--throttle",
+        str(bytes_a_second),
+    )
+
+
+@asynccontextmanager
+async def _make(field: Field) -> AsyncIterator[Begin]:
+    """The move would take minutes, and broker 3 dies in its first seconds."""
+    async with _clicks(field):
+
+        async def begin() -> None:
+            """Start the move; the broker that receives dies."""
+            await _move(field, 40_000)
+            await field.kill(3)
+
+        yield begin
+
+
+@asynccontextmanager
+async def _twin(field: Field) -> AsyncIterator[Begin]:
+    """The same move, at a rate at which it ends, and its throttle is taken away as the tool wants it."""
+    async with _clicks(field):
+
+        async def begin() -> None:
+            """Start the move, and verify it until it is complete."""
+            await _move(field, 4_000_000)
+
+            async def is_over() -> bool:
+                plan = str(field.cluster.directory / "plan.json")
+                said = await field.tool(
+                    "kafka-reassign-partitions", "--verify", "--reassignment-json-file", plan, check=False
+                )
+                return "still in progress" not in said
+
+            await field.until(is_over, "the move is over")
+
+        yield begin
+
+
+NIGHT = Night(
+    name="a move to a broker that died",
+    source="https://github.com/cruise-control-for-kafka/cruise-control/issues/664",
+    story="A broker failed while a reassignment with new replicas on it was under way. The reassignment stood still "
+    "without an end, held up everything that waits for it, and had to be cancelled by hand.",
+    make=_make,
+    twin_story="The same reassignment with a broker that lives: it ends after some seconds.",
+    twin=_twin,
+    cause=Words(
+        (
+            r"reassign|\bmov(e|es|ed|ing)\b|\badding\b|new replica",
+            r"clicks|partitions?",
+            r"broker 3\b|brokers?:? 3\b",
+            r"down|dead|died|away|gone|not (alive|running|there|registered|answer)|stopped|unavailable|fenced",
+        )
+    ),
+    symptom=Words((r"broker 3\b|reassign|\bmov(e|ing)\b", r"down|dead|away|gone|stuck|stall|progress|replicated")),
+    step=Words(
+        (
+            r"cancel|(start|bring|restart|restore|recover)\w*\b.*\bbroker 3\b|\bbroker 3\b.*(start|back)|"
+            r"(reassign|move).*(brokers? )?[12]\b",
+        )
+    ),
+    wrong=(r"unclean", r"delete (topic|group|records)", r"unregister broker [12]\b"),
+    # A move that is under way, and its throttle, are true for the seconds that it takes.
+    fine=(r"reassign|\bmov(e|ing)\b|throttle",),
+    watch=70.0,
+)

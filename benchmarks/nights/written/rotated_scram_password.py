@@ -1,0 +1,99 @@
+"""The password of a SCRAM user is rotated, and its services still have the old one: nothing shows where they went."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from benchmarks.nights.night import Begin, Night, Words
+
+if TYPE_CHECKING:
+    from benchmarks.nights.field import Client, Field
+
+
+@asynccontextmanager
+async def _services(field: Field) -> AsyncIterator[tuple[Client, Client]]:
+    """A service that writes and one that reads as one user, and others who have nothing to do with it."""
+    await field.scram("payments-service")
+    await field.topic("payments", partitions=3)
+    await field.topic("orders", partitions=3)
+    async with (
+        field.producer("payments", rate=80, user="payments-service") as writer,
+        field.consumer("payments", "booking", user="payments-service", session_timeout_ms=10_000) as reader,
+        field.producer("orders", rate=50, user="alice"),
+        field.consumer("orders", "billing", user="bob"),
+    ):
+        await field.reads("booking", "payments")
+        await field.reads("billing", "orders")
+        yield writer, reader
+
+
+async def _rotate(field: Field) -> None:
+    """Another operator, or a job that does it every ninety days. The number of iterations is the default, as before."""
+    await field.scram("payments-service")
+
+
+@asynccontextmanager
+async def _make(field: Field) -> AsyncIterator[Begin]:
+    """Nobody tells the services. Their sessions end, and they log in with the old password."""
+    async with _services(field):
+
+        async def begin() -> None:
+            """Rotate the password."""
+            await _rotate(field)
+
+        yield begin
+
+
+@asynccontextmanager
+async def _twin(field: Field) -> AsyncIterator[Begin]:
+    """The services are restarted with the new password right after it."""
+    async with _services(field) as (writer, reader), AsyncExitStack() as restarted:
+
+        async def begin() -> None:
+            """Rotate the password, and deploy it."""
+            await _rotate(field)
+            await writer.stop()
+            await reader.stop()
+            new = "payments-service"
+            await restarted.enter_async_context(field.producer("payments", rate=80, user=new))
+            await restarted.enter_async_context(
+                field.consumer("payments", "booking", user=new, session_timeout_ms=10_000)
+            )
+
+        yield begin
+
+
+NIGHT = Night(
+    name="a rotated SCRAM password",
+    source="https://github.com/confluentinc/confluent-kafka-dotnet/issues/2102",
+    story="Passwords were rotated every ninety days by a job. Services went on with their open connections; as soon as "
+    "one of them had to log in anew it was refused, tried again for ever without telling its own code, and consumed "
+    "nothing.",
+    make=_make,
+    twin_story="The same rotation, and the services are restarted with the new password.",
+    twin=_twin,
+    # The brokers tell of a credential only its mechanism and iterations, and of a login that failed nothing: a service
+    # with an old password looks like one that was switched off. To say where that stands counts.
+    unknowable=True,
+    cause=Words(
+        (
+            r"payments|booking",
+            r"log(s|ged)? ?in|logins?|authenticat|passwords?|credentials?|sasl|scram|"
+            r"(client|service|consumer|producer|application|process|pod)\w*'?s? (own )?logs?|logs? of (the|its|their)",
+        )
+    ),
+    symptom=Words((r"payments|booking", r"\bno\b|nothing|stopped|empty|left|gone|lag|behind|nobody|members?")),
+    step=Words(
+        (
+            r"log(s|ged)? ?in|logins?|authenticat|passwords?|credentials?|scram|"
+            r"(client|service|consumer|producer|application|process|pod)\w*'?s? (own )?logs?|logs? of (the|its|their)|"
+            r"(start|restart)\w* (its|the|their|a|his)",
+        )
+    ),
+    wrong=(r"delete (topic|group|records|user|scram)", r"reset group", r"(remove|delete|drop) .*payments-service"),
+    security="logins",
+    properties={"connections.max.reauth.ms": "15000"},
+    watch=70.0,
+)
