@@ -190,21 +190,21 @@ def _plain(action: argparse.Action) -> str:
 
 
 _FILES = (
-    ("~/.config/kac/config.toml", "contexts: which clusters there are; kac contexts lists them"),
-    ("~/.local/state/kac/", "the journal of changes, one file for a cluster, and the log"),
+    ("~/.config/kac/config.toml", "contexts, one for each cluster; kac contexts lists them"),
+    ("~/.local/state/kac/", "the journals of changes, one for each cluster, and the log"),
 )
 _ENVIRONMENT = (
-    ("KAC_CONTEXT", "the context where none is given"),
-    ("KAC_BOOTSTRAP", "brokers to ask first where none are given"),
+    ("KAC_CONTEXT", "the context, if no option names one"),
+    ("KAC_BOOTSTRAP", "addresses of brokers, if no option names any"),
     ("USE_OLD_COMMAND", "with true, kac configs becomes the kafka-configs on PATH"),
     ("KAC_THEME", "the screen's colours: dark, light or ansi"),
-    ("NO_COLOR", "where it is set the console has no colours"),
+    ("NO_COLOR", "if it is set, the console has no colours"),
 )
 _EXITS = (
     ("0", "done"),
-    ("1", "something failed, or could not be read"),
-    ("2", "the command line was not understood, and nothing was done; kac configs exits with 1 then, as kafka-configs"),
-    ("3", "edits were left unapplied"),
+    ("1", "something failed, or kac could not read it"),
+    ("2", "the command line is invalid, and kac did nothing; kac configs then exits with 1, as kafka-configs does"),
+    ("3", "edits were not applied"),
 )
 
 
