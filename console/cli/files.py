@@ -32,8 +32,8 @@ CHANGES = 3
 """Exit code: there are pending changes."""
 PRUNE_HELP = (
     "remove entities that no file lists: topics, configs, quotas, acls, connectors or schemas; all of them, or those "
-    "whose name GLOB matches (for an ACL its principal). If a file lists an entity, kac removes its other overrides and "
-    "limits in any case"
+    "whose name GLOB matches (for an ACL its principal). If a file lists an entity, kac removes its other overrides "
+    "and limits in any case"
 )
 
 
@@ -41,8 +41,8 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for the files, and for the entities to remove that no file lists."""
     files = (
         "a file, a directory of *.yaml, or - for standard input; may be repeated. kac also reads files of other tools: "
-        "Strimzi's resources, topicctl's topics, kafka-reassign-partitions' JSON, connectors in Connect's form, and the "
-        "output of kafka-acls --list and kafka-configs --describe"
+        "Strimzi's resources, topicctl's topics, kafka-reassign-partitions' JSON, connectors in Connect's form, and "
+        "the output of kafka-acls --list and kafka-configs --describe"
     )
     parser.add_argument("-f", "--file", metavar="FILE", action="append", required=True, help=files)
     parser.add_argument("--prune", metavar="KIND[=GLOB]", action="append", default=[], help=PRUNE_HELP)
