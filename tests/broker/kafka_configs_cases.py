@@ -23,7 +23,9 @@ class Case:
 
 STRAY = "kafka-configs ignores such words without a message; kac refuses them"
 TRACE_ONLY = "kafka-configs prints the text of a Java exception"
-NUMBER = "kafka-configs accepts +1 and 01 as numbers, but they are not broker 1: no broker uses a value that is set there"
+NUMBER = (
+    "kafka-configs accepts +1 and 01 as numbers, but they are not broker 1: no broker uses a value that is set there"
+)
 HIDDEN = "kafka-configs repeats text that may contain a password"
 TWICE = "kac refuses it before it sends a request, and names the key"
 SCRAM_APART = "Kafka accepts one credential of a user in a request; kac sends two requests"
