@@ -128,11 +128,11 @@ def _neighbours(beside: Sequence[Trial], real: Sequence[Trial]) -> list[str]:
         "",
         *NEIGHBOURS_INTRODUCTION.splitlines(),
         "",
-        f"| looks like | a cluster that is well | the fault differs in that | named of it |{heads}",
+        f"| looks like | a healthy cluster | with the fault | triage names |{heads}",
         f"|---|---|---|---|{'---|' * len(releases)}",
         *(_neighbour(each, done[each.name, WELL]) + _on_brokers(each, real, releases) for each in known),
         "",
-        f"- {len(known)} neighbours, each well and with the fact that decides: precision "
+        f"- {len(known)} neighbours, each without and with the deciding fact: precision "
         f"{round(named / (named + alarms), 3) if named else 0:g}, recall {round(named / len(known), 3):g}; "
         f"{_rules(beside)}.",
         *(_score_on_brokers(short, [each for each in real if each.version == RELEASES[short]]) for short in releases),
@@ -187,22 +187,24 @@ def written(page: str, section: str) -> str:
     return f"{page.rstrip()}\n\n## The laboratory\n\n{INTRODUCTION}\n\n{block}\n"
 
 
-INTRODUCTION = """Faults are made on three real brokers, each a controller too, under load, and undone again
-(`benchmarks/faults`). Times are seconds from the beginning of the fault until its cause is first named, with the
-highest certainty that it got; what was there before the console opened counts from its opening. The brokers miss a
-follower after 5 s instead of 30 (`replica.lag.time.max.ms`) and a broker after 6 s instead of 9
-(`broker.session.timeout.ms`): with the brokers' defaults these take longer. A cause that is neither the fault nor a
-true consequence of it counts as a false alarm, even if it was named for one look only. `python -m benchmarks.triage`
-makes the faults again."""
+INTRODUCTION = """The laboratory makes faults on three real brokers under load, each of which is also a
+controller, and removes the faults again (`benchmarks/faults`). Times are seconds from the beginning of the fault
+until triage first names its cause, with the highest certainty that the cause got. If a fault began before the
+console started, its time counts from that start. `python -m benchmarks.triage` makes the faults again.
+
+The brokers report a missing follower after 5 s instead of 30 s (`replica.lag.time.max.ms`) and a missing broker
+after 6 s instead of 9 s (`broker.session.timeout.ms`); with the brokers' defaults the times are longer. A cause
+that is neither the fault nor a real consequence of it counts as a false alarm, even if triage named it at only one
+poll."""
 
 
-NEIGHBOURS_INTRODUCTION = """Each is a cluster that is well and has the symptom of a fault. It differs from it in one
-fact, with which it is ill: the well one has to stay without a trouble at every look, the ill one has to be named
-(`benchmarks/faults/neighbours`). `python -m benchmarks.faults.neighbours.again` looks at them again: they are values,
-or embedded clusters. On real brokers, of the laboratory and under its load, real clients and Kafka's own requests make
-them (`benchmarks/faults/neighbours/real`, `python -m benchmarks.faults.neighbours.real.again`): the well one is looked
-at, the fact is switched, and the seconds are those until the cause is named, with the certainty that it had then at
-most."""
+NEIGHBOURS_INTRODUCTION = """A neighbour is a healthy cluster that has the symptom of a fault. It differs from the
+fault in one fact. Without this fact the cluster has to stay without a trouble at every poll; with it triage has to
+name the fault (`benchmarks/faults/neighbours`). `python -m benchmarks.faults.neighbours.again` tests the
+neighbours again, as values or embedded clusters. On the laboratory's real brokers and under its load, real clients
+and Kafka's own requests make the neighbours (`benchmarks/faults/neighbours/real`, `python -m
+benchmarks.faults.neighbours.real.again`): triage looks at the healthy cluster, then a script switches the fact on.
+The seconds are the time until triage names the cause, with the highest certainty that the cause had then."""
 
 
 def kept() -> str:

@@ -44,32 +44,41 @@ def _acl_options(parser: argparse.ArgumentParser) -> None:
         "--explain",
         metavar="WORD",
         nargs="+",
-        help="PRINCIPAL OPERATION RESOURCE [from HOST]: allowed or denied, and by which ACL; RESOURCE is topic "
-        "NAME, group NAME, cluster, …",
+        help="PRINCIPAL OPERATION RESOURCE [from HOST]: whether it is allowed or denied, and by which ACL; "
+        "RESOURCE is topic NAME, group NAME, cluster, …",
     )
-    parser.add_argument("--exit-code", action="store_true", help="with --explain: exit with 3 where it is denied")
-    several("--allow-principal", "TYPE:NAME", "who may, as User:alice; may be repeated")
-    several("--deny-principal", "TYPE:NAME", "who may not")
-    several("--operation", "OP,OP", "READ, WRITE, …; without it ALL; with --list: only these")
-    several("--topic", "NAME", "a topic; '*' is every one")
+    parser.add_argument(
+        "--exit-code", action="store_true", help="with --explain: exit with 3 if the operation is denied"
+    )
+    several("--allow-principal", "TYPE:NAME", "a principal that may, such as User:alice; may be repeated")
+    several("--deny-principal", "TYPE:NAME", "a principal that may not")
+    several("--operation", "OP,OP", "READ, WRITE, … (default: ALL); with --list: only these")
+    several("--topic", "NAME", "a topic; '*' means every topic")
     several("--group", "NAME", "a consumer group")
     several("--transactional-id", "ID", "a transactional id")
     several("--delegation-token", "TOKEN", "a delegation token")
     several("--user-principal", "TYPE:NAME", "a user as a resource")
-    several("--principal", "TYPE:NAME", "with --list: whose")
+    several("--principal", "TYPE:NAME", "with --list: the principal of the ACLs")
     parser.add_argument("--cluster", action="store_true", help="the cluster itself")
-    parser.add_argument("--allow-host", metavar="HOST", default="*", help="from where; without it everywhere")
-    parser.add_argument("--deny-host", metavar="HOST", default="*", help="from where")
+    parser.add_argument(
+        "--allow-host",
+        metavar="HOST",
+        default="*",
+        help="the address from which the principal may (default: every address)",
+    )
+    parser.add_argument("--deny-host", metavar="HOST", default="*", help="the address from which the principal may not")
     parser.add_argument(
         "--resource-pattern-type",
         choices=("literal", "prefixed", "any", "match"),
         type=str.lower,
-        help="how names match; with --list also any, and match: all that affects the resource",
+        help="how names match; with --list also any, and match: all ACLs that affect the resource",
     )
-    parser.add_argument("--producer", action="store_true", help="what a producer needs: of --topic, --transactional-id")
-    parser.add_argument("--consumer", action="store_true", help="what a consumer needs: of --topic and --group")
     parser.add_argument(
-        "--idempotent", action="store_true", help="with --producer: IDEMPOTENT_WRITE on the cluster too"
+        "--producer", action="store_true", help="the rights of a producer: on --topic and --transactional-id"
+    )
+    parser.add_argument("--consumer", action="store_true", help="the rights of a consumer: on --topic and --group")
+    parser.add_argument(
+        "--idempotent", action="store_true", help="with --producer: also IDEMPOTENT_WRITE on the cluster"
     )
 
 
@@ -179,9 +188,9 @@ def _roles(given: argparse.Namespace, targets: Callable[[str], list[str]]) -> li
 ACLS = Noun(
     "acls",
     {
-        "list": "the ACLs; with --principal or a resource, theirs",
-        "add": "allow or deny",
-        "remove": "take away exactly these",
+        "list": "the ACLs; with --principal or a resource only the ACLs of these",
+        "add": "add ACLs that allow or deny",
+        "remove": "remove exactly these ACLs",
     },
     _acl_options,
     _acl_statements,

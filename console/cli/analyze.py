@@ -34,11 +34,11 @@ def analyze_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac analyze``."""
     parser.epilog = _EXAMPLES
     add = parser.add_argument
-    add("topic", metavar="TOPIC", help="its name")
-    add("--last", metavar="DURATION", help="only records of so long ago, as 1h")
-    add("--sample", metavar="N%%", help="only such a share of each partition, in ranges spread over it")
-    add("--rate", metavar="SIZE", help="read at most so much a second, as 10MB/s")
-    add("--reveal", action="store_true", help="name keys and headers that the context hides")
+    add("topic", metavar="TOPIC", help="the topic's name")
+    add("--last", metavar="DURATION", help="only records of the last so much time, for example 1h")
+    add("--sample", metavar="N%%", help="only this share of each partition, in ranges spread over the partition")
+    add("--rate", metavar="SIZE", help="read at most so many bytes a second, for example 10MB/s")
+    add("--reveal", action="store_true", help="show keys and headers that the context hides")
     add("--output", choices=("text", "json"), default="text", help="form of the analysis")
 
 

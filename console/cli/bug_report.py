@@ -31,9 +31,9 @@ def bug_report_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         type=Path,
         nargs="?",
-        help="where it is written, for you alone (default: kac-bug-report-TIME.zip)",
+        help="the file to write, which only you can read (default: kac-bug-report-TIME.zip)",
     )
-    add_duration(parser, "how long brokers' answers are recorded (default: 10s)", SECONDS)
+    add_duration(parser, "how long to record brokers' answers (default: 10s)", SECONDS)
 
 
 def run_bug_report(options: argparse.Namespace) -> int:

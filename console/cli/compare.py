@@ -35,11 +35,13 @@ def compare_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = EXAMPLES
     parser.add_argument("left", nargs="?", metavar="A", help=what)
-    parser.add_argument("right", nargs="?", metavar="B", help="the same")
+    parser.add_argument("right", nargs="?", metavar="B", help="the second one, in the same forms")
     parser.add_argument("--brokers", action="store_true", help="compare the brokers of the cluster of the options")
-    parser.add_argument("--every", action="store_true", help="with --brokers: keys too that are each broker's own")
+    parser.add_argument(
+        "--every", action="store_true", help="with --brokers: also keys that differ by design, such as addresses"
+    )
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
-    parser.add_argument("--exit-code", action="store_true", help="exit with 3 where something differs")
+    parser.add_argument("--exit-code", action="store_true", help="exit with 3 if something differs")
 
 
 def run_compare(options: argparse.Namespace) -> int:

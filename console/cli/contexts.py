@@ -23,13 +23,19 @@ examples:
 def contexts_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac contexts``."""
     parser.epilog = EXAMPLES
-    parser.add_argument("what", nargs="?", choices=("list", "add"), default="list", help="add writes a new one")
-    parser.add_argument("name", nargs="?", metavar="NAME", help="of add: its name")
-    login = parser.add_argument_group("of add: how to log in; a password is asked for, hidden")
-    login.add_argument("--security-protocol", choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"), help="which")
-    login.add_argument("--sasl-mechanism", choices=SASL, type=str.upper, help="which")
-    login.add_argument("--username", metavar="NAME", help="as whom")
-    login.add_argument("--confirm", action="store_true", help="have the name typed before a change is sent")
+    parser.add_argument(
+        "what", nargs="?", choices=("list", "add"), default="list", help="list the contexts, or add a new one"
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="with add: the context's name")
+    login = parser.add_argument_group("with add: how to log in; kac asks for a password and does not show it")
+    login.add_argument(
+        "--security-protocol",
+        choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+        help="the protocol",
+    )
+    login.add_argument("--sasl-mechanism", choices=SASL, type=str.upper, help="the mechanism")
+    login.add_argument("--username", metavar="NAME", help="the user of the login")
+    login.add_argument("--confirm", action="store_true", help="require the context's name before kac sends a change")
 
 
 def run_contexts(options: argparse.Namespace) -> int:

@@ -30,7 +30,7 @@ STEP = 0.5
 
 def events_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac events``."""
-    add_duration(parser, "how long to watch, as 20s or 5m (default: until interrupted)")
+    add_duration(parser, "how long to watch, for example 20s or 5m (default: until interrupted)")
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of an event: a line each")
 
 

@@ -50,11 +50,21 @@ _SHORT = 2**15 - 1
 
 def _options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--feature", metavar="NAME=LEVEL", action="append", help="a feature and a level; of disable the name alone")
-    add("--release-version", metavar="RELEASE", help="all features as this release has them, as 4.3 or 4.3-IV0")
-    add("--metadata", metavar="RELEASE", help="metadata.version as this release has it")
-    add("--node-id", metavar="ID", type=option(natural_number), help="of describe: what this node supports")
-    add("--dry-run", action="store_true", help="let the controller check it, change nothing; as --validate-only")
+    add("--feature", metavar="NAME=LEVEL", action="append", help="a feature and a level; with disable only the name")
+    add(
+        "--release-version",
+        metavar="RELEASE",
+        help="all features at the levels of this release, such as 4.3 or 4.3-IV0",
+    )
+    add("--metadata", metavar="RELEASE", help="metadata.version at the level of this release")
+    add(
+        "--node-id", metavar="ID", type=option(natural_number), help="with describe: the levels that this node supports"
+    )
+    add(
+        "--dry-run",
+        action="store_true",
+        help="let the controller check the change, change nothing; the same as --validate-only",
+    )
 
 
 def _meaning(given: argparse.Namespace, action: str) -> Found | Carry:
@@ -211,11 +221,11 @@ FEATURES = Noun(
     _meaning,
     _EXAMPLES,
     words={
-        DESCRIBE: "what is finalized, and what nodes support",
+        DESCRIBE: "the finalized levels, and the levels that nodes support",
         UPGRADE: "finalize higher levels",
         DOWNGRADE: "finalize lower levels",
         DISABLE: "finalize level 0",
         MAPPING: "the levels that a release has",
-        DEPENDENCIES: "what a level needs of other features",
+        DEPENDENCIES: "the levels of other features that a level needs",
     },
 )

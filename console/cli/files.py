@@ -31,22 +31,25 @@ if TYPE_CHECKING:
 CHANGES = 3
 """Exit code: there are pending changes."""
 PRUNE_HELP = (
-    "remove what no file has: topics, configs, quotas, acls, connectors or schemas, all or those whose name GLOB "
-    "matches (an ACL goes by its principal). The overrides and limits that a file leaves out of an entity that it "
-    "lists are removed in any case"
+    "remove entities that no file lists: topics, configs, quotas, acls, connectors or schemas; all of them, or those "
+    "whose name GLOB matches (for an ACL its principal). If a file lists an entity, kac removes its other overrides "
+    "and limits in any case"
 )
 
 
 def add_file_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for the files, and for the entities to remove that no file lists."""
     files = (
-        "a file, a directory of *.yaml, or - for standard input; may be given several times. Other tools' files are "
-        "read too: Strimzi's resources, topicctl's topics, kafka-reassign-partitions' JSON, connectors as Connect "
-        "takes them, what kafka-acls --list and kafka-configs --describe print"
+        "a file, a directory of *.yaml, or - for standard input; may be repeated. kac also reads files of other tools: "
+        "Strimzi's resources, topicctl's topics, kafka-reassign-partitions' JSON, connectors in Connect's form, and "
+        "the output of kafka-acls --list and kafka-configs --describe"
     )
     parser.add_argument("-f", "--file", metavar="FILE", action="append", required=True, help=files)
     parser.add_argument("--prune", metavar="KIND[=GLOB]", action="append", default=[], help=PRUNE_HELP)
-    throttle = "of a reassignment: bytes per second that each broker copies, and is read, at most; 0 for none"
+    throttle = (
+        "for a reassignment: the most bytes per second that each broker copies, and that others read from it; "
+        "0: no limit"
+    )
     parser.add_argument("--throttle", metavar="RATE", type=option(opening.throttle_rate), help=throttle)
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
 
@@ -176,7 +179,7 @@ def run_diff(options: argparse.Namespace) -> int:
 def diff_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac diff``: the files, and an exit code for differences."""
     add_file_options(parser)
-    parser.add_argument("--exit-code", action="store_true", help="exit with 3 where something would change")
+    parser.add_argument("--exit-code", action="store_true", help="exit with 3 if something would change")
 
 
 def tell_difference(
@@ -273,11 +276,11 @@ def apply_options(parser: argparse.ArgumentParser) -> None:
     add_file_options(parser)
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument(
-        "--valid-only", action="store_true", help="send the rest where something can't be or is refused"
+        "--valid-only", action="store_true", help="leave out edits that are refused or impossible, and send the others"
     )
-    parser.add_argument("--accept", metavar="NAME[=SUBJECT],…", default="", help="go on in spite of these warnings")
+    parser.add_argument("--accept", metavar="NAME[=SUBJECT],…", default="", help="continue in spite of these warnings")
     parser.add_argument(
-        "--force", action="store_true", help="overwrite what another client has changed since, and name it"
+        "--force", action="store_true", help="overwrite values that another client has changed since, and name them"
     )
 
 
@@ -453,8 +456,8 @@ def _unmoved(
 
 def export_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac export``."""
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write it there (default: standard output)")
-    forms = "form of the file: our own, or Strimzi's KafkaTopic and KafkaUser"
+    parser.add_argument("--output", type=Path, metavar="FILE", help="the file to write (default: standard output)")
+    forms = "form of the file: kac's own, or Strimzi's KafkaTopic and KafkaUser"
     parser.add_argument("--as", dest="form", choices=("kac", "strimzi"), default="kac", help=forms)
     label = "with --as strimzi: the cluster's name in Kubernetes (default: the context's)"
     parser.add_argument("--label", metavar="NAME", help=label)
@@ -557,7 +560,7 @@ def _as_strimzi(wanted: Wanted, known: Snapshot, title: str, unread: list[str], 
 def snapshot_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac snapshot``."""
     parser.add_argument("--output", choices=("json",), default="json", help="form of the state")
-    parser.add_argument("--overrides", action="store_true", help="only what is set on an entity itself")
+    parser.add_argument("--overrides", action="store_true", help="only values that are set on an entity itself")
 
 
 def run_snapshot(options: argparse.Namespace) -> int:

@@ -20,7 +20,7 @@ examples:
 def fleet_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac fleet``."""
     parser.epilog = EXAMPLES
-    parser.add_argument("names", nargs="*", metavar="NAME", help="of a context (default: all)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="the name of a context (default: all)")
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the rows")
 
 

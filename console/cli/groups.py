@@ -59,9 +59,15 @@ TYPES = ("classic", "consumer", "share", "streams")
 
 def _options(kind: Kind, parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--group", metavar="NAME", action="append", default=[], help="its name; may be repeated")
+    add("--group", metavar="NAME", action="append", default=[], help="the group's name; may be repeated")
     add("--all-groups", action="store_true", help=f"every {kind.name} group")
-    add("--state", metavar="STATE", nargs="?", const="", help="with --list: only in this state; with --describe: it")
+    add(
+        "--state",
+        metavar="STATE",
+        nargs="?",
+        const="",
+        help="with --list: only groups in this state; with --describe: the state",
+    )
     if kind is CONSUMERS:
         add("--type", metavar="TYPE", nargs="?", const="", help=f"with --list: only of this type: {', '.join(TYPES)}")
     add("--members", action="store_true", help="with --describe: only the members")
@@ -78,20 +84,26 @@ def _add_offsets(parser: argparse.ArgumentParser, kind: Kind) -> None:
     add = parser.add_argument_group("with --reset-offsets and --delete-offsets").add_argument
     topic = f"{'an input' if kind is STREAMS else 'a'} topic, or some of its partitions"
     add(f"--{kind.topic}", metavar="NAME[:P,P]", action="append", default=[], help=topic)
-    add(f"--all-{kind.topic}s", action="store_true", help="all partitions with an offset of the group")
+    add(f"--all-{kind.topic}s", action="store_true", help="all partitions for which the group has an offset")
     add("--to-earliest", action="store_true", help="to the first record")
     add("--to-latest", action="store_true", help="to the end")
-    add("--to-datetime", metavar="YYYY-MM-DDThh:mm:ss.sss", help="to the first record of that time or later, UTC")
+    add("--to-datetime", metavar="YYYY-MM-DDThh:mm:ss.sss", help="to the first record of that time or later, in UTC")
     if kind is not SHARE:
-        add("--to-current", action="store_true", help="to where the group is; to the end where it has no offset")
+        add("--to-current", action="store_true", help="to the group's present offset; to the end if it has no offset")
         add("--to-offset", metavar="N", type=option(natural_number), help="to this offset")
         shift = option(whole_number, LONG_MIN, LONG_MAX)
-        add("--shift-by", metavar="N", type=shift, help="so many records on, or back with a minus")
-        add("--by-duration", metavar="PnDTnHnMnS", help="to the first record that is not older, as PT1H30M")
-        add("--from-file", metavar="FILE", help="offsets as --export writes them: topic,partition,offset")
+        add("--shift-by", metavar="N", type=shift, help="so many records forward, or back with a minus")
+        add(
+            "--by-duration",
+            metavar="PnDTnHnMnS",
+            help="to the first record that is not older than a duration such as PT1H30M",
+        )
+        add(
+            "--from-file", metavar="FILE", help="to the offsets in a file as --export writes it: topic,partition,offset"
+        )
         add("--export", action="store_true", help="print the new offsets as CSV, which --from-file takes")
-    add("--dry-run", action="store_true", help="show what would change; so it is without --execute")
-    add("--execute", action="store_true", help="reset them")
+    add("--dry-run", action="store_true", help="show what would change (the default without --execute)")
+    add("--execute", action="store_true", help="reset the offsets")
 
 
 _ELSEWHERE = {
@@ -389,21 +401,21 @@ def _noun(kind: Kind, name: str, described: str, deleted: str, examples: str) ->
 GROUPS = _noun(
     CONSUMERS,
     "groups",
-    "a group's members and how far it is behind",
+    "a group's members and its lag",
     "delete groups without members; with --topic only offsets",
     _EXAMPLES,
 )
 SHARE_GROUPS = _noun(
     SHARE,
     "share-groups",
-    "a group's members and how far it is behind",
+    "a group's members and its lag",
     "delete groups without members",
     _SHARE_EXAMPLES,
 )
 STREAMS_GROUPS = _noun(
     STREAMS,
     "streams-groups",
-    "a group's members, tasks and topology, and how far it is behind",
+    "a group's members, tasks, topology and lag",
     "delete groups without members; internal topics and stores stay",
     _STREAMS_EXAMPLES,
 )

@@ -35,9 +35,9 @@ _ENVIRONMENT = ("KAC_CONTEXT", "KAC_BOOTSTRAP")
 
 def add_lake(parser: argparse.ArgumentParser) -> None:
     """Add the options for the lake, and for one of its clusters."""
-    where = "the lake; else KAC_LAKE, the context's, ~/.local/share/kac/lake"
+    where = "the lake (default: KAC_LAKE, the context's, or ~/.local/share/kac/lake)"
     parser.add_argument("--lake", metavar="PATH", default=argparse.SUPPRESS, help=where)
-    parser.add_argument("--cluster", metavar="ID", help="a cluster of the lake by its id, or all")
+    parser.add_argument("--cluster", metavar="ID", help="the id of a cluster of the lake, or all")
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
@@ -47,8 +47,10 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 def add_window(parser: argparse.ArgumentParser) -> None:
     """Add the options for a window of time: texts for `window`."""
-    parser.add_argument("--since", metavar="TIME", help="from then: 2h and 7d (ago), 14:05, 2026-11-20T14:05")
-    parser.add_argument("--until", metavar="TIME", help="before then, likewise")
+    parser.add_argument(
+        "--since", metavar="TIME", help="changes since a time: 2h and 7d (ago), 14:05, 2026-11-20T14:05"
+    )
+    parser.add_argument("--until", metavar="TIME", help="changes before a time, in the same forms")
 
 
 def window(options: argparse.Namespace, now: datetime) -> tuple[datetime | None, datetime | None]:
@@ -215,19 +217,19 @@ def history_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", nargs="?", default="", metavar="TEXT", help="only changes with these words in them")
     parser.add_argument("--entity", metavar="TYPE:KEY", help="only of topic:orders, broker:2, quota:user=alice …")
     add_window(parser)
-    parser.add_argument("--key", metavar="KEY", help="only this key; * and ? stand for others")
-    parser.add_argument("--principal", metavar="WHO", help="only what this principal did, or may have done")
-    parser.add_argument("--limit", metavar="N", type=_COUNT, help=f"so many changes, the latest (default {LIMIT})")
+    parser.add_argument("--key", metavar="KEY", help="only this key; it may contain the wildcards * and ?")
+    parser.add_argument("--principal", metavar="WHO", help="only changes that this principal made, or may have made")
+    parser.add_argument("--limit", metavar="N", type=_COUNT, help=f"at most N changes, the latest (default: {LIMIT})")
     add_lake(parser)
     parser.add_argument("--journal", action="store_true", help="the changes applied from this host, from its journal")
     parser.add_argument(
         "--settle",
         nargs=2,
         metavar=("CHANGE", "OUTCOME"),
-        help="say how a change of unknown outcome ended: applied or not-applied; kept in the journal with --why",
+        help="decide a change with an unknown outcome: applied or not-applied; the journal keeps it with --why",
     )
-    parser.add_argument("--why", metavar="TEXT", help="how you know, for --settle; asked for at a terminal")
-    parser.add_argument("--mend", action="store_true", help="end the journal's last line where it was cut short")
+    parser.add_argument("--why", metavar="TEXT", help="with --settle: the reason; on a terminal kac asks for it")
+    parser.add_argument("--mend", action="store_true", help="complete the journal's last line if it is incomplete")
     add_output(parser)
 
 
@@ -343,10 +345,10 @@ SCOPES = ("broker", "cluster", "baseline")
 def drift_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac drift``."""
     parser.add_argument("--scope", choices=SCOPES, help="among brokers, among clusters, or from the baseline file")
-    parser.add_argument("--key", metavar="KEY", help="only this key; * and ? stand for others")
+    parser.add_argument("--key", metavar="KEY", help="only this key; it may contain the wildcards * and ?")
     add_lake(parser)
     add_output(parser)
-    parser.add_argument("--exit-code", action="store_true", help="exit with 3 where something differs")
+    parser.add_argument("--exit-code", action="store_true", help="exit with 3 if something differs")
 
 
 def run_drift(options: argparse.Namespace) -> int:
@@ -380,7 +382,13 @@ def usage_options(parser: argparse.ArgumentParser) -> None:
     add_window(parser)
     parser.add_argument("--key", choices=KEYS, help="only this quota")
     parser.add_argument("--principal", metavar="USER", help="only pairs of this user")
-    parser.add_argument("--limit", metavar="N", type=_COUNT, default=30, help="so many pairs, the hottest (default 30)")
+    parser.add_argument(
+        "--limit",
+        metavar="N",
+        type=_COUNT,
+        default=30,
+        help="at most N pairs, those with the highest use (default: 30)",
+    )
     add_lake(parser)
     add_output(parser)
 
@@ -414,11 +422,13 @@ def run_usage(options: argparse.Namespace) -> int:
 def denied_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac denied``."""
     add_window(parser)
-    parser.add_argument("--principal", metavar="WHO", help="only what this principal was denied")
+    parser.add_argument("--principal", metavar="WHO", help="only denials of this principal")
     parser.add_argument(
         "--entity", metavar="TYPE:KEY", help="only rights on topic:orders, group:checkout, cluster:kafka-cluster …"
     )
-    parser.add_argument("--limit", metavar="N", type=_COUNT, default=200, help="so many, the latest (default 200)")
+    parser.add_argument(
+        "--limit", metavar="N", type=_COUNT, default=200, help="at most N rows, the latest (default: 200)"
+    )
     add_lake(parser)
     add_output(parser)
 

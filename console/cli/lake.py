@@ -37,36 +37,39 @@ JOBS = {
     "collect": Job(
         "console.cli.lake",
         "run_collect",
-        "poll clusters, and deliver what has changed since the last poll; needs no Spark",
+        "poll clusters, and write the changes since the last poll; needs no Spark",
         ("every", "all"),
     ),
     "update": Job(
         "console.cli.lake_update",
         "run_update",
-        "take in once what is new of polls, logs and journals, and make history of it",
+        "read the new data of polls, logs and journals once, and make history from it",
         _SPARK,
     ),
     "run": Job(
         "console.cli.lake_update",
         "run_on",
-        "the same for ever, in one session of Spark, until Ctrl-C; with polls by --every",
+        "repeat update in one session of Spark, until Ctrl-C; with polls by --every",
         (*_SPARK, "every", "all"),
     ),
     "status": Job(
-        "console.cli.lake", "run_status", "show what is in the lake, and how its last runs went", ("prometheus",)
+        "console.cli.lake",
+        "run_status",
+        "show the tables of the lake, and the results of its last runs",
+        ("prometheus",),
     ),
     "report": Job(
         "console.cli.history",
         "run_report",
-        "write what happened in some hours as a page, for a post-mortem",
+        "write a page about the events of some hours, for a post-mortem",
         ("html", "cluster", "since", "until"),
     ),
-    "doctor": Job("console.cli.lake", "run_doctor", "show what is here and what is missing to run it, and what to do"),
+    "doctor": Job("console.cli.lake", "run_doctor", "check this host and the lake, with a remedy for each problem"),
     "package": Job("console.cli.lake", "run_package", "write the zip that a Spark cluster needs", ("file",)),
     "demo": Job(
         "console.cli.lake_update",
         "run_lake_demo",
-        "make a lake with a day of three clusters, to try it all on",
+        "make a lake with a day of three clusters, to try the lake",
         ("master", "conf"),
     ),
 }
@@ -76,31 +79,33 @@ def lake_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac lake``."""
     width = max(map(len, JOBS))
     listing = "".join(f"  {name:{width}}  {job.help}\n" for name, job in JOBS.items())
-    parser.epilog = f"jobs:\n{listing}\ndocs/lake.md says how to begin, what sources.yaml holds, and how on a cluster."
+    parser.epilog = (
+        f"jobs:\n{listing}\ndocs/lake.md says how to begin, what sources.yaml contains, and how to run on a cluster."
+    )
     hidden = argparse.SUPPRESS
     jobs = list(JOBS)
-    parser.add_argument("job", choices=jobs, metavar="JOB", help="what to do, see below")
-    where = "the lake; else KAC_LAKE, the context's, ~/.local/share/kac/lake"
+    parser.add_argument("job", choices=jobs, metavar="JOB", help="the job, see below")
+    where = "the lake (default: KAC_LAKE, the context's, or ~/.local/share/kac/lake)"
     parser.add_argument("--lake", metavar="DIR", default=hidden, help=where)
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
     add = parser.add_argument
     add("--all", action="store_true", default=hidden, help="collect, run: poll every context, see kac contexts")
-    every = "collect, run: poll clusters so often, until Ctrl-C: 5min"
+    every = "collect, run: poll clusters at this interval, until Ctrl-C: 5min"
     add("--every", metavar="TIME", default=hidden, help=every)
     add("--master", metavar="URL", default=hidden, help="where Spark runs: local[*], local[4], spark://…, yarn …")
-    conf = "update, run, demo: a setting of Spark, as spark.ui.enabled=true; may be given several times"
+    conf = "update, run, demo: a setting of Spark, such as spark.ui.enabled=true; may be repeated"
     add("--conf", type=_conf, action="append", metavar="NAME=VALUE", default=hidden, help=conf)
-    keep = "update, run: keep what no history is made of for so long: 90d (default: for ever)"
+    keep = "update, run: how long to keep rows that no history needs: 90d (default: for ever)"
     add("--keep", metavar="TIME", default=hidden, help=keep)
-    add("--since", metavar="TIME", default=hidden, help="report: from then: 2h and 7d (ago), 2026-11-20T14:05")
-    add("--until", metavar="TIME", default=hidden, help="report: before then, likewise")
-    add("--cluster", metavar="ID", default=hidden, help="report: a cluster of the lake; all that it has, else")
+    add("--since", metavar="TIME", default=hidden, help="report: since a time: 2h and 7d (ago), 2026-11-20T14:05")
+    add("--until", metavar="TIME", default=hidden, help="report: before a time, in the same forms")
+    add("--cluster", metavar="ID", default=hidden, help="report: a cluster of the lake (default: all)")
     add("--html", metavar="FILE", default=hidden, help="report: the page to write; - is standard output")
-    bad = "update, run: how much of a log may be unreadable (default 0.01)"
+    bad = "update, run: the share of a log that may be unreadable (default: 0.01)"
     add("--max-bad-ratio", type=_ratio, metavar="RATIO", default=hidden, help=bad)
     metrics = "update, run, status: write metrics of the last runs into this file, for a textfile collector"
     add("--prometheus", type=Path, metavar="FILE", default=hidden, help=metrics)
-    add("--file", type=Path, metavar="FILE", default=hidden, help="package: the zip (default kac-lake.zip)")
+    add("--file", type=Path, metavar="FILE", default=hidden, help="package: the zip (default: kac-lake.zip)")
 
 
 def run_lake(options: argparse.Namespace) -> int:

@@ -26,23 +26,23 @@ _NAMES_A_CLUSTER = ("bootstrap_server", "bootstrap_controller", "command_config"
 def lint_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac lint``."""
     files = (
-        "wanted files, as kac apply takes them: only what they bring, or keep on their entities, is reported, and "
-        "their lint: sections accept findings; may be given several times"
+        "wanted files, as for kac apply: kac reports only findings that they bring, or that are on their entities; "
+        "their lint: sections accept findings; may be repeated"
     )
     parser.add_argument("-f", "--file", metavar="FILE", action="append", default=[], help=files)
     offline = (
-        "with -f: judge the files without a cluster, by three brokers with Kafka's own defaults, or by those that "
-        "Strimzi's Kafka and KafkaNodePool describe; -c says which cluster, of files for several"
+        "with -f: judge the files without a cluster, for three brokers with Kafka's own defaults, or for the brokers "
+        "of Strimzi's Kafka and KafkaNodePool; -c selects a cluster if the files have several"
     )
     parser.add_argument("--offline", action="store_true", help=offline)
-    rule = "only this rule, and all its findings; can be given again"
+    rule = "only this rule, with all its findings; may be repeated"
     parser.add_argument("--rule", metavar="NAME", action="append", default=[], help=rule)
     parser.add_argument(
-        "--skip", metavar="NAME", action="append", default=[], help="leave this rule out; can be given again"
+        "--skip", metavar="NAME", action="append", default=[], help="leave this rule out; may be repeated"
     )
-    parser.add_argument("--all", action="store_true", help="list every finding, however many a rule has")
+    parser.add_argument("--all", action="store_true", help="list all findings of each rule")
     parser.add_argument(
-        "--exit-code", action="store_true", help="exit with 3 where something is found that is not accepted"
+        "--exit-code", action="store_true", help="exit with 3 if there is a finding that is not accepted"
     )
     parser.add_argument("--output", choices=("text", "json", "junit"), default="text", help="form of the report")
 

@@ -83,7 +83,7 @@ COMMANDS = (
     Command("records", "console.cli.records", "find records of topics, follow them, write them to a pipe or a file"),
     Command("produce", "console.cli.produce", "write records from files and pipes, each once"),
     Command("redrive", "console.cli.redrive", "send dead letters again, each exactly once"),
-    Command("analyze", "console.cli.analyze", "count what is in a topic: keys, sizes, partitions, schemas, times"),
+    Command("analyze", "console.cli.analyze", "count the contents of a topic: keys, sizes, partitions, schemas, times"),
     _noun("topics", "list, describe, create, delete and alter topics, elect leaders, delete records"),
     _noun("quotas", "list, describe and alter quotas, and show which one applies"),
     _noun("acls", "list, explain, add and remove ACLs", "console.cli.acls"),
@@ -92,48 +92,48 @@ COMMANDS = (
     _noun("share-groups", "list, describe and delete share groups, reset and delete their offsets", _GROUPS),
     _noun("streams-groups", "list, describe and delete streams groups, reset and delete their offsets", _GROUPS),
     _noun("scram", "list, set and delete SCRAM credentials"),
-    _noun("tokens", "list, make, renew and expire delegation tokens"),
-    _noun("connectors", "list, describe, steer, create, alter and delete connectors of Kafka Connect"),
+    _noun("tokens", "list, create, renew and expire delegation tokens"),
+    _noun("connectors", "list, describe, pause, stop, restart, create, alter and delete connectors of Kafka Connect"),
     _noun("schemas", "list, describe, register and delete schemas, set their compatibility", "console.cli.schemas"),
     _noun("mirrors", "list the flows of MirrorMaker 2 to the cluster", "console.cli.mirrors"),
-    _noun("transactions", "list and describe transactions, find and end those that hang", "console.cli.transactions"),
+    _noun("transactions", "list and describe transactions, find and abort those that hang", "console.cli.transactions"),
     _noun("features", "show features and their levels, upgrade and downgrade them", "console.cli.features"),
     Command("snapshot", "console.cli.files", "print the whole state as JSON"),
-    Command("export", "console.cli.files", "write what is wanted of a cluster as YAML"),
-    Command("diff", "console.cli.files", "show what would change for a cluster to be as files want it"),
-    Command("plan", "console.cli.files", "the same, checked by the brokers, and kept in a file"),
-    Command("apply", "console.cli.files", "make a cluster as files want it, or carry out a kept plan"),
+    Command("export", "console.cli.files", "write the overrides of a cluster as YAML"),
+    Command("diff", "console.cli.files", "show the changes that bring a cluster to the state in files"),
+    Command("plan", "console.cli.files", "show these changes, let the brokers check them, and keep them in a file"),
+    Command("apply", "console.cli.files", "apply the state in files to a cluster, or apply a kept plan"),
     Command("compare", "console.cli.compare", "show the differences of clusters, files, entities, brokers"),
-    Command("demo", "console.cli.demo", "open the console on a cluster of its own, to try things", connects=False),
+    Command("demo", "console.cli.demo", "open the console on a demo cluster, to try things", connects=False),
     Command("cluster", "console.cli.demo", "run an embedded cluster for any Kafka client", connects=False),
-    Command("history", "console.cli.history", "list what was changed: from a lake, or from this host's journal"),
-    Command("drift", "console.cli.history", "list what differs from its peers, from a lake"),
-    Command("usage", "console.cli.history", "list who uses how much of which quota, from a lake"),
-    Command("denied", "console.cli.history", "list who was denied what, since when, and what changed before"),
-    Command("lake", "console.cli.lake", "fill and keep a lake: what was, who did it, what differs, who uses what"),
-    Command("doctor", "console.cli.doctor", "check this host, and the way to a cluster"),
+    Command("history", "console.cli.history", "list changes, from a lake or from this host's journal"),
+    Command("drift", "console.cli.history", "list values that differ from their peers, from a lake"),
+    Command("usage", "console.cli.history", "list how much of its quotas each client uses, from a lake"),
+    Command("denied", "console.cli.history", "list denied rights with their beginning, and the changes before"),
+    Command("lake", "console.cli.lake", "fill and maintain a lake: history, authors, drift, use of quotas"),
+    Command("doctor", "console.cli.doctor", "check this host and the connection to a cluster"),
     Command(
         "bug-report",
         "console.cli.bug_report",
-        "write one file for an issue: the doctor's checks, and what brokers answer, without names",
+        "write one file for an issue: the doctor's checks, and brokers' answers without names",
     ),
     Command("triage", "console.cli.triage", "name what is wrong with a cluster, and why"),
-    Command("watch", "console.cli.watch", "print topics, groups, brokers, connectors together, the worst first"),
+    Command("watch", "console.cli.watch", "print watched topics, groups, brokers and connectors, the worst first"),
     Command("fleet", "console.cli.fleet", "look at the clusters of all contexts, the worst first", connects=False),
-    Command("lint", "console.cli.lint", "find what stands wrong in a cluster before it hurts"),
-    Command("record", "console.cli.record", "keep what brokers answer in a file, to look at it later"),
-    Command("events", "console.cli.events", "print what changes in a cluster, as it happens"),
+    Command("lint", "console.cli.lint", "find settings in a cluster that will cause trouble"),
+    Command("record", "console.cli.record", "keep the brokers' answers in a file, for a replay"),
+    Command("events", "console.cli.events", "print the changes in a cluster as they happen"),
     Command("mcp", "console.cli.mcp.command", "let an agent look and propose; a person applies"),
     Command("replay", "console.cli.replay", "open the console on a flight record", connects=False),
-    Command("due", "console.cli.scheduled", "list what was set for a time, and take back what is due"),
-    Command("leftovers", "console.cli.scheduled", "find replication throttles that nothing uses any more"),
+    Command("due", "console.cli.scheduled", "list changes that expire, and revert those that are due"),
+    Command("leftovers", "console.cli.scheduled", "find unused replication throttles"),
     Command("moves", "console.cli.moves", "plan moves of replicas: drain a broker, replace it, balance"),
     Command(
         "completion", "console.cli.manual.completion_scripts", "print a completion script for a shell", connects=False
     ),
     Command("self", "console.cli.installed", "verify the files of kac itself", connects=False),
     Command("__complete", "console.cli.manual.completion", "", connects=False, own_parser=True),
-    Command("contexts", "console.cli.contexts", "list the contexts found, and where; add one"),
+    Command("contexts", "console.cli.contexts", "list the contexts and their files; add one"),
 )
 BY_NAME = {command.name: command for command in COMMANDS}
 
@@ -244,13 +244,16 @@ def parser() -> argparse.ArgumentParser:
     )
     add_connection(top)
     top.add_argument(
-        "--lake", metavar="PATH", default=argparse.SUPPRESS, help="where history, drift and usage are read"
+        "--lake",
+        metavar="PATH",
+        default=argparse.SUPPRESS,
+        help="the lake from which kac reads history, drift and usage",
     )
     top.add_argument(
         "--theme",
         metavar="dark|light|ansi",
         default=argparse.SUPPRESS,
-        help="the screen's colours (default: KAC_THEME, the settings, by the terminal's background)",
+        help="the screen's colours (default: KAC_THEME, the settings, or the terminal's background)",
     )
     top.add_argument(
         "--plain",
@@ -265,10 +268,14 @@ def parser() -> argparse.ArgumentParser:
         default=argparse.SUPPRESS,
         type=_path,
         dest="request_logs",
-        help="a broker's request log on this host, which says whom brokers throttle; can be given again",
+        help="a broker's request log on this host, which has the throttled clients; may be repeated",
     )
     top.add_argument(
-        "--watch", metavar="SET", default=argparse.SUPPRESS, dest="watch_set", help="open on a set of the context"
+        "--watch",
+        metavar="SET",
+        default=argparse.SUPPRESS,
+        dest="watch_set",
+        help="open on the pane Watch with a set of the context",
     )
     top.add_argument("-V", "--version", action="store_true", help="print the version")
     top.add_argument("--licenses", action="store_true", help="print the licences of kac and all its parts")
@@ -297,14 +304,14 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
     def add(*names: str, **options: Any) -> None:
         group.add_argument(*names, default=argparse.SUPPRESS, **options)
 
-    add("-b", "--bootstrap-server", metavar="HOST:PORT,…", help="brokers to ask first")
-    add("--bootstrap-controller", metavar="HOST:PORT,…", help="controllers to ask, where no broker answers")
+    add("-b", "--bootstrap-server", metavar="HOST:PORT,…", help="addresses of brokers to connect to first")
+    add("--bootstrap-controller", metavar="HOST:PORT,…", help="addresses of controllers, if no broker answers")
     add("-c", "--context", metavar="NAME", help="a context, see `kac contexts`")
-    add("--command-config", metavar="FILE", type=_path, help="a client.properties as Kafka's tools take it")
+    add("--command-config", metavar="FILE", type=_path, help="a client.properties of Kafka's tools")
     ways = "ssh:USER@HOST, socks5://HOST:PORT, http://HOST:PORT, kube:[CONTEXT/]NAMESPACE[/SERVICE]"
-    add("--via", metavar="WAY", help=f"the way of all connections: {ways}")
+    add("--via", metavar="WAY", help=f"how to connect: {ways}")
     add("--read-only", action="store_true", help="refuse every change")
-    add("--no-journal", action="store_true", help="change without writing it into the journal: no revert, no history")
+    add("--no-journal", action="store_true", help="change without writing into the journal: no revert, no history")
 
 
 def _path(text: str) -> Path:

@@ -31,10 +31,10 @@ examples:
 
 def _options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--mirror", metavar="SOURCE->TARGET", help="which flow, by the aliases in MirrorMaker's settings; or a pattern")
-    add("--group", metavar="NAME", help="of groups: only this one, or a pattern")
-    add("--topic", metavar="NAME", help="of topics and groups: only this copy, or a pattern")
-    add("--source-context", metavar="NAME", help="of lag: the context of the cluster that the flow copies from")
+    add("--mirror", metavar="SOURCE->TARGET", help="the flow, by the aliases in MirrorMaker's settings; or a pattern")
+    add("--group", metavar="NAME", help="with groups: only this group, or a pattern")
+    add("--topic", metavar="NAME", help="with topics and groups: only this copy, or a pattern")
+    add("--source-context", metavar="NAME", help="with lag: the context of the cluster from which the flow copies")
 
 
 def _meaning(given: argparse.Namespace, action: str) -> cli_noun.Statements | cli_noun.Carry:
@@ -144,6 +144,6 @@ MIRRORS = cli_noun.Noun(
         "list": "the flows: heartbeats, copies, groups",
         "groups": "the groups with translated offsets, by partition",
         "topics": "the copies with offset syncs, by partition",
-        "lag": "the records that the source has and this cluster has not, by partition",
+        "lag": "the number of records that the source has and this cluster lacks, by partition",
     },
 )

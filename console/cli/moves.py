@@ -44,12 +44,14 @@ def moves_options(parser: argparse.ArgumentParser) -> None:
         "--throttle",
         metavar="RATE",
         type=option(throttle_rate),
-        help="bytes per second that each broker copies, and is read, at most, as 50MB/s; 0 for none",
+        help="the most bytes per second that each broker copies, and that others read from it, "
+        "for example 50MB/s; 0: no limit",
     )
     parser.add_argument(
         "--give-up",
         action="store_true",
-        help="with --operation: leave its throttles on brokers that do not answer; kac leftovers finds them later",
+        help="with --operation: end it although brokers that do not answer still have its throttles; "
+        "kac leftovers finds them later",
     )
     parser.add_argument("--yes", action="store_true", help="with --run: do not ask")
     form = parser.add_mutually_exclusive_group()
@@ -57,20 +59,25 @@ def moves_options(parser: argparse.ArgumentParser) -> None:
         "--run",
         dest="begins",
         action="store_true",
-        help="begin an operation with this goal, and work on it until it is reached",
+        help="begin an operation with this goal, and work on it until the goal is reached",
     )
     form.add_argument(
         "--continue",
         dest="go_on",
         action="store_true",
-        help="work on the operation that is open, if no process does: from cron",
-    )
-    form.add_argument("--cancel", metavar="OPERATION", type=option(natural_number), help="cancel what it moves now")
-    form.add_argument(
-        "--operation", metavar="OPERATION", type=option(natural_number), help="change it: with --throttle or --give-up"
+        help="work on the open operation, if no other process does; for cron",
     )
     form.add_argument(
-        "--script", action="store_true", help="print the commands that move them, for kac run -f -; nothing is sent"
+        "--cancel", metavar="OPERATION", type=option(natural_number), help="cancel the operation and its running moves"
+    )
+    form.add_argument(
+        "--operation",
+        metavar="OPERATION",
+        type=option(natural_number),
+        help="change this operation, with --throttle or --give-up",
+    )
+    form.add_argument(
+        "--script", action="store_true", help="print the commands for the moves, for kac run -f -; send nothing"
     )
     form.add_argument(
         "--output",

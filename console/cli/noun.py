@@ -204,9 +204,9 @@ def add_noun_options(parser: argparse.ArgumentParser, noun: Noun) -> None:
         parser.add_argument(
             flag, nargs="?", action=_Elsewhere, const=how, default=argparse.SUPPRESS, help=argparse.SUPPRESS
         )
-    parser.add_argument("--validate-only", action="store_true", help="let the brokers check it, change nothing")
+    parser.add_argument("--validate-only", action="store_true", help="let the brokers check the change, change nothing")
     parser.add_argument("--yes", "--force", action="store_true", help="don't ask; a warning still needs --accept")
-    parser.add_argument("--accept", metavar="NAME[=SUBJECT],…", default="", help="go on in spite of these warnings")
+    parser.add_argument("--accept", metavar="NAME[=SUBJECT],…", default="", help="continue in spite of these warnings")
     parser.add_argument("--output", choices=FORMS, default=FORMS[0], help="form of the results")
 
 

@@ -33,27 +33,36 @@ def _topic_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         action="append",
         default=[],
-        help="its name; with --list, --describe, --delete also a pattern, as svc-*; may be repeated",
+        help="the topic's name; with --list, --describe, --delete also a pattern such as svc-*; may be repeated",
     )
-    parser.add_argument("--partitions", metavar="N", type=option(natural_number), help="how many, in all")
+    parser.add_argument("--partitions", metavar="N", type=option(natural_number), help="the total number of partitions")
     parser.add_argument(
-        "--replication-factor", metavar="N", type=option(natural_number), help="replicas of each partition"
+        "--replication-factor",
+        metavar="N",
+        type=option(natural_number),
+        help="the number of replicas of each partition",
     )
     parser.add_argument(
-        "--replica-assignment", metavar="1:2,2:3", help="brokers of each partition, the preferred leader first"
+        "--replica-assignment", metavar="1:2,2:3", help="the brokers of each partition, the preferred leader first"
     )
     parser.add_argument("--config", metavar="K=V", action="append", default=[], help="a config; may be repeated")
-    parser.add_argument("--if-exists", action="store_true", help="do nothing where there is no such topic")
-    parser.add_argument("--if-not-exists", action="store_true", help="do nothing where there is one")
+    parser.add_argument("--if-exists", action="store_true", help="do nothing if the topic does not exist")
+    parser.add_argument("--if-not-exists", action="store_true", help="do nothing if the topic exists")
     parser.add_argument("--exclude-internal", action="store_true", help="without Kafka's own topics")
-    parser.add_argument("--under-replicated-partitions", action="store_true", help="only topics that have some")
-    parser.add_argument("--unavailable-partitions", action="store_true", help="only topics that have some")
+    parser.add_argument("--under-replicated-partitions", action="store_true", help="only topics with such partitions")
+    parser.add_argument("--unavailable-partitions", action="store_true", help="only topics with such partitions")
     leaders = parser.add_argument_group("leaders and records")
     leaders.add_argument("--election-type", metavar="TYPE", help="elect leaders: preferred, or unclean")
-    leaders.add_argument("--partition", metavar="N", type=option(natural_number), help="of --topic: elect its leader")
-    leaders.add_argument("--all-topic-partitions", action="store_true", help="elect wherever it is needed")
-    leaders.add_argument("--path-to-json-file", metavar="FILE", help="elect for the partitions of this file")
-    leaders.add_argument("--offset-json-file", metavar="FILE", help="delete the records before these offsets")
+    leaders.add_argument(
+        "--partition", metavar="N", type=option(natural_number), help="with --topic: elect the leader of this partition"
+    )
+    leaders.add_argument(
+        "--all-topic-partitions", action="store_true", help="elect leaders of all partitions that need it"
+    )
+    leaders.add_argument("--path-to-json-file", metavar="FILE", help="elect leaders of the partitions in this file")
+    leaders.add_argument(
+        "--offset-json-file", metavar="FILE", help="delete the records before the offsets in this file"
+    )
 
 
 def _topic_meaning(given: argparse.Namespace, action: str) -> cli_noun.Statements | cli_noun.Carry:
@@ -147,10 +156,10 @@ TOPICS = cli_noun.Noun(
     "topics",
     {
         "list": "the topics, one line each",
-        "describe": "one topic: partitions and configs",
-        "create": "make a topic",
+        "describe": "a topic with its partitions and configs",
+        "create": "create a topic",
         "delete": "delete a topic with all its records",
-        "alter": "more partitions, or other configs",
+        "alter": "add partitions, or change configs",
     },
     _topic_options,
     _topic_meaning,
@@ -212,7 +221,7 @@ QUOTAS = cli_noun.Noun(
     {
         "list": "the quotas that are set",
         "describe": "an entity's quotas",
-        "effective": "what counts for a user and a client, and what it beats",
+        "effective": "the quota that applies to a user and a client, and the quotas that it overrides",
         "alter": "set or remove quotas of an entity",
     },
     _quota_options,
@@ -235,9 +244,11 @@ examples:
 
 def _broker_options(parser: argparse.ArgumentParser) -> None:
     one = parser.add_mutually_exclusive_group()
-    one.add_argument("--broker", metavar="ID", help="its number")
-    one.add_argument("--broker-defaults", action="store_true", help="what every broker inherits")
-    parser.add_argument("--id", "-i", metavar="ID", type=option(natural_number), help="of unregister: which broker")
+    one.add_argument("--broker", metavar="ID", help="the broker's id")
+    one.add_argument("--broker-defaults", action="store_true", help="the default of all brokers")
+    parser.add_argument(
+        "--id", "-i", metavar="ID", type=option(natural_number), help="with unregister: the broker's id"
+    )
     cli_noun.add_config_options(parser, "configs")
 
 
@@ -299,10 +310,10 @@ examples:
 
 
 def _scram_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--user", metavar="NAME", help="whose")
-    parser.add_argument("--mechanism", choices=("SCRAM-SHA-256", "SCRAM-SHA-512"), type=str.upper, help="which")
-    parser.add_argument("--iterations", metavar="N", type=option(natural_number), help="4096 to 16384; without it 4096")
-    parser.add_argument("--password-file", metavar="FILE", help="the password is its text; without it you are asked")
+    parser.add_argument("--user", metavar="NAME", help="the user")
+    parser.add_argument("--mechanism", choices=("SCRAM-SHA-256", "SCRAM-SHA-512"), type=str.upper, help="the mechanism")
+    parser.add_argument("--iterations", metavar="N", type=option(natural_number), help="4096 to 16384 (default: 4096)")
+    parser.add_argument("--password-file", metavar="FILE", help="a file with the password (default: kac asks for it)")
 
 
 def _scram_statements(given: argparse.Namespace, action: str) -> cli_noun.Statements:
@@ -321,8 +332,8 @@ def _scram_statements(given: argparse.Namespace, action: str) -> cli_noun.Statem
 SCRAM = cli_noun.Noun(
     "scram",
     {
-        "list": "who has which",
-        "describe": "a user's",
+        "list": "the users and their credentials",
+        "describe": "the credentials of a user",
         "create": "set a credential, or another password",
         "delete": "delete a credential",
     },
@@ -349,17 +360,29 @@ examples:
 
 def _token_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--token", metavar="ID", help="which; with --list also a pattern")
-    add("--owner-principal", metavar="PRINCIPAL", help="of --create: whose, as User:alice; with --list: whose alone")
+    add("--token", metavar="ID", help="the token's id; with --list also a pattern")
+    add(
+        "--owner-principal",
+        metavar="PRINCIPAL",
+        help="with --create: the owner, such as User:alice; with --list: only tokens of this owner",
+    )
     add(
         "--renewer-principal",
         metavar="PRINCIPAL",
         action="append",
         default=[],
-        help="who may renew it; may be repeated",
+        help="a principal that may renew the token; may be repeated",
     )
-    add("--lifetime", metavar="DURATION", help="of --create: at most, as 7d; without it the brokers' own")
-    add("--period", metavar="DURATION", help="from now on; without it the brokers' own, and --expire is at once")
+    add(
+        "--lifetime",
+        metavar="DURATION",
+        help="with --create: the longest lifetime, for example 7d (default: the brokers')",
+    )
+    add(
+        "--period",
+        metavar="DURATION",
+        help="the time from now on (default: the brokers' for --renew; --expire is at once)",
+    )
 
 
 def _token_statements(given: argparse.Namespace, action: str) -> cli_noun.Statements:
@@ -382,9 +405,9 @@ TOKENS = cli_noun.Noun(
     "tokens",
     {
         "list": "the tokens that you may see",
-        "create": "make a token, and show its HMAC once, on a terminal",
-        "renew": "have a token expire later",
-        "expire": "have a token expire, at once or after a period",
+        "create": "create a token, and show its HMAC once, on a terminal",
+        "renew": "renew a token",
+        "expire": "expire a token, at once or after a period",
     },
     _token_options,
     _token_statements,
@@ -407,16 +430,16 @@ examples:
 
 def _connector_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--connector", metavar="CLUSTER/NAME", help="which; of list also a pattern, as main/orders-*")
-    add("--state", metavar="STATE", type=str.upper, help="of list: only those in this state, as FAILED")
-    add("--config-file", metavar="FILE", help="of create: the config, as JSON or properties")
-    add("--initial-state", choices=("paused", "stopped"), help="of create: its first state; without it, it runs")
+    add("--connector", metavar="CLUSTER/NAME", help="the connector; with list also a pattern such as main/orders-*")
+    add("--state", metavar="STATE", type=str.upper, help="with list: only connectors in this state, such as FAILED")
+    add("--config-file", metavar="FILE", help="with create: a file with the config, as JSON or properties")
+    add("--initial-state", choices=("paused", "stopped"), help="with create: the first state (default: it runs)")
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
-        "--failed", action="store_true", help="of restart: what has failed, the connector and tasks alike"
+        "--failed", action="store_true", help="with restart: only what has failed, the connector or tasks"
     )
-    what.add_argument("--tasks", action="store_true", help="of restart: also the tasks")
-    what.add_argument("--task", metavar="N", type=option(natural_number), help="of restart: this task alone")
+    what.add_argument("--tasks", action="store_true", help="with restart: also the tasks")
+    what.add_argument("--task", metavar="N", type=option(natural_number), help="with restart: only this task")
     cli_noun.add_config_options(parser, "configs")
 
 
@@ -455,11 +478,11 @@ CONNECTORS = cli_noun.Noun(
         "describe": "one connector: state, tasks with their traces, config",
         "workers": "the workers that the context names",
         "plugins": "the installed plugins with their versions",
-        "pause": "have its tasks do nothing",
+        "pause": "pause its tasks",
         "stop": "end its tasks; config and offsets stay",
-        "resume": "have it run again",
+        "resume": "let it run again",
         "restart": "restart it, its tasks, or what has failed",
-        "create": "make a connector, of --config-file and --add-config",
+        "create": "create a connector from --config-file and --add-config",
         "alter": "set or remove configs",
         "delete": "delete a connector; its offsets stay",
     },

@@ -27,18 +27,36 @@ def produce_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac produce``."""
     parser.epilog = _EXAMPLES
     add = parser.add_argument
-    add("topic", metavar="TOPIC", help="where all of them go, whatever topic a line names")
-    add("--file", "-f", dest="files", metavar="FILE", action="append", help="with JSON lines (default: standard input)")
+    add("topic", metavar="TOPIC", help="write all records to this topic, whatever topic a line names")
+    add(
+        "--file",
+        "-f",
+        dest="files",
+        metavar="FILE",
+        action="append",
+        help="a file of JSON lines (default: standard input)",
+    )
     place = parser.add_mutually_exclusive_group()
     place.add_argument(
-        "--partition", "-p", metavar="N", type=option(natural_number), help="all of them go there, whatever a line says"
+        "--partition",
+        "-p",
+        metavar="N",
+        type=option(natural_number),
+        help="write all records to this partition, whatever a line says",
     )
-    place.add_argument("--by-key", action="store_true", help="each to the partition of its key, whatever a line says")
-    add("--schema", metavar="SUBJECT", default="", help="values are JSON, encoded by its newest version")
+    place.add_argument(
+        "--by-key", action="store_true", help="write each record to the partition of its key, whatever a line says"
+    )
+    add(
+        "--schema",
+        metavar="SUBJECT",
+        default="",
+        help="values are JSON; kac encodes them by the subject's newest version",
+    )
     add("--key-schema", metavar="SUBJECT", default="", help="the same for keys")
     add("--plan", action="store_true", help="show the forecast and the warnings, and write nothing")
     add("--yes", action="store_true", help="don't ask; a warning still needs --accept")
-    add("--accept", metavar="NAME[=SUBJECT],…", default="", help="go on in spite of these warnings")
+    add("--accept", metavar="NAME[=SUBJECT],…", default="", help="continue in spite of these warnings")
     add("--output", choices=("text", "json"), default="text", help="form of the results; json has each record")
 
 

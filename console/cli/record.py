@@ -28,7 +28,7 @@ MOST_WAITING = 256 << 20
 
 def record_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac record``."""
-    parser.add_argument("file", metavar="FILE", type=Path, help="where the answers are kept; made for you alone")
+    parser.add_argument("file", metavar="FILE", type=Path, help="the file for the answers, which only you can read")
     parser.add_argument(
         "--every",
         metavar="DURATION",
@@ -36,11 +36,11 @@ def record_options(parser: argparse.ArgumentParser) -> None:
         default=EVERY_SECONDS,
         help="time between two samples (default: 2s)",
     )
-    add_duration(parser, "how long to record, as 2h (default: until Ctrl-C)")
+    add_duration(parser, "how long to record, for example 2h (default: until Ctrl-C)")
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--append", action="store_true", help="go on with a file that is there")
+    group.add_argument("--append", action="store_true", help="append to an existing file")
     group.add_argument(
-        "--anonymous", action="store_true", help="replace all names by pseudonyms, so that the file can be given away"
+        "--anonymous", action="store_true", help="replace all names by pseudonyms, so that you can pass the file on"
     )
 
 

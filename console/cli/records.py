@@ -58,7 +58,10 @@ def records_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac records``."""
     parser.epilog = _EXAMPLES
     parser.add_argument(
-        "topics", metavar="TOPIC", nargs="+", help="its name, or a glob as 'audit-*'; several by commas"
+        "topics",
+        metavar="TOPIC",
+        nargs="+",
+        help="the topic's name, or a glob such as 'audit-*'; separate several by commas",
     )
     _add_places(parser.add_argument_group("where to look"))
     _add_conditions(parser.add_argument_group("what to find"))
@@ -67,43 +70,62 @@ def records_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_places(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    add("--partition", "-p", metavar="N", type=option(natural_number), help="only this one")
+    add("--partition", "-p", metavar="N", type=option(natural_number), help="only this partition")
     start = group.add_mutually_exclusive_group()
     start.add_argument(
-        "--from", dest="start", metavar="PLACE", help="start, end, an offset, or a time as 2h (ago) or 2026-11-20T14:05"
+        "--from",
+        dest="start",
+        metavar="PLACE",
+        help="begin at start, end, an offset, or a time such as 2h (ago) or 2026-11-20T14:05",
     )
-    start.add_argument("--last", metavar="N", help="the newest N that match (default: 10, without a condition)")
-    start.add_argument("--group", metavar="NAME", help="from the first record that the group has not committed")
-    add("--to", metavar="PLACE", help="an offset or a time, which is not included; end: the present end")
-    add("--follow", action="store_true", help="go on with the records that come")
+    start.add_argument("--last", metavar="N", help="the newest N records that match (default: 10, without a condition)")
+    start.add_argument("--group", metavar="NAME", help="begin at the first record that the group has not committed")
+    add("--to", metavar="PLACE", help="end before an offset or a time; end: the present end")
+    add("--follow", action="store_true", help="continue with the records that clients write")
     add("--uncommitted", action="store_true", help="also records of open and aborted transactions")
 
 
 def _add_conditions(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    add("--key", metavar="GLOB", help="the key")
-    add("--only", action="store_true", help="look just in the partitions where partitioners put the --key")
-    add("--text", metavar="TEXT", help="in the key, the value or a header")
-    add("--where", metavar="EXPR", help="a condition in CEL: 'value.state == \"failed\" && size > 100'")
+    add("--key", metavar="GLOB", help="records whose key matches")
+    add("--only", action="store_true", help="read only the partitions in which partitioners put the --key")
+    add("--text", metavar="TEXT", help="records whose key, value or a header contains the text")
+    add(
+        "--where",
+        metavar="EXPR",
+        help="records for which a condition in CEL holds: 'value.state == \"failed\" && size > 100'",
+    )
     add("--without", choices=("value", "key"), help="records whose value (or key) is null")
-    add("--latest-by-key", action="store_true", help="of each key the newest record")
-    add("--limit", metavar="N", type=option(natural_number), help="so many records at most; 0: all")
+    add("--latest-by-key", action="store_true", help="only the newest record of each key")
+    add("--limit", metavar="N", type=option(natural_number), help="at most N records; 0: all")
 
 
 def _add_outputs(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    add("--output", choices=OUTPUTS, default=OUTPUTS[0], help="table and json at the end; the others as they are found")
-    add("--out", metavar="FILE", type=Path, help="into a new private file, with FILE.manifest.json next to it")
-    add("--as", dest="form", choices=("text", "json", "hex"), help="form of keys and values; without it a guess")
+    add(
+        "--output",
+        choices=OUTPUTS,
+        default=OUTPUTS[0],
+        help="form of the records; table and json write at the end, the others at once",
+    )
+    add("--out", metavar="FILE", type=Path, help="write into a new private file, with FILE.manifest.json next to it")
+    add("--as", dest="form", choices=("text", "json", "hex"), help="form of keys and values (default: kac guesses)")
     add("--reveal", action="store_true", help="show contents that the context hides")
-    add("--field", metavar="FIELD", default=VALUE, help="of raw: value, key, or header:NAME (default: value)")
-    add("--separator", metavar="TEXT", default=r"\n", help=r"of raw: behind each record, as \0 (default: \n)")
-    add("--rate", metavar="SIZE", help="read at most so much a second, as 10MB/s")
+    add(
+        "--field", metavar="FIELD", default=VALUE, help="with --output raw: value, key, or header:NAME (default: value)"
+    )
+    add(
+        "--separator",
+        metavar="TEXT",
+        default=r"\n",
+        help="with --output raw: the text after each record, such as \\0 (default: \\n)",
+    )
+    add("--rate", metavar="SIZE", help="read at most so many bytes a second, for example 10MB/s")
     add(
         "--per-second",
         metavar="N",
         type=option(natural_number),
-        help=f"with --follow write at most N records a second (default: {LIVE_LINES} on a terminal, else all)",
+        help=f"with --follow: write at most N records a second (default: {LIVE_LINES} on a terminal, else all)",
     )
 
 

@@ -36,18 +36,29 @@ def redrive_options(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     add = parser.add_argument
     add("topic", metavar="TOPIC", nargs="?", help="the dead-letter topic")
-    add("--where", metavar="CONDITION", default="", help="only these letters: a condition in CEL, as of kac records")
-    add("--to", metavar="TOPIC", default="", help="all of them go there; without it each to its original topic")
+    add(
+        "--where",
+        metavar="CONDITION",
+        default="",
+        help="only letters for which a condition in CEL holds, as in kac records",
+    )
+    add(
+        "--to", metavar="TOPIC", default="", help="send all letters to this topic (default: each to its original topic)"
+    )
     add("--max", metavar="N/s", default="", help="send at most so many letters a second")
-    add("--reveal", action="store_true", help="name exceptions although the context hides contents")
+    add("--reveal", action="store_true", help="show exceptions although the context hides contents")
     add("--yes", action="store_true", help="with --run: don't ask; a warning still needs --accept")
-    add("--accept", metavar="NAME[=SUBJECT],…", default="", help="go on in spite of these warnings")
+    add("--accept", metavar="NAME[=SUBJECT],…", default="", help="continue in spite of these warnings")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--run", dest="begins", action="store_true", help="begin the operation, and work on it")
-    form.add_argument("--continue", dest="go_on", action="store_true", help="work on the operation that is open")
-    form.add_argument("--cancel", metavar="OPERATION", type=option(natural_number), help="end it: what is sent stays")
-    form.add_argument("--pause", metavar="OPERATION", type=option(natural_number), help="let it wait until --go-on")
-    form.add_argument("--go-on", dest="resume", metavar="OPERATION", type=option(natural_number), help="end its pause")
+    form.add_argument("--continue", dest="go_on", action="store_true", help="work on the open operation")
+    form.add_argument(
+        "--cancel", metavar="OPERATION", type=option(natural_number), help="end the operation; sent letters stay"
+    )
+    form.add_argument(
+        "--pause", metavar="OPERATION", type=option(natural_number), help="let the operation wait until --go-on"
+    )
+    form.add_argument("--go-on", dest="resume", metavar="OPERATION", type=option(natural_number), help="end the pause")
     add("--output", choices=("text", "json"), default="text", help="form of the table")
 
 

@@ -108,8 +108,10 @@ async def _verdict(
 
 def replay_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac replay``."""
-    parser.add_argument("file", metavar="FILE", type=Path, help="a flight record, as `kac record` writes it")
-    parser.add_argument("--at", metavar="TIME", help="the time to begin at, as 03:11 (default: the record's beginning)")
+    parser.add_argument("file", metavar="FILE", type=Path, help="a flight record that `kac record` wrote")
+    parser.add_argument(
+        "--at", metavar="TIME", help="the time at which to begin, for example 03:11 (default: the record's beginning)"
+    )
     opening.add_theme(parser)
     opening.add_plain(parser)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def run_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac run``."""
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("-e", "--execute", metavar="SCRIPT", action="append", help="commands, parted by ;")
+    source.add_argument("-e", "--execute", metavar="SCRIPT", action="append", help="commands, separated by ;")
     source.add_argument("-f", "--file", metavar="FILE", help="a script file, - for standard input")
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
 
@@ -43,7 +43,7 @@ def run_run(options: argparse.Namespace) -> int:
 
 def shell_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac shell``."""
-    parser.add_argument("--vi", action="store_true", help="vi keys, where the config file does not say so")
+    parser.add_argument("--vi", action="store_true", help="the keys of vi, without a setting in the config file")
 
 
 def run_shell(options: argparse.Namespace) -> int:

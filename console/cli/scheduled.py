@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 def due_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac due``."""
-    parser.add_argument("--apply", action="store_true", help="take back everything that is due")
-    accept = "with --apply: go on in spite of these warnings"
+    parser.add_argument("--apply", action="store_true", help="revert all changes that are due")
+    accept = "with --apply: continue in spite of these warnings"
     parser.add_argument("--accept", metavar="NAME[=SUBJECT],…", default="", help=accept)
     parser.add_argument(
-        "--forget", metavar="CHANGE", type=option(natural_number), help="what this change set for a time is to stay"
+        "--forget", metavar="CHANGE", type=option(natural_number), help="keep the values of this expiring change"
     )
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
 
@@ -91,7 +91,9 @@ def run_due(options: argparse.Namespace) -> int:
 
 def leftovers_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac leftovers``."""
-    parser.add_argument("--script", action="store_true", help="print the commands that remove them, for kac run -f -")
+    parser.add_argument(
+        "--script", action="store_true", help="print the commands that remove the throttles, for kac run -f -"
+    )
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
 
 

@@ -25,26 +25,31 @@ _KEYS = {key.name: key.values for key in BY_WORD["schema"].keys}
 
 def _options(parser: argparse.ArgumentParser) -> None:
     one = parser.add_mutually_exclusive_group()
-    one.add_argument("--subject", metavar="NAME", help="which; with --list also a pattern")
+    one.add_argument("--subject", metavar="NAME", help="the subject; with --list also a pattern")
     one.add_argument("--subject-defaults", action="store_true", help="the default of all subjects")
     add = parser.add_argument
-    add("--number", metavar="N", type=option(natural_number), help="of --delete and --undelete: the version")
-    add("--schema", metavar="FILE", help="of --register: the file with the schema")
+    add("--number", metavar="N", type=option(natural_number), help="with --delete and --undelete: the version")
+    add("--schema", metavar="FILE", help="with --register: the file with the schema")
     add(
         "--type",
         choices=("AVRO", "PROTOBUF", "JSON"),
         type=str.upper,
-        help="of --register; without it the file shows it",
+        help="with --register: the type (default: the file shows it)",
     )
     add(
         "--reference",
         metavar="NAME:SUBJECT:VERSION",
         action="append",
         default=[],
-        help="of --register: a schema that it refers to; may be repeated",
+        help="with --register: a schema that this one refers to; may be repeated",
     )
     for key, values in _KEYS.items():
-        add(f"--{key}", type=str.upper, choices=(*values, "DEFAULT"), help=f"of --alter: its {key}; DEFAULT to inherit")
+        add(
+            f"--{key}",
+            type=str.upper,
+            choices=(*values, "DEFAULT"),
+            help=f"with --alter: the {key}; DEFAULT to inherit",
+        )
 
 
 def _meaning(given: argparse.Namespace, action: str) -> cli_noun.Statements:
@@ -85,7 +90,7 @@ SCHEMAS = cli_noun.Noun(
     "schemas",
     {
         "list": "the subjects of the schema registry",
-        "describe": "a subject: versions, configs, the topics that use it, what its newest version changes",
+        "describe": "a subject: its versions, configs, the topics that use it, and the changes in its newest version",
         "register": "register a schema as the newest version of a subject",
         "alter": "set the compatibility or the mode of a subject, or of the default",
         "delete": "delete a subject or a version of it, softly",

@@ -39,14 +39,14 @@ _VISIBLE = "none that this principal may DESCRIBE: brokers leave out others"
 
 def _options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--topic", metavar="NAME", help="a topic, of describe-producers, find-hanging and abort")
-    add("--partition", metavar="N", type=_NATURAL, help="a partition of it")
-    add("--transactional-id", metavar="ID", help="of describe")
-    add("--duration-filter", metavar="MS", type=_LONG, help="of list: only those that have run longer")
-    add("--transactional-id-pattern", metavar="RE", help="of list: only ids that match, as RE2 has it")
-    add("--broker-id", metavar="ID", type=_NATURAL, help="of describe-producers and find-hanging: a replica's broker")
-    add("--start-offset", metavar="N", type=_NATURAL, help="of abort: where the transaction begins")
-    add("--producer-id", metavar="N", type=_NATURAL, help="of abort: whose it is, in place of --start-offset")
+    add("--topic", metavar="NAME", help="with describe-producers, find-hanging and abort: a topic")
+    add("--partition", metavar="N", type=_NATURAL, help="a partition of the topic")
+    add("--transactional-id", metavar="ID", help="with describe: the transactional id")
+    add("--duration-filter", metavar="MS", type=_LONG, help="with list: only transactions that have run longer")
+    add("--transactional-id-pattern", metavar="RE", help="with list: only ids that match this expression of RE2")
+    add("--broker-id", metavar="ID", type=_NATURAL, help="with describe-producers and find-hanging: a replica's broker")
+    add("--start-offset", metavar="N", type=_NATURAL, help="with abort: the offset at which the transaction begins")
+    add("--producer-id", metavar="N", type=_NATURAL, help="with abort: the producer's id, in place of --start-offset")
 
 
 _EPOCHS = "abort --producer-id sends the epochs that the leader knows, and only where the transaction hangs"
@@ -186,10 +186,10 @@ TRANSACTIONS = noun.Noun(
     _EXAMPLES,
     words={
         LIST: "the transactions of all coordinators",
-        DESCRIBE: "one of them",
+        DESCRIBE: "one transaction",
         PRODUCERS: "the producers of a partition, as its leader knows them",
         HANGING: "open transactions, and which of them no coordinator will end",
-        ABORT: "end a hanging one",
+        ABORT: "abort a hanging transaction",
     },
     destructive=(ABORT,),
     elsewhere=_ELSEWHERE,

@@ -38,7 +38,7 @@ a change would only lock the account."""
 
 def triage_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac triage``."""
-    what = "how long to look before the verdict, as 20s or 5m (default: 20s); 0s looks once, without trends"
+    what = "how long to poll before the verdict, for example 20s (default) or 5m; 0s polls once, without trends"
     add_duration(parser, what, DEFAULT_SECONDS, _seconds)
     parser.add_argument(
         "--expect",
@@ -46,12 +46,12 @@ def triage_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=_expected,
-        help="what is announced, as a broker that is restarted; can be given again",
+        help="an expected event, such as a broker that you restart; may be repeated",
     )
     parser.add_argument(
         "--watch",
         action="store_true",
-        help="go on, and print each change of the verdict; SIGUSR1 keeps the last half hour in a file",
+        help="continue, and print each change of the verdict; SIGUSR1 keeps the last half hour in a file",
     )
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the verdict")
     parser.add_argument(
@@ -59,14 +59,14 @@ def triage_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         action="append",
         default=[],
-        help="with --watch: tell this receiver, [notify.NAME] of the configuration, of each cause that comes, gets "
-        "worse and goes; can be given again",
+        help="with --watch: send this receiver, [notify.NAME] of the configuration, a message for each "
+        "cause that comes, gets worse and goes; may be repeated",
     )
     parser.add_argument(
         "--listen",
         metavar="HOST:PORT",
         type=_address,
-        help="with --watch: serve metrics to a Prometheus, as 127.0.0.1:9108",
+        help="with --watch: serve metrics to Prometheus, for example on 127.0.0.1:9108",
     )
     parser.add_argument(
         "--prometheus", metavar="FILE", type=Path, help="write metrics for a textfile collector into this file"
@@ -78,11 +78,13 @@ def triage_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=Path,
         dest="request_logs",
-        help="a broker's request log on this host, which says whom brokers throttle; can be given again",
+        help="a broker's request log on this host, which has the throttled clients; may be repeated",
     )
     parser.add_argument("--replay", metavar="FILE", type=Path, help="read this flight record instead of a cluster")
     parser.add_argument(
-        "--at", metavar="TIME", help="the time of the record to judge, as 03:11 or 2026-11-20T03:11 (default: its end)"
+        "--at",
+        metavar="TIME",
+        help="with --replay: the time of the verdict, such as 03:11 or 2026-11-20T03:11 (default: the end)",
     )
 
 

@@ -63,14 +63,14 @@ def add_options(parser: argparse.ArgumentParser, scenario: str = "quiet") -> Non
         type=option(natural_number),
         default=0,
         metavar="N",
-        help="number of controllers that are nodes of their own, for --bootstrap-controller (default: the brokers are "
-        "the controllers, which do not listen)",
+        help="number of dedicated controllers, for --bootstrap-controller (default: the brokers are also the "
+        "controllers, which then do not listen)",
     )
     add(
         "--scenario",
         choices=specs.SCENARIO_NAMES,
         default=scenario,
-        help=f"what the cluster holds (default: {scenario})",
+        help=f"the scenario: the cluster's contents (default: {scenario})",
     )
     add("--versions", choices=specs.RELEASE_NAMES, default=specs.RELEASE_NAMES[-1], help="Kafka release to imitate")
     add("--profile", choices=tuple(PROFILES), help="imitate another server than Kafka: its APIs, and its own answers")

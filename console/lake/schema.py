@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LAYERS = {
-    "bronze": "What was read, row for row",
-    "silver": "The same in one format",
-    "gold": "What the console shows",
+    "bronze": "The rows as kac read them",
+    "silver": "The same rows in one format",
+    "gold": "The rows that the console shows",
     "part": "Rows within rows of bronze",
 }
 """Layer -> the content of its tables."""
@@ -106,13 +106,15 @@ ENTITY_TYPE = Column(
     "string",
     "The entity's type: topic, broker, group, client-metrics, quota, acl, scram, feature, connector, cluster.",
 )
-ENTITY_KEY = Column("entity_key", "string", "The entity's key, as console.lake.entities spells it.")
-ATTR = Column("attr", "string", "The config's or quota's key; other attributes begin with a colon, as `:partitions`.")
+ENTITY_KEY = Column("entity_key", "string", "The entity's key, as console.lake.entities writes it.")
+ATTR = Column(
+    "attr", "string", "The config's or quota's key; other attributes begin with a colon, such as `:partitions`."
+)
 
 
 def unless_several(of: Column) -> Column:
     """Return the column for rows that may belong to several entities or attributes."""
-    return maybe(of.name, of.type, f"{of.doc} Empty if the row is about several.")
+    return maybe(of.name, of.type, f"{of.doc} Empty if the row is about several of them.")
 
 
 ENTITY = ("cluster_id", "entity_type", "entity_key")
@@ -131,21 +133,21 @@ def by_day(column: str) -> dict[str, str]:
 
 SNAPSHOT = _bronze(
     "snapshot",
-    "What polls of clusters read: all rows of a resource whenever it differs from the last poll, and for each poll "
-    "what was read, by which an unchanged resource differs from one that was not polled.",
+    "The results of polls: all rows of a resource if it differs from the last poll; and for each poll the types that "
+    "it read. So an unchanged resource can be distinguished from one that was not polled.",
     CLUSTER_ID,
     Column("observed_ts", "timestamp", "When the cluster answered."),
     Column(
         "kind",
         "string",
-        "`state`: a resource's value; `absent`: it was deleted; `heartbeat`: these types were read; `failed`: they "
-        "were not, `value` has the error.",
+        "`state`: a resource's value; `absent`: the resource was deleted; `heartbeat`: the poll read these types; "
+        "`failed`: the poll could not read them, and `value` has the error.",
     ),
-    Column("entity_type", "string", "The entity's type; of a heartbeat all that were read, with commas."),
+    Column("entity_type", "string", "The entity's type; in a heartbeat all types that the poll read, with commas."),
     unless_several(ENTITY_KEY),
     unless_several(ATTR),
-    maybe("value", "string", "The value. Empty if it is sensitive: it is set to an unknown value."),
-    maybe("source", "string", "Where it is set, by Kafka's names: DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG …"),
+    maybe("value", "string", "The value. Empty if it is sensitive: a value is set, but kac does not know it."),
+    maybe("source", "string", "Where the value is set, by Kafka's names: DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG …"),
     Column("is_sensitive", "boolean", "Whether brokers hide the value."),
     key=("cluster_id", "observed_ts", "kind", "entity_type", "entity_key", "attr"),
     partitions=by_day("observed_ts"),
@@ -157,36 +159,38 @@ QUARANTINE = _part(
     maybe("cluster_id", "string", "The cluster of the file, as configured."),
     Column("source", "string", "request_log, authorizer_log, kraft_log, journal."),
     Column("file", "string", "The file."),
-    Column("byte_pos", "bigint", "Its position in the uncompressed file."),
+    Column("byte_pos", "bigint", "The position in the uncompressed file."),
     Column("reason", "string", "The error."),
-    Column("sha256", "string", "SHA-256 of its bytes, in hex."),
-    Column("sample", "string", "Its first 200 characters, with letters and digits of values masked."),
+    Column("sha256", "string", "SHA-256 of the unreadable bytes, in hex."),
+    Column("sample", "string", "The first 200 unreadable characters, with letters and digits of values masked."),
     key=("source", "file", "byte_pos", "sha256"),
 )
 LOST = "are lost"
 """Part of the reason in each row about data that was lost before kac read it: from files and from topics."""
-QUARANTINED = Column(
-    "quarantined", "struct", "What could not be read, in a row that has nothing else.", True, QUARANTINE
-)
+QUARANTINED = Column("quarantined", "struct", "Unreadable data; the row has nothing else.", True, QUARANTINE)
 
 KRAFT_RECORD = _bronze(
     "kraft_record",
     "The records of the metadata log, of every type, without control records and aborted transactions.",
     CLUSTER_ID,
-    Column("log_offset", "bigint", "The record's offset; in a snapshot, the offset that the snapshot ends at."),
-    Column("record_index", "int", "Its position in its snapshot; 0 for a record of the log itself."),
-    Column("in_snapshot", "boolean", "Whether it is in a snapshot: then it is a state and no change."),
+    Column("log_offset", "bigint", "The record's offset; in a snapshot, the offset at which the snapshot ends."),
+    Column("record_index", "int", "The record's position in its snapshot; 0 for a record of the log itself."),
+    Column("in_snapshot", "boolean", "Whether the record is in a snapshot: then it is a state, not a change."),
     Column("leader_epoch", "int", "The controller's epoch."),
-    Column("record_ts", "timestamp", "When the controller wrote it; all of a snapshot have one time."),
+    Column(
+        "record_ts", "timestamp", "When the controller wrote the record; all records of a snapshot have the same time."
+    ),
     Column("record_type", "string", "Kafka's name: ConfigRecord, TopicRecord …"),
     Column("api_key", "int", "The type's number."),
-    Column("version", "int", "The version of its schema."),
-    Column("payload", "string", "Its fields as JSON, names as Kafka's; secrets are `[hidden]`."),
-    maybe("value_hmac", "string", "HMAC-SHA256 in hex of a hidden value, by the lake's key. Empty: none hidden."),
-    Column("file", "string", "The name of its file, without the folder."),
-    maybe("entity_type", "string", "The type of the entity that it says something of. Empty: of none."),
-    maybe("entity_key", "string", "The entity's key, where the record has it."),
-    maybe("entity_id", "string", "The id by which the record names it: a topic's, an ACL's."),
+    Column("version", "int", "The version of the record's schema."),
+    Column("payload", "string", "The record's fields as JSON, with Kafka's names; secrets are `[hidden]`."),
+    maybe(
+        "value_hmac", "string", "HMAC-SHA256 of a hidden value, in hex, by the lake's key. Empty: no value is hidden."
+    ),
+    Column("file", "string", "The name of the file, without the folder."),
+    maybe("entity_type", "string", "The type of the entity that the record is about. Empty: it is about no entity."),
+    maybe("entity_key", "string", "The entity's key, if the record has it."),
+    maybe("entity_id", "string", "The id by which the record names the entity: a topic's, an ACL's."),
     QUARANTINED,
     key=("cluster_id", "log_offset", "record_index", "in_snapshot"),
     partitions={**CLUSTER_PART, **by_day("record_ts")},
@@ -196,89 +200,90 @@ RECORD_COLUMNS = KRAFT_RECORD.names[: KRAFT_RECORD.names.index("file") + 1]
 
 JOURNAL = _bronze(
     "journal",
-    "Changes made with kac, by edit, with their outcomes. The creation of a topic is a row for each attribute that it "
+    "Changes made with kac, by edit, with their outcomes. The creation of a topic has a row for each attribute that it "
     "sets (console.lake.entities).",
     CLUSTER_ID,
     Column("change_id", "bigint", "The change's number in its journal."),
     Column("edit", "int", "The edit's position in its change."),
     Column("host", "string", "The host of the journal."),
-    Column("intent_ts", "timestamp", "When the change was about to be sent."),
-    maybe("end_ts", "timestamp", "When the answer came. Empty: none came."),
+    Column("intent_ts", "timestamp", "The time right before kac sent the change."),
+    maybe("end_ts", "timestamp", "When the answer came. Empty: no answer came."),
     Column("status", "string", "The outcome: applied, failed, unknown …"),
     ENTITY_TYPE,
     ENTITY_KEY,
     ATTR,
     Column("op", "string", "set, delete, append, subtract."),
-    maybe("old_value", "string", "The value right before. Empty: not set, or hidden."),
+    maybe("old_value", "string", "The value right before the change. Empty: not set, or hidden."),
     maybe("old_source", "string", "Where that value was set."),
-    maybe("value", "string", "The new value. Empty: a deletion, or hidden."),
-    Column("is_sensitive", "boolean", "Whether a secret was set: then the value is empty."),
-    maybe("principal", "string", "The principal. Empty: only the brokers know it, as for a client certificate."),
-    Column("os_user", "string", "The user of the host, with the one who called sudo."),
+    maybe("value", "string", "The new value. Empty: deleted, or hidden."),
+    Column("is_sensitive", "boolean", "Whether the change set a secret: then the value is empty."),
+    maybe("principal", "string", "The principal. Empty: only the brokers know it, as with a client certificate."),
+    Column("os_user", "string", "The user of the host, with the user who called sudo."),
     maybe("client_host", "string", "The address that the user's SSH connection came from."),
     Column("door", "string", "The front end: console, run, shell, configs …"),
-    maybe("reverts", "bigint", "The change that it reverts."),
-    maybe("error", "string", "The broker's error, if it failed."),
-    Column("read_ts", "timestamp", "When it was read: of rows with one key the last counts."),
+    maybe("reverts", "bigint", "The number of the change that this change reverts."),
+    maybe("error", "string", "The broker's error, if the change failed."),
+    Column("read_ts", "timestamp", "When the row was read: of several rows with the same key the last one counts."),
     QUARANTINED,
     key=("cluster_id", "host", "intent_ts", "change_id", "edit", "attr"),
 )
 
 ALTER_REQUEST = _part(
     "alter_request",
-    "Changes in request logs: a row for each thing that a request changes, on each broker that logged it.",
+    "Changes in request logs: a row for each value that a request changes, and for each broker that logged the "
+    "request.",
     CLUSTER_ID,
-    Column("broker_id", "int", "The broker that logged it."),
+    Column("broker_id", "int", "The broker that logged the request."),
     Column("end_ts", "timestamp", "The log line's time: when the answer was sent."),
     Column("start_ts", "timestamp", "`end_ts` minus the total time: when the request arrived."),
     Column("api", "string", "Kafka's name: INCREMENTAL_ALTER_CONFIGS, CREATE_ACLS …"),
-    Column("correlation_id", "bigint", "The client's number of the request; a forwarded copy has the same."),
-    maybe("client_id", "string", "The client's name of itself."),
-    maybe("client_host", "string", "The address that it came from. Empty for a copy, which a broker sends."),
-    Column("principal", "string", "The principal; of a forwarded copy that of the original."),
-    Column("is_forwarded", "boolean", "Whether it is the controller's copy of a forwarded request."),
-    Column("validate_only", "boolean", "Whether it only validated the change."),
+    Column("correlation_id", "bigint", "The client's number of the request; a forwarded copy has the same number."),
+    maybe("client_id", "string", "The client's id."),
+    maybe("client_host", "string", "The client's address. Empty for a forwarded copy, which a broker sends."),
+    Column("principal", "string", "The principal; for a forwarded copy the principal of the original request."),
+    Column("is_forwarded", "boolean", "Whether this is the controller's copy of a forwarded request."),
+    Column("validate_only", "boolean", "Whether the request only validated the change."),
     ENTITY_TYPE,
     ENTITY_KEY,
     ATTR,
     Column("op", "string", "set, delete, append, subtract."),
-    maybe("value", "string", "The value. Empty: a deletion, or hidden."),
+    maybe("value", "string", "The value. Empty: deleted, or hidden."),
     Column("is_sensitive", "boolean", "Whether the broker hid the value."),
-    Column("error_code", "int", "Kafka's error code for this thing; 0: no error."),
+    Column("error_code", "int", "Kafka's error code for this change; 0: no error."),
     Column("file", "string", "The name of the log file, without its folder."),
-    Column("byte_pos", "bigint", "The position of its line in the uncompressed file."),
+    Column("byte_pos", "bigint", "The position of the line in the uncompressed file."),
     key=("cluster_id", "broker_id", "end_ts", "correlation_id", *_THING, "byte_pos"),
 )
 
 REQUEST_1S = _part(
     "request_1s",
-    "Requests by the second, without those of replicas and forwarded copies. Bytes are of record batches: headers and "
-    "whatever else a quota counts are not in the log.",
+    "Requests by the second, without requests of replicas and forwarded copies. Bytes are those of record batches: the "
+    "log does not have headers and other bytes that quotas count.",
     CLUSTER_ID,
-    Column("broker_id", "int", "The broker that logged them."),
-    Column("second", "timestamp", "The second that they ended in."),
-    Column("principal", "string", "The principal, as `User:alice`."),
-    Column("client_id", "string", "The client's name of itself; may be empty text."),
+    Column("broker_id", "int", "The broker that logged the requests."),
+    Column("second", "timestamp", "The second in which the requests ended."),
+    Column("principal", "string", "The principal, such as `User:alice`."),
+    Column("client_id", "string", "The client's id; may be empty text."),
     Column("api", "string", "Kafka's name: PRODUCE, FETCH …"),
-    Column("requests", "bigint", "How many."),
-    Column("errors", "bigint", "How many of them have any error in the answer."),
-    Column("bytes_in", "bigint", "Bytes of records that were produced."),
-    Column("bytes_out", "bigint", "Bytes of records that were fetched."),
+    Column("requests", "bigint", "The number."),
+    Column("errors", "bigint", "The number of requests with any error in the answer."),
+    Column("bytes_in", "bigint", "Bytes of produced records."),
+    Column("bytes_out", "bigint", "Bytes of fetched records."),
     Column("local_ms", "double", "Milliseconds of the broker's own work."),
-    Column("throttle_ms_sum", "bigint", "Milliseconds of throttling, together."),
+    Column("throttle_ms_sum", "bigint", "The sum of throttling, in milliseconds."),
     Column("throttle_ms_max", "bigint", "The longest throttling, in milliseconds."),
     key=("cluster_id", "broker_id", "second", "principal", "client_id", "api"),
 )
 
 REQUEST = _bronze(
     "request",
-    "What request logs say, as it was read: the requests of a part of a log by the second, changes, and what is "
-    "unreadable. A second and its key may come several times: they add up.",
+    "The contents of request logs as kac read them: for a part of a log the requests by the second, the changes, and "
+    "unreadable data. If a second and its key occur in several rows, add the rows up.",
     CLUSTER_ID,
-    Column("lines", "bigint", "Lines that were read, in one row of each part; else 0."),
-    Column("damaged", "bigint", "How many of them are unreadable."),
+    Column("lines", "bigint", "The number of lines that kac read, in one row of each part; else 0."),
+    Column("damaged", "bigint", "The number of unreadable lines."),
     maybe("second", "struct", "Requests by the second: see `request_1s`.", of=REQUEST_1S),
-    maybe("alter", "struct", "A thing that a request changes: see `alter_request`.", of=ALTER_REQUEST),
+    maybe("alter", "struct", "A value that a request changes: see `alter_request`.", of=ALTER_REQUEST),
     QUARANTINED,
     key=("cluster_id", "second", "alter", "quarantined"),
     partitions={**CLUSTER_PART, **by_day("coalesce(second.second, alter.end_ts)")},
@@ -287,30 +292,30 @@ REQUEST = _bronze(
 _RESOURCE = (
     Column("operation", "string", "Kafka's name: READ, DESCRIBE_CONFIGS …"),
     Column("resource_type", "string", "Kafka's name: TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID …"),
-    Column("pattern_type", "string", "LITERAL: a check is of one resource."),
-    Column("resource_name", "string", "The resource's name, as the client wrote it: no such resource may exist."),
+    Column("pattern_type", "string", "LITERAL: a check is about one resource."),
+    Column("resource_name", "string", "The resource's name as the client wrote it; the resource may not exist."),
 )
-_FIRST = Column("first_ts", "timestamp", "The first of them.")
-_LAST = Column("last_ts", "timestamp", "The last of them.")
+_FIRST = Column("first_ts", "timestamp", "The time of the first one.")
+_LAST = Column("last_ts", "timestamp", "The time of the last one.")
 _RULE = maybe(
     "rule",
     "string",
-    "The rule by which the last one was decided, as the broker writes it: an ACL, DefaultDeny … At most 500 "
-    "characters. Empty: brokers with ZooKeeper do not write it.",
+    "The rule that decided the last one, as the broker writes it: an ACL, DefaultDeny … At most 500 characters. Empty: "
+    "brokers with ZooKeeper do not write it.",
 )
 
 CHECK_1M = _part(
     "check_1m",
     "The authorizer's decisions by the minute.",
     CLUSTER_ID,
-    Column("broker_id", "int", "The broker that logged them."),
+    Column("broker_id", "int", "The broker that logged the requests."),
     Column("minute", "timestamp", "The minute's beginning."),
-    Column("principal", "string", "The principal, as `User:alice`."),
-    Column("host", "string", "The address that it came from."),
+    Column("principal", "string", "The principal, such as `User:alice`."),
+    Column("host", "string", "The client's address."),
     *_RESOURCE,
     Column("request", "string", "The request that needs the right, by Kafka's name: FETCH, FIND_COORDINATOR …"),
-    Column("is_allowed", "boolean", "Whether it was allowed; else it was denied."),
-    Column("checks", "bigint", "How many."),
+    Column("is_allowed", "boolean", "Whether the authorizer allowed the operation; else it denied it."),
+    Column("checks", "bigint", "The number."),
     _FIRST,
     _LAST,
     _RULE,
@@ -322,11 +327,11 @@ CHECK_1M = _part(
 
 AUTHORIZATION = _bronze(
     "authorization",
-    "What authorizer logs say, as it was read: the decisions of a part of a log by the minute, and what is unreadable. "
-    "A minute and its key may come several times: they add up.",
+    "The contents of authorizer logs as kac read them: for a part of a log the decisions by the minute, and unreadable "
+    "data. If a minute and its key occur in several rows, add the rows up.",
     CLUSTER_ID,
-    Column("lines", "bigint", "Lines that were read, in one row of each part; else 0."),
-    Column("damaged", "bigint", "How many of them are unreadable."),
+    Column("lines", "bigint", "The number of lines that kac read, in one row of each part; else 0."),
+    Column("damaged", "bigint", "The number of unreadable lines."),
     maybe("minute", "struct", "Decisions by the minute: see `check_1m`.", of=CHECK_1M),
     QUARANTINED,
     key=("cluster_id", "minute", "quarantined"),
@@ -335,26 +340,34 @@ AUTHORIZATION = _bronze(
 
 CHANGE_EVENT = _silver(
     "change_event",
-    "Every change that some source reports, one row for each source.",
+    "Every change that a source reports, one row for each source.",
     CLUSTER_ID,
-    Column("event_ts", "timestamp", "When; for a change between polls, the poll that first saw it."),
-    Column("ts_uncertainty_ms", "bigint", "Milliseconds that it may have been earlier; -1: any, before all polls."),
-    maybe("log_offset", "bigint", "Its offset in the metadata log. Empty for other sources."),
+    Column(
+        "event_ts",
+        "timestamp",
+        "When the change was made; for a change between two polls, the time of the poll that first saw it.",
+    ),
+    Column(
+        "ts_uncertainty_ms",
+        "bigint",
+        "The change may have been made so many milliseconds earlier; -1: at any time before the first poll.",
+    ),
+    maybe("log_offset", "bigint", "The change's offset in the metadata log. Empty for other sources."),
     ENTITY_TYPE,
     ENTITY_KEY,
     ATTR,
     Column("op", "string", "set, delete; append and subtract if a request has them."),
-    maybe("value", "string", "The value after it. Empty: a deletion, or hidden."),
-    maybe("value_sha256", "string", "SHA-256 in hex of the value; of a hidden one its HMAC, if the log was read."),
+    maybe("value", "string", "The value after the change. Empty: deleted, or hidden."),
+    maybe("value_sha256", "string", "SHA-256 of the value, in hex; for a hidden value its HMAC, if kac read the log."),
     Column("source", "string", "kraft_log, kraft_snapshot, snapshot, journal, request_log."),
     maybe("principal", "string", "The author. Empty: the source does not have it."),
-    maybe("client_id", "string", "The client's name of itself."),
-    maybe("client_host", "string", "The address that it came from."),
+    maybe("client_id", "string", "The client's id."),
+    maybe("client_host", "string", "The client's address."),
     Column(
         "attribution",
         "string",
-        "How `principal` is known: `request` (one request fits in time and content), `journal` (kac's own record), "
-        "`several` (more fit: all are listed, separated by `, `), `none`.",
+        "How kac knows `principal`: `request` (one request fits in time and content), `journal` (kac's own record), "
+        "`several` (several requests fit; all authors are listed, separated by `, `), `none`.",
     ),
     key=("cluster_id", "event_ts", "log_offset", "source", *_THING, "client_id"),
     partitions=CLUSTER_PART,
@@ -363,20 +376,20 @@ CHANGE_EVENT = _silver(
 
 HISTORY = _gold(
     "history",
-    "Each value of each attribute of each entity, from when until when, and who set it. Time in which a cluster was "
-    "not polled is a row of the entity type `cluster` with the attribute `:unobserved`.",
+    "Each value of each attribute of each entity, with its beginning, its end and its author. A time in which a "
+    "cluster was not polled is a row of the entity type `cluster` with the attribute `:unobserved`.",
     CLUSTER_ID,
     ENTITY_TYPE,
     ENTITY_KEY,
     ATTR,
-    maybe("old_value", "string", "The value before. Empty: not set, or hidden."),
+    maybe("old_value", "string", "The former value. Empty: not set, or hidden."),
     maybe("new_value", "string", "The value. Empty: deleted, or hidden."),
-    Column("valid_from", "timestamp", "Since when, at the latest: the first poll that shows it."),
-    maybe("valid_to", "timestamp", "Until when. Empty: it still holds."),
-    Column("is_current", "boolean", "Whether it is the latest known value."),
-    Column("is_deleted", "boolean", "Whether the value was deleted: an inherited value counts, or none."),
-    maybe("principal", "string", "The author. Empty: unknown. Several: all that fit, separated by `, `."),
-    Column("attribution", "string", "How the author is known: request, journal, several, none."),
+    Column("valid_from", "timestamp", "The latest possible beginning of the value: the first poll that shows it."),
+    maybe("valid_to", "timestamp", "The end of the value. Empty: it is still set."),
+    Column("is_current", "boolean", "Whether this is the latest known value."),
+    Column("is_deleted", "boolean", "Whether the value was deleted: an inherited value applies then, or no value."),
+    maybe("principal", "string", "The author. Empty: unknown. If several authors fit, all of them, separated by `, `."),
+    Column("attribution", "string", "How kac knows the author: request, journal, several, none."),
     Column("source", "string", "The change's source: kraft_log, kraft_snapshot, snapshot, journal, request_log."),
     key=("cluster_id", "entity_type", "entity_key", "attr", "valid_from"),
     partitions=CLUSTER_PART,
@@ -385,16 +398,23 @@ HISTORY = _gold(
 
 DRIFT = _gold(
     "drift",
-    "Values that differ from those of their peers now.",
+    "Values that now differ from those of their peers.",
     CLUSTER_ID,
-    Column("scope", "string", "The peers: `broker` (of a cluster), `cluster` (of the lake), `baseline` (a file's)."),
-    Column("entity_key", "string", "What differs, its type before the colon: `broker:2`, `topic:orders` …"),
+    Column(
+        "scope",
+        "string",
+        "The peers: `broker` (the brokers of a cluster), `cluster` (the clusters of the lake), `baseline` (the values "
+        "of a file).",
+    ),
+    Column(
+        "entity_key", "string", "The entity that differs, with its type before the colon: `broker:2`, `topic:orders` …"
+    ),
     ATTR,
-    maybe("majority_value", "string", "The value of most, or of the baseline. Empty: not set."),
-    maybe("this_value", "string", "The value of this one. Empty: not set."),
-    Column("peers", "int", "How many were compared, including this one."),
-    Column("differing", "int", "How many of them have another value than the majority."),
-    maybe("since", "timestamp", "Since when it differs. Empty: since an unknown time."),
+    maybe("majority_value", "string", "The value of most peers, or of the baseline. Empty: not set."),
+    maybe("this_value", "string", "The value of this entity. Empty: not set."),
+    Column("peers", "int", "The number of compared entities, including this one."),
+    Column("differing", "int", "The number of entities whose value is not that of the majority."),
+    maybe("since", "timestamp", "When the difference began. Empty: unknown."),
     Column("severity", "string", "high, medium, low."),
     key=("cluster_id", "scope", "entity_key", "attr"),
 )
@@ -404,7 +424,7 @@ USAGE_KEYS = (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE)
 
 QUOTA_USAGE = _gold(
     "quota_usage",
-    "The usage of each pair of user and client id, with the quota that counts for it, by broker and minute: an "
+    "The usage of each pair of user and client id, with the quota that applies to the pair, by broker and minute: an "
     "estimate from request logs.",
     CLUSTER_ID,
     Column("broker_id", "int", "The broker: quotas apply to each one."),
@@ -412,14 +432,14 @@ QUOTA_USAGE = _gold(
     maybe("scope_user", "string", "The user whose clients share the limit, or whose usage it is. Empty: all."),
     maybe("scope_client", "string", "The client id that shares the limit. Empty: all clients of the user."),
     Column("quota_key", "string", "producer_byte_rate, consumer_byte_rate (bytes/s) or request_percentage (%)."),
-    maybe("quota_value", "double", "The limit, in bytes/s or %. Empty: none."),
-    maybe("level", "int", "The level of the eight that counts, 1 the most specific (user, client). Empty: none."),
-    Column("rate_avg", "double", "The mean of the minute, in bytes/s or %."),
+    maybe("quota_value", "double", "The limit, in bytes/s or %. Empty: no limit."),
+    maybe("level", "int", "Which of the eight levels applies; 1 is the most specific (user, client). Empty: no limit."),
+    Column("rate_avg", "double", "The mean rate of the minute, in bytes/s or %."),
     Column("rate_p95_10s", "double", "The 95th percentile of the rates over ten seconds that end in the minute."),
-    Column("rate_max_10s", "double", "The highest of them."),
+    Column("rate_max_10s", "double", "The highest of these rates."),
     maybe("utilisation", "double", "`rate_max_10s` / `quota_value`; 1 is the limit. Empty: no limit."),
-    Column("throttle_ms", "bigint", "Milliseconds of throttling, of all clients together."),
-    Column("throttled_requests", "bigint", "Throttled requests, at least."),
+    Column("throttle_ms", "bigint", "The sum of throttling of all clients, in milliseconds."),
+    Column("throttled_requests", "bigint", "The least number of throttled requests."),
     maybe("headroom", "double", "`quota_value` minus `rate_max_10s`, in bytes/s or %. Empty: no limit."),
     key=("cluster_id", "broker_id", "minute", "scope_user", "scope_client", "quota_key"),
     partitions={**CLUSTER_PART, **by_day("minute")},
@@ -428,15 +448,15 @@ QUOTA_USAGE = _gold(
 
 QUOTA_SUGGESTION = _gold(
     "quota_suggestion",
-    "What all minutes of a pair of user and client id under one limit suggest.",
+    "The quota that the usage of a pair of user and client id suggests, from all minutes under one limit.",
     CLUSTER_ID,
     Column("quota_key", "string", "As in `quota_usage`, like the next four."),
     maybe("scope_user", "string", "The user. Empty: all."),
     maybe("scope_client", "string", "The client id. Empty: all clients of the user."),
-    maybe("quota_value", "double", "The limit. Empty: none."),
-    maybe("level", "int", "The level that counts. Empty: none."),
+    maybe("quota_value", "double", "The limit. Empty: no limit."),
+    maybe("level", "int", "The level that applies. Empty: no limit."),
     maybe("suggested_value", "double", "A suggested limit, in bytes/s or %. Empty: keep the limit."),
-    Column("reason", "string", "The reason for the suggestion, or for none."),
+    Column("reason", "string", "The reason for the suggestion, or why there is no suggestion."),
     key=("cluster_id", "quota_key", "scope_user", "scope_client", "quota_value", "level"),
     partitions=CLUSTER_PART,
     newest=("cluster_id",),
@@ -447,13 +467,15 @@ POLICY_VIOLATION = _gold(
     "Violations of policies, now and before.",
     CLUSTER_ID,
     Column("policy_id", "string", "The policy's name in the file."),
-    Column("entity_key", "string", "The entity that violates it: `topic:orders`, its type before the colon."),
+    Column(
+        "entity_key", "string", "The entity that violates the policy, with its type before the colon: `topic:orders`."
+    ),
     ATTR,
     maybe("actual", "string", "The value. Empty: not set, or hidden."),
-    Column("expected", "string", "What the policy expects, as text."),
+    Column("expected", "string", "The value that the policy expects, as text."),
     Column("severity", "string", "high, medium, low."),
-    Column("first_seen", "timestamp", "Since when."),
-    maybe("last_seen", "timestamp", "When it ended. Empty: it lasts."),
+    Column("first_seen", "timestamp", "When the violation began."),
+    maybe("last_seen", "timestamp", "When the violation ended. Empty: it has not ended."),
     key=("cluster_id", "policy_id", "entity_key", "attr", "first_seen"),
     partitions=CLUSTER_PART,
     newest=("cluster_id", "policy_id", "entity_key"),
@@ -461,14 +483,15 @@ POLICY_VIOLATION = _gold(
 
 ACCESS = _gold(
     "access",
-    "Who was allowed or denied what, by the hour, of all brokers and requests together.",
+    "The decisions of authorizers: which principals were allowed or denied which operations, by the hour, for all "
+    "brokers and requests together.",
     CLUSTER_ID,
     Column("hour", "timestamp", "The hour's beginning."),
-    Column("principal", "string", "The principal, as `User:alice`."),
-    Column("host", "string", "The address that it came from."),
+    Column("principal", "string", "The principal, such as `User:alice`."),
+    Column("host", "string", "The client's address."),
     *_RESOURCE,
-    Column("is_allowed", "boolean", "Whether it was allowed; else it was denied."),
-    Column("checks", "bigint", "How many."),
+    Column("is_allowed", "boolean", "Whether the authorizer allowed the operation; else it denied it."),
+    Column("checks", "bigint", "The number."),
     _FIRST,
     _LAST,
     Column("requests", "string", "The requests that needed the right, by Kafka's names, separated by `, `."),

@@ -16,28 +16,32 @@ from widgets.line_view import LineView
 INDENT = 14
 """Width of the keys before their text, in cells."""
 MOTIONS = (
-    ("j k ↓ ↑", "Move; PgUp PgDn (^↑ ^↓) by a window, ^U ^D by half of one"),
-    ("g G", "First and last line; Home and End too"),
-    ("h l ← →", "Columns that do not fit; in a tree, close and open, and < > (⇧← ⇧→) for the columns"),
-    ("⏎", "Go in"),
-    ("Space", "Mark; x and e then mean all that is marked and shown, until it is applied"),
-    ("*", "Mark all that is shown, or none of it"),
+    ("j k ↓ ↑", "Move by a line; PgUp PgDn (^↑ ^↓) by a window, ^U ^D by half a window"),
+    ("g G", "Go to the first and the last line; also Home and End"),
+    ("h l ← →", "Show columns that do not fit; in a tree close and open a branch, and < > (⇧← ⇧→) move the columns"),
+    ("⏎", "Open the row"),
+    ("Space", "Mark the row; x and e then apply to all marked rows on the screen, until the next apply"),
+    ("*", "Mark all shown rows, or unmark them"),
 )
 LINE_KEYS = (
-    ("Tab ⇧Tab", "Complete, forwards and backwards; → or ^F at the end takes what is offered"),
-    ("↑ ↓", "Older and newer entries that begin as the line does"),
-    ("⏎ Esc", "Enter the line; take the completion back, or close the line"),
-    ("← → ^B", "By a character; ^← ^→ (Alt+← Alt+→, Alt+B Alt+F) by a word"),
-    ("^A ^E", "Start and end of the line; Home and End too"),
+    ("Tab ⇧Tab", "Complete, forwards and backwards; → or ^F at the end takes the suggestion"),
+    ("↑ ↓", "Older and newer entries that begin like the line"),
+    ("⏎ Esc", "Enter the line; undo the completion, or close the line"),
+    ("← → ^B", "Move by a character; ^← ^→ (Alt+← Alt+→, Alt+B Alt+F) by a word"),
+    ("^A ^E", "Go to the start and the end of the line; also Home and End"),
     ("⌫ Del", "Delete to the left (^H) and to the right (^D)"),
-    ("^W", "Delete the word to the left; Alt+⌫ and Alt+D a word to the left and to the right"),
-    ("^U ^K", "Delete to the start and to the end"),
-    ("⇧← ⇧→", "Select, as ⇧Home, ⇧End and the mouse do; ^X ^C cut and copy that, ^V pastes it or what y copied"),
+    ("^W", "Delete the word to the left; Alt+⌫ and Alt+D delete a word to the left and to the right"),
+    ("^U ^K", "Delete to the start and to the end of the line"),
+    (
+        "⇧← ⇧→",
+        "Select, as ⇧Home, ⇧End and the mouse do; ^X ^C cut and copy the selection, ^V pastes it, or the text that y "
+        "copied",
+    ),
 )
 QUESTIONS = (
-    ("y", "Yes, where no name is asked for; Enter never is"),
+    ("y", "Yes, if the question asks for no name; Enter never means yes"),
     ("n Esc ^C", "No"),
-    ("⏎", "Enter the name that is asked for"),
+    ("⏎", "Enter the name that the question asks for"),
 )
 TEXTS = (
     ("j k", "Scroll; all keys for moving work"),
@@ -47,33 +51,33 @@ TEXTS = (
 COLUMNS = (
     (
         "URP",
-        "under-replicated: partitions with fewer in-sync replicas than replicas; of a broker, replicas out of sync",
+        "under-replicated: partitions with fewer in-sync replicas than replicas; for a broker its replicas out of sync",
     ),
-    ("Off", "partitions without a leader: neither readable nor writable"),
-    ("Over", "overrides: configs that are set here, not inherited"),
+    ("Off", "partitions without a leader: clients can neither read nor write them"),
+    ("Over", "overrides: configs that are set on the entity, not inherited"),
     ("Part RF", "partitions; replication factor"),
     ("Memb Coord", "members of the group; the broker that coordinates it"),
-    ("▴ ▾", "sorted by this column: the smallest or first on top, the largest or latest"),
+    ("▴ ▾", "sorted by this column: the smallest or first at the top; the largest or latest at the top"),
     ("‹ ›", "there are more columns on that side"),
     ("▸ » +", "the cursor, on a marked row; a marked row"),
-    ("· – ?", "not read yet; none, or unknown; read in part"),
+    ("· – ?", "not read yet; no value, or unknown; read only in part"),
     ("12k #", "rounded, because the number does not fit; too narrow even for that: widen the terminal"),
 )
 STATES = (
-    ("live", "answers arrive; paused: nothing is read; connecting: no answer yet"),
-    ("! STALE", "no broker has answered since then: what is shown, without colours, is as of that time"),
-    ("as of", "when a part was read that is older than one refresh"),
-    ("3 newer ↑", "what came in above the screen; in Events the first row follows the newest"),
+    ("live", "answers arrive; paused: kac reads nothing; connecting: no answer yet"),
+    ("! STALE", "no broker has answered since then: the screen shows the state of that time, without colours"),
+    ("as of", "the time of a read that is older than one refresh"),
+    ("3 newer ↑", "the number of new rows above the screen; in Events the first row follows the newest"),
 )
 LETTERS = (
-    ("O D", "override: set here; default: inherited, or not set"),
-    ("* !", "pending in the plan; trouble, or refused by the brokers"),
+    ("O D", "override: set on the entity; default: inherited, or not set"),
+    ("* !", "pending in the plan; in trouble, or refused by the brokers"),
     ("S R", "sensitive; read-only according to the broker, which may be wrong: check it"),
     ("+ -", "to be created; to be deleted"),
-    ("R J", "who: from the one request that fits; from kac's own journal"),
-    ("? -", "who: several requests fit, all are named; unknown"),
-    ("H M L", "drift: severe, middling, slight"),
-    ("! ~", "usage: throttled, or over the limit; near it. History: ~ not polled"),
+    ("R J", "author: from the one request that fits; from kac's own journal"),
+    ("? -", "author: several requests fit, and kac names all of them; unknown"),
+    ("H M L", "drift: high, medium, low severity"),
+    ("! ~", "usage: throttled, or above the limit; near the limit. History: ~ not polled"),
 )
 
 
@@ -104,13 +108,13 @@ def help_lines(
     lines.append([("Moving", "header")])
     lines += [_help_line(sign, text, "") for sign, text in MOTIONS]
     if sorts:
-        lines += [[], [("Sorting: again reverses the order, a third time ends it", "header")]]
+        lines += [[], [("Sorting: a second time reverses the order, a third time ends it", "header")]]
         lines.append([("  " + "   ".join(f"{sign} {column.lower()}" for sign, column in sorts), "")])
     for title, legend in (
         ("Letters in front of a row", LETTERS),
         ("Columns", COLUMNS),
         ("In the header", STATES),
-        ("In a line that is typed", LINE_KEYS),
+        ("In a line that you type", LINE_KEYS),
     ):
         lines += [[], [(title, "header")], *(_help_line(sign, text, "") for sign, text in legend)]
     return lines
@@ -127,8 +131,8 @@ def _help_line(sign: str, text: str, why_not: str) -> Line:
 _INTRODUCTION = """\
 # Keys
 
-This page is made from the keymap (`python -m console.tui.key_help`); do not edit it by hand. `?` shows the same for
-the view that is open, with the reason where a key does nothing. Other keys can be given to an action by its name:
+`python -m console.tui.key_help` makes this page from the keymap; do not edit it by hand. `?` shows the keys of the open
+view, with the reason if a key does nothing there. You can give other keys to an action by its name:
 
 ```toml
 [settings.keys]
@@ -150,9 +154,9 @@ def _page() -> Iterator[str]:
         rows = [(f"`{signs(key.keys)}`", _sentence(key), f"`{key.id}`") for key in keymap.KEYS if view in key.where]
         if rows:
             yield from _table(title, iter(rows))
-    yield from _table("Sorting: again reverses the order, a third time ends it", iter(_sorting()))
+    yield from _table("Sorting: a second time reverses the order, a third time ends it", iter(_sorting()))
     for title, legend in (
-        ("A line that is typed: commands, filters, names", LINE_KEYS),
+        ("A line that you type: commands, filters, names", LINE_KEYS),
         ("Questions", QUESTIONS),
         ("Texts: details, help, answers", TEXTS),
         ("Letters in front of a row", LETTERS),

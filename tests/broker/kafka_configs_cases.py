@@ -21,15 +21,17 @@ class Case:
     differs: str = ""
 
 
-STRAY = "kafka-configs ignores stray words, and so the rest of a list with unquoted spaces"
-TRACE_ONLY = "kafka-configs' text is a Java exception's"
-NUMBER = "kafka-configs reads +1 and 01 as numbers but not as broker 1: no broker uses a value that is set there"
+STRAY = "kafka-configs ignores such words without a message; kac refuses them"
+TRACE_ONLY = "kafka-configs prints the text of a Java exception"
+NUMBER = (
+    "kafka-configs accepts +1 and 01 as numbers, but they are not broker 1: no broker uses a value that is set there"
+)
 HIDDEN = "kafka-configs repeats text that may contain a password"
-TWICE = "kac finds it before it asks a broker, and names the key"
+TWICE = "kac refuses it before it sends a request, and names the key"
 SCRAM_APART = "Kafka accepts one credential of a user in a request; kac sends two requests"
-NOT_A_NUMBER = "brokers store NaN, with which no rate can be compared; kac refuses it"
-INFINITE = "kac refuses it before it asks"
-EMPTY_PASSWORD = "kac refuses it before it asks"
+NOT_A_NUMBER = "brokers store NaN, and no rate can be compared with it; kac refuses it"
+INFINITE = "kac refuses it before it sends a request"
+EMPTY_PASSWORD = "kac refuses it before it sends a request"
 
 _QUOTA = "--alter --user {user} --add-config"
 _SCRAM = "--alter --user {user} --add-config SCRAM-SHA-256="

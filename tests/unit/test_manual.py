@@ -91,7 +91,7 @@ def test_what_a_line_can_go_on_with(line: str, found: list[str]) -> None:
 
 def test_options_come_with_their_help() -> None:
     found = candidates("zsh", "kac groups --gr", "", lambda *_: [])
-    assert found == ["--group\tits name; may be repeated"]
+    assert found == ["--group\tthe group's name; may be repeated"]
     assert "--if-not-exists" in completed("topics --")
 
 

@@ -94,7 +94,7 @@ SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 def completion_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac completion``: the shell."""
-    parser.add_argument("shell", choices=tuple(SCRIPTS), help="whose script to print")
+    parser.add_argument("shell", choices=tuple(SCRIPTS), help="the shell")
     parser.epilog = (
         "examples:\n"
         "  source <(kac completion bash)                                    in ~/.bashrc\n"

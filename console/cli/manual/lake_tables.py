@@ -10,9 +10,9 @@ _HEAD = """\
 <!-- Made by python -m console.cli.manual.pages tables; do not edit. -->
 # The tables of a lake
 
-[lake.md](lake.md) describes how they are filled. Times are UTC with microseconds; each column has its unit.
-A column may be empty only if its row says so. Types are those of Spark's SQL. The columns that files are partitioned
-by stand beside those that they are made of, which are in the files too.
+[lake.md](lake.md) describes how kac fills the tables. Times are UTC with microseconds; each column has its unit.
+A column may be empty only if its row says so. Types are those of Spark's SQL. The files are partitioned by additional
+columns; each table names the columns from which these are computed, and the files contain those too.
 """
 
 
@@ -38,8 +38,8 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _newest(table: Table) -> Iterator[str]:
-    yield f"Rows that are equal in {_names(table.newest)} are written at once, with a higher `made` (bigint) than those"
-    yield f"which they replace; one without `{table.there}` says that nothing is left. What holds:"
+    yield f"kac writes all rows with equal {_names(table.newest)} together, with a higher `made` (bigint) than the rows"
+    yield f"that they replace. A row without `{table.there}` means that nothing is left. These rows are valid:"
     latest = f"made = max(made) OVER (PARTITION BY {', '.join(table.newest)})"
     yield from ("", "```sql", f"SELECT * FROM {table.name} QUALIFY {latest} AND {table.there} IS NOT NULL", "```")  # noqa: S608
 

@@ -31,28 +31,30 @@ from console.terminal import put
 _INTRODUCTION = """\
 # Commands
 
-One language for the command bar (`:`), `kac run` and script files. This page is made from the registry of verbs
-(`python -m console.cli.manual.pages`); do not edit it by hand.
+The command bar (`:`), `kac run` and script files use the same language. `python -m console.cli.manual.pages` makes
+this page from the registry of verbs; do not edit it by hand.
 
-A script is statements parted by `;` or line ends. It is parsed whole before anything runs: a mistake names its line and
-column, and nothing was done. A `#` at the start of a statement makes the rest of its line a comment.
+A script has statements, separated by `;` or line ends. kac parses the whole script before it runs a statement: if
+there is a mistake, it names the line and column and does nothing. A `#` at the start of a statement makes the line up
+to its end a comment.
 
-A word is written bare, in `'single quotes'` (as it stands), in `"double quotes"` (with `\\"`, `\\\\`, `\\n`, `\\t`,
-`\\r` and `\\u{HEX}`), or in several of these side by side. Keywords are written bare. `KEY=VALUE` is one word, split at
-its first unquoted `=`; commas and brackets are data.
+You can write a word without quotes, in `'single quotes'` (all characters are literal), in `"double quotes"` (with
+`\\"`, `\\\\`, `\\n`, `\\t`, `\\r` and `\\u{HEX}`), or as several of these next to each other. Write keywords without
+quotes. `KEY=VALUE` is one word, split at its first unquoted `=`; commas and brackets have no meaning in it.
 """
 
 _ENTITIES = """\
-The word after an entity's keyword is always its name, however it is spelled. Only a wholly unquoted `<default>` is the
-default; `'<default>'` is a name. In the command bar the entity may be left out, for the one selected; a key that is
-spelled like an entity's keyword is then quoted.
+The word after an entity's keyword is always its name, even if it looks like a keyword. `<default>` is the default
+only without any quotes; `'<default>'` is a name. In the command bar you may leave out the entity: the statement then
+applies to the selected one. In this case quote a key that looks like an entity's keyword.
 """
 
 _VALUES = """\
-- Units, where the key's name or type says what it counts: `10MB` is 10,000,000, `10MiB` is 10,485,760; `7d`, `12h`,
-  `30min`, `90s`, `250ms`; rates may end in `/s`. The result has to be exact. Everywhere else the text is the value.
+- You may use units if the key's name or type says what it counts: `10MB` is 10,000,000, `10MiB` is 10,485,760; `7d`,
+  `12h`, `30min`, `90s`, `250ms`; rates may end in `/s`. The result has to be exact. For other keys the text is the
+  value.
 - `KEY=` is the empty value.
-- A sensitive value is `KEY=@FILE` or `KEY=?` (asked for, hidden), never written out.
+- Write a sensitive value as `KEY=@FILE` or `KEY=?` (kac asks, and does not show what you type), never as text.
 """
 
 
@@ -73,7 +75,7 @@ def _page() -> Iterator[str]:
             group = verb.group
             yield f"## {group}\n"
         yield from _verb(verb)
-    yield "## What list can be filtered by\n"
+    yield "## Columns that filters of list can use\n"
     yield from (f"- `{kind}`: {_codes(filter_names(kind))}" for kind in KINDS)
     yield "\n## Quotas\n"
     yield f"- users and clients: {_codes(CLIENT_KEYS)}"
@@ -83,10 +85,10 @@ def _page() -> Iterator[str]:
         yield f"- {type_.name.lower().replace('_', '-')}: {_codes(operations_of(type_))}"
     yield "\n## Exit codes of `kac run`\n"
     yield "| code | meaning |\n|---|---|"
-    yield "| 0 | all was applied, or there was nothing to apply |"
-    yield "| 1 | something failed, or could not be read; the rest is reported all the same |"
-    yield "| 2 | the script or the command line was not understood, and nothing was done |"
-    yield "| 3 | edits were staged and left unapplied at the end |"
+    yield "| 0 | kac applied everything, or there was nothing to apply |"
+    yield "| 1 | something failed, or kac could not read it; kac still reports everything else |"
+    yield "| 2 | the script or the command line is invalid, and kac did nothing |"
+    yield "| 3 | edits were staged and not applied at the end |"
 
 
 _WHERE = {EVERYWHERE: "", Where.BAR: " In the console only."}
@@ -188,21 +190,21 @@ def _plain(action: argparse.Action) -> str:
 
 
 _FILES = (
-    ("~/.config/kac/config.toml", "contexts: which clusters there are; kac contexts lists them"),
-    ("~/.local/state/kac/", "the journal of changes, one file for a cluster, and the log"),
+    ("~/.config/kac/config.toml", "contexts, one for each cluster; kac contexts lists them"),
+    ("~/.local/state/kac/", "the journals of changes, one for each cluster, and the log"),
 )
 _ENVIRONMENT = (
-    ("KAC_CONTEXT", "the context where none is given"),
-    ("KAC_BOOTSTRAP", "brokers to ask first where none are given"),
+    ("KAC_CONTEXT", "the context, if no option names one"),
+    ("KAC_BOOTSTRAP", "addresses of brokers, if no option names any"),
     ("USE_OLD_COMMAND", "with true, kac configs becomes the kafka-configs on PATH"),
     ("KAC_THEME", "the screen's colours: dark, light or ansi"),
-    ("NO_COLOR", "where it is set the console has no colours"),
+    ("NO_COLOR", "if it is set, the console has no colours"),
 )
 _EXITS = (
     ("0", "done"),
-    ("1", "something failed, or could not be read"),
-    ("2", "the command line was not understood, and nothing was done; kac configs exits with 1 then, as kafka-configs"),
-    ("3", "edits were left unapplied"),
+    ("1", "something failed, or kac could not read it"),
+    ("2", "the command line is invalid, and kac did nothing; kac configs then exits with 1, as kafka-configs does"),
+    ("3", "edits were not applied"),
 )
 
 

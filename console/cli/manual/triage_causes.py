@@ -11,13 +11,13 @@ _HEAD = """\
 <!-- Made by python -m console.cli.manual.pages causes; do not edit. -->
 # The causes that triage names
 
-[Triage](triage.md) names a cause only with its direct evidence. The name is that of `--output json`; *from* is the
-oldest Kafka that answers what is read.
+[Triage](triage.md) names a cause only if it has direct evidence. The names are those of `--output json`. *From* is the
+oldest release of Kafka that answers the requests.
 
 - `certain`: the evidence is the cause.
-- `likely`: there is evidence, and all that the cause predicts is seen.
-- `possible`: it only fits. Such a row stands below the others and is not counted.
-- Information is no trouble.
+- `likely`: there is evidence, and kac sees everything that the cause predicts.
+- `possible`: the cause fits, but kac can't prove it. Its row is below the others and does not count.
+- `information`: an operation that is running, or a state that is no trouble.
 
 """
 
@@ -28,7 +28,7 @@ def page() -> str:
 
 
 def _table(rules: list[CauseRule]) -> Iterator[str]:
-    yield "| cause | reads | how sure, and what it takes | from |"
+    yield "| cause | what kac reads | certainty and condition | from |"
     yield "|---|---|---|---|"
     for rule in rules:
         yield f"| `{rule.name}` | {rule.reads} | {rule.takes} | {rule.since} |"

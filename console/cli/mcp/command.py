@@ -34,7 +34,7 @@ def mcp_options(parser: argparse.ArgumentParser) -> None:
         "--plans",
         metavar="FOLDER",
         type=Path,
-        help="where plan files of proposals are written (default: the folder proposals in that of kac's state)",
+        help="the folder for the plan files of proposals (default: the folder proposals in kac's state folder)",
     )
 
 

@@ -130,7 +130,7 @@ class HistoryArguments(Arguments, frozen=True, kw_only=True):
     entity: Annotated[str, _text(f"only changes of {_ENTITY}")] | None = None
     text: Annotated[str, _text("only changes with this text in them")] = ""
     since: Annotated[str, _text("from then on: 2h or 7d (ago), 14:05, 2026-11-20T14:05")] | None = None
-    until: Annotated[str, _text("before then, likewise")] | None = None
+    until: Annotated[str, _text("changes before a time, in the same forms")] | None = None
 
 
 class CompareArguments(Arguments, frozen=True, kw_only=True):
@@ -208,10 +208,10 @@ TOOLS = (
     ),
     AgentTool(
         "lint",
-        "What stands wrong before it hurts",
-        "What stands wrong in the cluster before it hurts, by rules over its settings, replicas, disks, ACLs, quotas "
-        "and groups: each finding with how sure it is, why it matters, and the statements that mend it; which rules "
-        "could not look, and why; and findings that an operator accepts, with the reason.",
+        "Settings that will cause trouble",
+        "Settings that will cause trouble, found by rules over the cluster's settings, replicas, disks, ACLs, quotas "
+        "and groups: each finding with its certainty, its reason, and the statements that repair it; the rules that "
+        "could not run, and why; and findings that an operator accepts, with the reason.",
         LintArguments,
         lambda offer, given: offer.queries.lint(given.rules),
         "name the rules, or ask for more rows",

@@ -152,10 +152,10 @@ VERBS = (
         CHANGE,
         ("set [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
         "Stage new values of configs or quotas",
-        "Units are allowed where the key's name or type says what it counts: 10MB = 10,000,000, 10MiB = "
-        "10,485,760, 7d, 12h, 90s, 250ms, 10MB/s. KEY= sets the empty value. A sensitive value is KEY=@FILE or "
-        "KEY=? (asked for, hidden), never bare. With for, the change is to be taken back after that time: every "
-        "start shows what is due, and kac due --apply takes it back.",
+        "Units are allowed if the key's name or type says what it counts: 10MB = 10,000,000, 10MiB = 10,485,760, 7d, "
+        "12h, 90s, 250ms, 10MB/s. `KEY=` sets the empty value. Write a sensitive value as `KEY=@FILE` or `KEY=?` (kac "
+        "asks, and does not show what you type), never as text. `for DURATION` limits the change: when the time is "
+        "over, every start of kac lists it, and `kac due --apply` reverts it.",
         (
             "set topic orders retention.ms=7d max.message.bytes=2MiB",
             "set broker <default> log.cleaner.threads=2",
@@ -173,7 +173,8 @@ VERBS = (
         CHANGE,
         ("append [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
         "Stage items to be added to list configs",
-        "Starts from the effective value, even an inherited one. An item that is already there changes nothing.",
+        "kac adds the items to the effective value, even to an inherited one. An item that is already in the list "
+        "changes nothing.",
         ("append topic orders cleanup.policy=delete",),
         parse=_parse,
         statements=(_ALTER,),
@@ -183,7 +184,7 @@ VERBS = (
         CHANGE,
         ("subtract [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
         "Stage items to be removed from list configs",
-        "Removing every item leaves the empty list, not the inherited value: for that, use unset.",
+        "If you remove every item, the list is empty, and not inherited: to inherit the value, use `unset`.",
         ("subtract topic orders cleanup.policy=delete",),
         takes_away=True,
         parse=_parse,

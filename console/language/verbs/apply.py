@@ -57,12 +57,13 @@ VERBS = (
         PLAN,
         ("apply [--yes] [--valid-only] [--force] [--accept NAME[=SUBJECT]{,NAME[=SUBJECT]}]",),
         "Check the plan, ask, and send it",
-        "If a check fails nothing is sent, unless --valid-only sends the rest. --yes does not ask. What the plan "
-        "touches is described again right before: another client's changes since it was read stop the apply and "
-        "are shown as it was, theirs and mine; --force overwrites them and lists what it overwrote. A legal but "
-        "probably wrong edit has a named warning, which has to be accepted, by --accept also with --yes, "
-        "with its subject where an operator would have to type it (unclean-loss=orders/3): "
-        f"{', '.join(NAMES)}. Every change is recorded in a journal first, with a number that revert takes.",
+        "If a check fails, kac sends nothing; with --valid-only it sends the edits that pass. With --yes it does not "
+        "ask. Right before it sends, kac reads the plan's entities again. If another client has changed them, it stops "
+        "and shows three values: the former one, theirs and yours; --force overwrites theirs and lists what it "
+        "overwrote. A valid but probably wrong edit has a named warning. You accept it with --accept NAME, also with "
+        "--yes; if an operator would have to type a subject, add the subject (unclean-loss=orders/3). The warnings "
+        "are: "
+        f"{', '.join(NAMES)}. kac first writes every change into a journal, with a number for `revert`.",
         ("apply --yes", "apply --yes --valid-only", "apply --yes --force"),
         takes_away=True,
         parse=_parse,

@@ -65,8 +65,9 @@ VERBS = (
         "cancel",
         CHANGE,
         ("cancel move topic NAME [partition N]",),
-        "Stage the end of a topic's moves: its partitions stay on the replicas that they had",
-        "What was copied so far is dropped. Without a partition: all of the topic that move. Throttles stay set.",
+        "Stage the end of a topic's moves: its partitions stay on their former replicas",
+        "The brokers drop what they have copied so far. Without a partition, all moves of the topic end. Throttles "
+        "stay set.",
         ("cancel move topic orders", "cancel move topic orders partition 4"),
         parse=_parse,
         statements=(_CANCEL,),

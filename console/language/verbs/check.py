@@ -16,7 +16,8 @@ VERBS = (
         PLAN,
         ("check",),
         "Let the brokers validate the plan without changing anything",
-        "Deletions of topics, ACLs and SCRAM credentials have no validation in the protocol, and are reported as such.",
+        "The protocol has no validation for deletions of topics, ACLs and SCRAM credentials; kac says so for each of "
+        "them.",
         ("check",),
         parse=lambda _reader: Check(),
         statements=(StatementKind(statement=Check, text=lambda _statement: "check"),),

@@ -310,27 +310,28 @@ VERBS = (
         plan_edits.PauseConnector,
         "pause",
         "Stage a pause of a connector: its tasks stay and do nothing",
-        "What it would read waits, as long as it is retained. resume lets it run again.",
+        "Data that the connector would read waits, as long as it is retained. `resume` lets the connector run again.",
     ),
     _steering_verb(
         plan_edits.StopConnector,
         "stop",
         "Stage the end of a connector's tasks; its config and its offsets stay",
-        "Only a stopped connector can get other offsets. Workers before Kafka 3.5 can't stop one.",
+        "Connect changes the offsets of a connector only while it is stopped. Workers before Kafka 3.5 can't stop a "
+        "connector.",
     ),
     _steering_verb(
         plan_edits.ResumeConnector,
         "resume",
-        "Stage that a paused or stopped connector runs",
-        "A failed one needs a restart.",
+        "Stage that a paused or stopped connector runs again",
+        "A failed connector needs `restart`.",
     ),
     Verb(
         "restart",
         CHANGE,
         ("restart connector CLUSTER/NAME [failed | tasks | task N]",),
-        "Stage the restart of a connector, of what has failed of it, or of one task",
-        "Alone it restarts the connector without its tasks; with tasks also these; with failed only what has failed, "
-        "the connector and tasks alike.",
+        "Stage the restart of a connector, of its failed instances, or of one task",
+        "Without a keyword kac restarts the connector without its tasks; with `tasks` also its tasks; with `failed` "
+        "only what has failed, the connector or tasks.",
         ("restart connector main/orders-sink failed", "restart connector main/orders-sink task 2"),
         parse=_parse_restart,
         statements=(one_edit(plan_edits.RestartConnector, _restart_text, _needs_connect),),

@@ -199,12 +199,12 @@ VERBS = (
         CHANGE,
         ("create topic NAME KEY=VALUE {KEY=VALUE}", connector.CREATION),
         "Stage a new topic or connector",
-        "partitions=N and replication=N, or assign=1:2,2:3: the brokers of each partition, the preferred leader "
-        "first. The default of both is the cluster's. timeout=DURATION is how long the brokers may take. Every "
-        "other key is a config of the topic. A connector's config is in FILE, as JSON for Connect's REST API or as "
-        "properties, in KEY=VALUE, or in both, of which KEY=VALUE counts. A secret is KEY=@FILE or KEY=?, or a "
-        "reference ${provider:path:key}; one in FILE is never shown. The workers check the config before anything is "
-        "sent.",
+        "`partitions=N` and `replication=N` set the numbers; by default they are the cluster's. `assign=1:2,2:3` "
+        "lists the brokers of each partition instead, the preferred leader first. `timeout=DURATION` is how long the "
+        "brokers may take. Every other key is a config of the topic. A connector's config is in FILE, as JSON for "
+        "Connect's REST API or as properties, or in KEY=VALUE, or in both; KEY=VALUE then overrides FILE. Give a "
+        "secret as `KEY=@FILE` or `KEY=?`, or as a reference `${provider:path:key}`; kac never shows a secret in "
+        "FILE. The workers check the config before kac sends anything.",
         (
             "create topic orders partitions=12 replication=3 retention.ms=7d",
             "create topic audit assign=1:2,2:3,3:1 timeout=30s",

@@ -261,16 +261,18 @@ VERBS = (
         ),
         "Stage the deletion of a topic, of its records before an offset or a time, of a group or its offsets, of a "
         "connector, or of a schema",
-        "Topics and records can't be taken back. A topic that holds records, has readers or belongs to another tool "
-        "is accepted by its name (--accept topic-deleted=TOPIC), and more than three in a plan by their number; a GLOB "
-        "takes all that match but those that brokers keep for themselves. TIME is 2h or 7d (ago), 14:05, 2026-11-20 "
-        "or 2026-11-20T14:05; it becomes an offset of each partition when it is staged, as latest does: the log's "
-        "end. Records can be deleted only where cleanup.policy has delete in it; to apply it without being asked, "
-        "--accept records-deleted=TOPIC. `keep` writes them into a new file of JSON lines when it is staged; with `to "
-        "topic` they are sent there first, with headers that redrive reads. A group has to be without members; revert "
-        "commits its offsets again. A connector's offsets stay; revert creates it again without its secrets. A schema "
-        "is deleted softly: its ids still decode records; one that topics use is accepted by its subject (--accept "
-        "in-use=SUBJECT), and revert registers it again.",
+        "Deleted records can't be restored; `revert` creates a deleted topic again, empty, with its configs. To "
+        "delete a topic that has records or readers, or belongs to another tool, type its name (`--accept "
+        "topic-deleted=TOPIC`); for more than three topics in a plan, type their number. A GLOB stands for all topics "
+        "that match, except those that brokers keep for themselves. TIME is 2h or 7d (ago), 14:05, 2026-11-20 or "
+        "2026-11-20T14:05. When you stage the statement, kac turns TIME, or `latest` (the end of the log), into an "
+        "offset of each partition. Brokers delete records only if `cleanup.policy` contains delete; to apply without "
+        "a question, use `--accept records-deleted=TOPIC`. `keep` writes the records into a new file of JSON lines "
+        "when you stage the statement. `to topic` first sends them to that topic, with headers that `redrive` reads. "
+        "A group must have no members; `revert` commits its offsets again. The offsets of a deleted connector stay; "
+        "`revert` creates the connector again, without its secrets. A schema is deleted softly: its ids still decode "
+        "records. If topics use the schema, type its subject (`--accept in-use=SUBJECT`); `revert` registers it "
+        "again.",
         (
             "delete topic orders-old",
             "delete topic tmp-*",

@@ -55,7 +55,7 @@ VERBS = (
         LOOK,
         ("effective user USER client CLIENT [KEY]",),
         "The effective quota of a user and a client, per key, with the levels it overrides",
-        "A limit applies to each broker, not to the cluster. A client without a client id is written ''; only the "
+        "A limit applies to each broker, not to the cluster. Write a client without a client id as `''`; only the "
         "limits of its user apply to it.",
         (
             "effective user alice client checkout-7",

@@ -94,10 +94,10 @@ VERBS = (
             "elect unclean topic NAME partition N",
         ),
         "Stage elections of leaders",
-        "preferred makes the first replica of each partition lead where another one leads; with broker ID only "
-        "where that is its own. A preferred replica that is not in the ISR can't lead: its partition stays as it "
-        "is. unclean is for a partition that has no leader and whose replicas in sync don't come back: another "
-        "one leads, and the records that it lacks are lost for good.",
+        "`preferred` elects the first replica of each partition that another replica leads; with `broker ID` only if "
+        "the first replica is on that broker. A preferred replica that is not in the ISR can't lead: its partition "
+        "keeps its leader. `unclean` is for a partition that has no leader and whose in-sync replicas don't come "
+        "back: another replica leads, and the records that it lacks are lost.",
         (
             "elect preferred all",
             "elect preferred broker 3",

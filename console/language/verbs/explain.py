@@ -62,13 +62,13 @@ VERBS = (
         "explain",
         LOOK,
         ("explain PRINCIPAL OPERATION{,OPERATION} on RESOURCE [from HOST]",),
-        "Whether ACLs allow or deny a principal something, and which ACL decides",
-        "By the rules of Kafka's StandardAuthorizer: a deny overrides every allow; READ, WRITE, DELETE and ALTER "
-        "imply DESCRIBE, ALTER_CONFIGS implies DESCRIBE_CONFIGS. RESOURCE is cluster, or topic, group, "
-        "transactional-id, delegation-token or user with one NAME, which need not exist; ALL asks for every "
-        "operation. HOST is the client's address; without it, addresses with another answer are listed. Brokers "
-        "do not say who is a super user, nor whether allow.everyone.if.no.acl.found is set: where that matters, "
-        "the answer names the condition.",
+        "Whether ACLs allow or deny a principal an operation, and which ACL decides",
+        "The answer follows the rules of Kafka's StandardAuthorizer: a deny overrides every allow; READ, WRITE, "
+        "DELETE and ALTER imply DESCRIBE; ALTER_CONFIGS implies DESCRIBE_CONFIGS. RESOURCE is cluster, or topic, "
+        "group, transactional-id, delegation-token or user with one NAME, which need not exist. ALL asks for every "
+        "operation. HOST is the client's address; without it kac also lists addresses for which the answer differs. "
+        "Brokers do not report super users, nor whether `allow.everyone.if.no.acl.found` is set: if that matters, the "
+        "answer names the condition.",
         (
             "explain User:alice READ on topic orders",
             "explain User:svc-8 READ,DESCRIBE on group svc-8.billing from 10.0.0.1",

@@ -80,11 +80,11 @@ VERBS = (
         "feature",
         CHANGE,
         ("feature set FEATURE=LEVEL {FEATURE=LEVEL}",),
-        "Stage other levels of features, as metadata.version; 0 turns one off",
-        "Several levels are sent as one change, all of them or none. A level that a node does not support is "
-        "refused. Most features can be lowered again; metadata.version only over levels that left the metadata "
-        "log as it was, kraft.version never: that has to be accepted, in a script by --accept "
-        "feature-irreversible=FEATURE.",
+        "Stage other levels of features, such as metadata.version; 0 turns a feature off",
+        "kac sends several levels as one change: the controller takes all of them or none. kac refuses a level that a "
+        "node does not support. Most features can be lowered again. `metadata.version` can be lowered only if no "
+        "level in between changed the format of the metadata log; `kraft.version` can't be lowered. kac asks you to "
+        "accept an irreversible level; in a script use `--accept feature-irreversible=FEATURE`.",
         ("feature set metadata.version=30", "feature set transaction.version=2 group.version=1"),
         parse=_parse,
         statements=(_FEATURE,),

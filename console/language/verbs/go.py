@@ -74,7 +74,8 @@ VERBS = (
         GO,
         ("theme dark|light|ansi",),
         "Other colours, for this session",
-        "For good: `theme` in the settings, KAC_THEME or --theme. Without any the terminal is asked which it is.",
+        "For all sessions use `theme` in the settings, KAC_THEME or --theme. Without any of these kac asks the "
+        "terminal for its background.",
         ("theme light",),
         Where.BAR,
         parse=lambda reader: UseTheme(reader.need_keyword(*THEMES)),

@@ -40,7 +40,7 @@ VERBS = (
         CHANGE,
         ("grow topic NAME partitions=N",),
         "Stage more partitions for a topic, N in all",
-        "Partitions can't be removed again, and records with keys go to other partitions from then on.",
+        "Partitions can't be removed again, and from then on records with keys go to other partitions.",
         ("grow topic orders partitions=24",),
         parse=_parse,
         statements=(_GROW,),

@@ -32,10 +32,11 @@ VERBS = (
         "history",
         PLAN,
         ("history [ENTITY | TEXT]",),
-        "The changes that were applied from this host, the latest first",
-        "Who, when, old and new values, and the outcome: of everything, of an entity, or of lines with a TEXT. "
-        "With a lake, the console shows all changes of the cluster, by any client from any host; TEXT may then "
-        "contain since=2h, until=14:05, key=retention.* and by=alice.",
+        "The changes from this host, the latest first",
+        "Shows who made each change and when, its old and new values, and its outcome. Without an argument it lists "
+        "all changes; ENTITY or TEXT selects those of an entity, or the lines that contain TEXT. With a lake, the "
+        "console shows all changes of the cluster, by any client from any host; TEXT may then contain `since=2h`, "
+        "`until=14:05`, `key=retention.*` and `by=alice`.",
         ("history", "history topic orders", "history alice", "history 'since=2h key=retention.*'"),
         parse=_parse,
         statements=(StatementKind(statement=History, text=_text),),

@@ -16,7 +16,7 @@ VERBS = (
         GO,
         ("q",),
         "Leave",
-        "Staged edits are not kept; you are asked first. A script ends there.",
+        "kac does not keep staged edits, and asks you first. A script ends there.",
         ("q",),
         also=("quit", "exit"),
         parse=lambda _reader: Quit(),

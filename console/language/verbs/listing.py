@@ -140,13 +140,13 @@ VERBS = (
         LOOK,
         ("list KIND {GLOB | KEY=VALUE | KEY>N}",),
         "All entities of a kind",
-        "KIND is one of " + ", ".join(KINDS) + ". A GLOB matches names (*, ?, [ab]); quoted characters match "
-        "themselves. KEY=VALUE and KEY!=VALUE match a column, or a config's value for topics and brokers; VALUE "
-        "may be a glob. KEY>N, KEY>=N, KEY<N and KEY<=N compare numbers, which may have the key's units; no limit "
-        "(-1) is greater than all of them. For topics, size is that of all replicas on disk, and a filter on it lists "
-        "the largest first; for groups, topic=NAME finds those that read it. For ACLs, ANY is any code, and "
-        "pattern_type=MATCH finds all that affect resource_name=NAME. All filters must match. A "
-        "row without the column matches no filter.",
+        "KIND is one of " + ", ".join(KINDS) + ". A GLOB matches names (`*`, `?`, `[ab]`); quoted characters match "
+        "themselves. `KEY=VALUE` and `KEY!=VALUE` compare a column, or for topics and brokers a config; VALUE may be a "
+        "glob. `KEY>N`, `KEY>=N`, `KEY<N` and `KEY<=N` compare numbers, which may have the key's units; no limit (-1) "
+        "is greater than every number. For topics, `size` is the size of all replicas on disk, and a filter on it "
+        "lists the largest topics first. For groups, `topic=NAME` finds the groups that read the topic. For ACLs, ANY "
+        "stands for every value, and `pattern_type=MATCH` finds all ACLs that affect `resource_name=NAME`. All filters "
+        "must match. A row without the column matches no filter.",
         (
             "list topics svc-*",
             "list topics cleanup.policy=compact*",

@@ -153,12 +153,13 @@ VERBS = (
             "move topic NAME to ID,ID,… [throttle RATE]",
             "move topic NAME [partition N] broker ID to dir PATH [throttle RATE]",
         ),
-        "Stage that a partition's replicas move to these brokers, the first to lead; or one to another directory",
-        "Brokers copy it and then drop the replicas that are not named. Another number of replicas takes resize. "
-        "With dir the broker copies its own replica into another of its log directories, and then drops the "
-        "former one; to the directory that it is in ends such a copy. Without a partition, or with a throttle, an "
-        "operation begins, which moves all replicas of the topic to these brokers, or those of a broker into its "
-        "directory: in the command bar only.",
+        "Stage a move of a partition's replicas to these brokers, the first one to lead; or of one replica to another "
+        "directory",
+        "Brokers copy the partition and then drop the replicas that are not named. To change the number of replicas, "
+        "add `resize`. With `dir` the broker copies its own replica into another of its log directories, and then "
+        "drops the former one; a move to the present directory ends such a copy. Without a partition, or with a "
+        "throttle, the statement begins an operation. It moves all replicas of the topic to these brokers, or a "
+        "broker's replicas of the topic into the directory; it works only in the command bar.",
         ("move topic orders partition 4 to 3,1,2", "move topic orders partition 4 broker 3 to dir /data2"),
         parse=_parse,
         statements=(_MOVE, _TO_DIR, operation_words.BEGUN),

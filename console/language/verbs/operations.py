@@ -69,8 +69,9 @@ def _text(statement: AskOfOperation) -> str:
 
 
 _OPERATION = (
-    "What it would do is shown first, and asked. RATE is what each broker copies, and is read, at most, as 50MB/s. The "
-    "console works on it while it is open; after that W in a console, or kac moves --continue, goes on with it. "
+    "kac shows the forecast first, and asks. RATE limits how much each broker copies, and how much other brokers read "
+    "from it, for example 50MB/s. The console works on the operation while it is open; after that W in a console, or "
+    "`kac moves --continue`, continues it. "
 )
 
 VERBS = (
@@ -79,7 +80,7 @@ VERBS = (
         CHANGE,
         ("drain broker ID,ID,… [throttle RATE]", "drain broker ID dir PATH [throttle RATE]"),
         "Begin an operation that leaves no replica on these brokers, or in a log directory of one",
-        _OPERATION + "A broker that is down can be drained, too: what it has is copied from the leaders.",
+        _OPERATION + "You can also drain a broker that is down: brokers copy its replicas from the leaders.",
         ("drain broker 3", "drain broker 3,4 throttle 50MB/s", "drain broker 3 dir /data2"),
         Where.BAR,
         takes_away=True,
@@ -90,7 +91,8 @@ VERBS = (
         "replace",
         CHANGE,
         ("replace broker ID by ID [throttle RATE]",),
-        "Begin an operation that gives each replica of a broker to another one, in the same place of the order",
+        "Begin an operation that gives each replica of a broker to another broker, at the same place in the order of "
+        "replicas",
         _OPERATION,
         ("replace broker 3 by 5 throttle 50MB/s",),
         Where.BAR,
@@ -102,7 +104,7 @@ VERBS = (
         "balance",
         CHANGE,
         ("balance [throttle RATE]",),
-        "Begin an operation after which all brokers have as many replicas, as far as racks allow",
+        "Begin an operation that gives all brokers the same number of replicas, as far as racks allow",
         _OPERATION,
         ("balance throttle 50MB/s",),
         Where.BAR,
@@ -113,7 +115,7 @@ VERBS = (
         "replication",
         CHANGE,
         ("replication topic NAME N [throttle RATE]",),
-        "Begin an operation that gives each partition of a topic so many replicas",
+        "Begin an operation that gives each partition of a topic N replicas",
         _OPERATION,
         ("replication topic orders 3",),
         Where.BAR,
@@ -124,7 +126,7 @@ VERBS = (
         "back",
         CHANGE,
         ("back OPERATION [throttle RATE]",),
-        "Begin an operation that moves back what one that ended has moved",
+        "Begin an operation that moves back the replicas of an ended operation",
         _OPERATION,
         ("back 7 throttle 50MB/s",),
         Where.BAR,
@@ -136,10 +138,11 @@ VERBS = (
         "operation",
         CHANGE,
         ("operation N throttle RATE", "operation N give-up", "operation N pause", "operation N go-on"),
-        "Ask something of the operation that is open: another throttle, 0 for none, not to wait for brokers, a pause",
-        "Who works on it does that with its next look. give-up ends it without its throttles on brokers that do "
-        "not answer, and kac leftovers finds them when they do. The throttle of a redrive is in letters a second, and "
-        "only a redrive can pause. x in the pane Moves cancels it.",
+        "Change the open operation: its throttle (0 for none), to stop waiting for brokers, or to pause",
+        "The process that works on the operation does so at its next poll. `give-up` ends the operation although its "
+        "throttles are still set on brokers that do not answer; `kac leftovers` finds these throttles when the "
+        "brokers answer again. The throttle of a redrive is in letters a second, and only a redrive can pause. `x` in "
+        "the pane Moves cancels the operation.",
         ("operation 7 throttle 200MB/s", "operation 7 give-up"),
         Where.BAR,
         parse=_operation,

@@ -43,68 +43,68 @@ _HELP = (
     _pane("groups", "The groups and their lag", "groups billing", where=INTERACTIVE),
     _pane(
         "drift",
-        "What differs from its peers: keys by broker, by cluster, from the baseline",
+        "The keys whose values differ from those of peers, by broker, by cluster, and from the baseline",
         "drift",
-        about="Read from a lake; see kac lake.",
+        about="kac reads them from a lake; see `kac lake`.",
     ),
     _pane(
         "usage",
-        "Who uses how much of which quota",
+        "How much of its quotas each client uses",
         "usage",
         "usage 'since=2h by=alice'",
-        about="Read from a lake. FILTER: words, and since=2h, until=14:05, by=alice.",
+        about="kac reads it from a lake. FILTER has words, and `since=2h`, `until=14:05`, `by=alice`.",
     ),
     _pane(
         "transactions",
         "The open transactions, and which of them hang",
         "transactions",
         "transactions hangs",
-        about="Read while the view is shown. One hangs where no coordinator will end it; unseen, it is possible at "
-        "most.",
+        about="kac reads them while the pane is open. A transaction hangs if no coordinator will end it; if kac can't "
+        "see that, it is possible at most.",
     ),
     _pane(
         "tokens",
         "The delegation tokens that you may see",
         "tokens",
         "tokens User:flink",
-        about="Read while the view is shown.",
+        about="kac reads them while the pane is open.",
     ),
     _pane(
         "connectors",
         "The connectors of Kafka Connect",
         "connectors orders",
-        about="The context names the Connect clusters: [contexts.NAME.connect.CLUSTER] with url.",
+        about="The context names the Connect clusters: `[contexts.NAME.connect.CLUSTER]` with `url`.",
         where=INTERACTIVE,
     ),
     _pane(
         "mirrors",
         "The flows of MirrorMaker 2 to this cluster",
         "mirrors",
-        about="Read from MirrorMaker's own topics here.",
+        about="kac reads them from MirrorMaker's own topics on this cluster.",
     ),
     _pane(
         "schemas",
         "The subjects of the schema registry",
         "schemas",
         "schemas orders",
-        about="Read from the registry of the context, [contexts.NAME.schemas].",
+        about="kac reads them from the registry of the context, `[contexts.NAME.schemas]`.",
     ),
     _pane(
         "fleet",
         "All contexts: the verdict on each cluster, its worst cause, and a few counts",
         "fleet HIGH",
-        about="Each cluster is read every 45 s while the pane is visible, but none whose secret the operator types: "
-        "Enter opens it, and asks. kac fleet prints the rows.",
+        about="kac reads each cluster every 45 s while the pane is open, but no cluster whose secret you type: Enter "
+        "opens it, and asks. `kac fleet` prints the rows.",
     ),
-    _pane("moves", "What moves, how far it is, why not", "moves stuck"),
+    _pane("moves", "The running moves, how far they are, and why they are stuck", "moves stuck"),
     _pane(
         "find",
-        "What contains a text, in all panes",
+        "Everything that contains a text, in all panes",
         "find billing",
         "find 'checkout dlq'",
-        about="Brokers, topics, groups, keys and values that are set, quotas, ACLs, transactions, the plan, events and "
-        "causes; what was not read yet is read. TEXT as a filter: words, /regex, !without. Values that brokers "
-        "hide are not found.",
+        about="kac searches brokers, topics, groups, keys and values that are set, quotas, ACLs, transactions, the "
+        "plan, events and causes, and first reads what it has not read yet. TEXT is a filter: words, /regex, !without. "
+        "kac does not find values that brokers hide.",
         takes="TEXT",
     ),
 )

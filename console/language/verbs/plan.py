@@ -38,7 +38,8 @@ VERBS = (
         PLAN,
         ("plan [--runbook]",),
         "Every staged edit as a difference: old and new value, old and new source",
-        "With --runbook, as the kafka-topics, kafka-configs and kafka-acls commands that do the same, for a shell.",
+        "With --runbook kac prints the commands of kafka-topics, kafka-configs and kafka-acls that do the same, for a "
+        "shell.",
         ("plan", "plan --runbook"),
         parse=_parse,
         statements=(StatementKind(statement=ShowPlan, text=_text),),

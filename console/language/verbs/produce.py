@@ -386,12 +386,12 @@ VERBS = (
             "[key-schema SUBJECT]",
             "produce topic NAME [partition N] @FILE [schema SUBJECT] [key-schema SUBJECT]",
         ),
-        "Stage a record, or the records of a file, to be written once",
-        "A TEXT is a word, @FILE for the text of a file, or ? to be asked, hidden. A FILE of records has JSON lines as "
-        "kac records --output jsonl writes them. A record goes to the partition that it names, else to that of its key "
-        "by Java's partitioner. With a schema, values (or keys) are JSON, which kac encodes by the newest version of "
-        "the subject. No journal and no plan file has the contents. A context with masks, or with records = 'never', "
-        "refuses it.",
+        "Stage a record, or the records of a file; kac writes each once",
+        "A TEXT is a word, or @FILE for the text of a file, or `?`: kac then asks, and does not show what you type. A "
+        "FILE of records has JSON lines, as `kac records --output jsonl` writes them. A record goes to the partition "
+        "that it names; without one, Java's partitioner chooses it by the key. With a schema, values (or keys) are "
+        "JSON, and kac encodes them by the newest version of the subject. No journal and no plan file has the "
+        "contents. kac refuses new records in a context with masks or with records = 'never'.",
         (
             'produce topic orders key order-77 value \'{"state": "paid"}\'',
             "produce topic orders partition 3 header trace=t-9 value @order.json schema orders-value",
@@ -405,7 +405,8 @@ VERBS = (
         CHANGE,
         ("tombstone topic NAME key TEXT {header NAME=TEXT} [partition N] [key-schema SUBJECT]",),
         "Stage a record without a value, which deletes its key in a compacted topic",
-        "It goes to the partition of its key by Java's partitioner; give the partition if a producer uses another one.",
+        "Java's partitioner chooses the partition by the key; give the partition if a producer uses another "
+        "partitioner.",
         ("tombstone topic customers key c-104",),
         parse=_parse_tombstone,
         statements=(),
@@ -415,8 +416,9 @@ VERBS = (
         CHANGE,
         ("copy records NAME[,GLOB…] {OPTION} to topic NAME",),
         "Stage copies of records, with their headers and times",
-        "The options are those of records, for what to copy; without a place it is all from the start of the logs on. "
-        "Bytes are copied as they are. Each goes to the partition of its key by Java's partitioner.",
+        "The options are those of `records`, and select the records to copy. If you do not say where to begin, kac "
+        "copies from the start of the logs on. It copies bytes unchanged. Java's partitioner chooses the partition of "
+        "each record by its key.",
         (
             "copy records orders key order-77 to topic orders-test",
             "copy records orders partition 3 from offset 41208 limit 1 to topic orders",

@@ -343,13 +343,14 @@ VERBS = (
             "[to (offset N | time TIME | end)] {OPTION}",
             "records NAME[,GLOB…] follow {OPTION}",
         ),
-        "Records of topics: the last 10, those that match, from a place on, or as they come",
-        "The options: partition N; key GLOB, only to look just where partitioners put the key; text TEXT (in key, "
-        "value or a header); where CONDITION, in CEL over key, value, headers, partition, offset, time, size and "
-        "schema; without value (or key); latest by key; limit N (0: all); follow; uncommitted (also open and aborted "
-        "transactions); as text, json or hex. A condition looks at everything from the start of the log to its end; "
-        "a look without one shows 10. From a group: from the first record that it has not committed. Where the "
-        "context has records = 'hidden', contents are masked without --reveal; with 'never' nothing is read.",
+        "Records of topics: the last 10, those that match, those from a position on, or new ones",
+        "The options: `partition N`; `key GLOB` (add `only` to read just the partitions in which partitioners put the "
+        "key); `text TEXT` (in key, value or a header); `where CONDITION`, in CEL over key, value, headers, "
+        "partition, offset, time, size and schema; `without value` (or `without key`); `latest by key`; `limit N` (0: "
+        "all); `follow`; `uncommitted` (also open and aborted transactions); `as text`, `as json` or `as hex`. With a "
+        "condition kac reads everything from the start of the log to its end; without one it shows 10 records. `from "
+        "group NAME` begins at the first record that the group has not committed. If the context has records = "
+        "'hidden', kac masks contents unless you give --reveal; with records = 'never' it reads nothing.",
         (
             "records orders",
             "records orders partition 3 last 100",

@@ -78,11 +78,12 @@ VERBS = (
         CHANGE,
         ("redrive topic NAME [where CONDITION] [to NAME] [max N/s]",),
         "Begin an operation that sends dead letters again, each exactly once",
-        "Reads the headers of Spring Kafka, Kafka Connect, Kafka Streams and share groups. Shows the letters by "
-        "original topic and exception, what would be sent, and the warnings, and asks. Each goes to its original "
-        "topic, or to that of `to`; letters without headers need it. CONDITION is that of records. The first letter "
-        "goes alone: kac waits until a group passes it. Letters and positions are committed in one transaction, so "
-        "nothing is sent twice, also after a kill. W in a console, or kac redrive --continue, goes on with it.",
+        "kac reads the headers of Spring Kafka, Kafka Connect, Kafka Streams and share groups. It shows the letters "
+        "by original topic and exception, what it would send, and the warnings, and asks. Each letter goes to its "
+        "original topic, or to the topic after `to`; letters without headers need `to`. CONDITION is a condition as "
+        "in `records`. The first letter goes alone: kac waits until a group passes it. kac commits letters and "
+        "positions in one transaction, so it sends nothing twice, even after a kill. W in a console, or `kac redrive "
+        "--continue`, continues the redrive.",
         ("redrive topic orders.dlt", "redrive topic orders.dlt where 'value.total < 100' to orders max 50/s"),
         Where.BAR,
         parse=_parse,

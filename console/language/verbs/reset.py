@@ -189,18 +189,20 @@ VERBS = (
         "reset",
         CHANGE,
         ("reset [share] group NAME [topic NAME [partition N]] to PLACE", connector.RESET_USAGE),
-        "Stage other offsets for a group or a connector: what it reads again, or never",
-        "PLACE is earliest, latest, current, offset N, time T, by +N or -N, or file F. Without a topic: of every "
-        "partition that it committed an offset of; with one: of all its partitions. current is where the group is, "
-        "and the end where it has no offset; by goes no further than the log. T is 2026-11-20T14:05Z, without a zone "
-        "by this host's clock, or 2h for two hours ago. Places and times become offsets when they are staged. F "
-        "is a file as kac groups --export writes it: topic,partition,offset, or with the group first. Offsets "
-        "outside of the log are refused. The group has to be without members, and a member that joins before it "
-        "is sent stops it; consumers that assign() partitions are no members and can't be seen. A share group "
-        "gets its start offset; the word share is for one that does not exist yet. revert commits the old offsets "
-        "again; as commands they read offset N [epoch E] [metadata TEXT] restored, which may be outside of the "
-        "log by then. A connector's offsets change only while it is stopped (Kafka 3.6): the plan stops it before, and "
-        "it stays stopped. none forgets them all; F is a file as Connect returns offsets, JSON its text in quotes.",
+        "Stage other offsets for a group or a connector: it then reads records again, or skips them",
+        "PLACE is `earliest`, `latest`, `current`, `offset N`, `time T`, `by +N` or `by -N`, or `file F`. Without a "
+        "topic kac resets every partition for which the group has committed an offset; with a topic, all partitions "
+        "of the topic. `current` is the group's present offset, or the end of the log if it has none; `by` stops at "
+        "the ends of the log. T is 2026-11-20T14:05Z; without a zone it is in this host's time zone; 2h means two "
+        "hours ago. kac turns places and times into offsets when you stage the statement. F is a file as `kac groups "
+        "--export` writes it: topic,partition,offset, or with the group first. kac refuses offsets outside of the "
+        "log. The group must have no members, and a member that joins before kac sends the reset stops it; consumers "
+        "that assign() partitions are not members, so kac can't see them. For a share group kac sets the start "
+        "offset; the word `share` is for a group that does not exist yet. `revert` commits the old offsets again; as "
+        "commands these read `offset N [epoch E] [metadata TEXT] restored`, and may be outside of the log by then. A "
+        "connector's offsets change only while it is stopped (Kafka 3.6): the plan first stops the connector, and it "
+        "stays stopped. `none` deletes all its offsets; F is a file with offsets as Connect returns them, and JSON is "
+        "the same text in quotes.",
         (
             "reset group billing to earliest",
             "reset group billing topic orders to time 2h",

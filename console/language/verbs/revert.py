@@ -20,9 +20,10 @@ VERBS = (
         PLAN,
         ("revert CHANGE",),
         "Stage the reversal of a change that was applied",
-        "Values and their sources: a key that was inherited is unset. CHANGE is the number that apply reported, "
-        "see history. What can't be restored is reported: records of a deleted topic, secrets. Where another "
-        "client changed the same place since, apply stops as for any conflict.",
+        "revert restores values and their sources: if a key was inherited, it unsets the key. CHANGE is the number "
+        "that `apply` reported; `history` lists the numbers. kac reports what it can't restore: the records of a "
+        "deleted topic, and secrets. If another client has changed the same place since, `apply` stops as for any "
+        "conflict.",
         ("revert 42",),
         parse=lambda reader: Revert(reader.take(Expected(What.ARGUMENT, "the number of a CHANGE"), Role.VALUE).text),
         statements=(StatementKind(statement=Revert, text=lambda statement: f"revert {quote(statement.change)}"),),

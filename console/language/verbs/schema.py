@@ -157,9 +157,9 @@ VERBS = (
         CHANGE,
         ("schema SUBJECT (@FILE | TEXT) [type=TYPE] [references=NAME:SUBJECT:VERSION,…]",),
         "Stage a schema as the newest version of a subject",
-        "The registry checks it by the subject's compatibility level, and kac by Avro's own rules, even if the level "
-        "is NONE. TYPE is AVRO, PROTOBUF or JSON; without it the file's name (.avsc, .proto) and the text "
-        "decide. A revert deletes the version softly. set schema SUBJECT compatibility=LEVEL changes the level.",
+        "The registry checks the schema by the subject's compatibility level, and kac by Avro's own rules, even if "
+        "the level is NONE. TYPE is AVRO, PROTOBUF or JSON; without it the file's name (.avsc, .proto) and the text "
+        "decide. `revert` deletes the version softly. `set schema SUBJECT compatibility=LEVEL` changes the level.",
         (
             "schema orders-value @orders.avsc",
             "schema payments-value @payments.avsc references=shop.Order:orders-value:2",
@@ -172,7 +172,7 @@ VERBS = (
         CHANGE,
         ("undelete schema SUBJECT [version N]",),
         "Stage the registration of a soft-deleted version of a schema",
-        "Without a version: the newest deleted one. It gets the next number, and the id that it had.",
+        "Without a version kac registers the newest deleted one. The version gets the next number and its former id.",
         ("undelete schema orders-value", "undelete schema orders-value version 2"),
         parse=_parse_undelete,
         statements=(_UNDELETE,),

@@ -80,8 +80,9 @@ VERBS = (
         "show",
         LOOK,
         ("show [ENTITY] {KEY}",),
-        "What is set on an entity: its own overrides, or the named keys",
-        "Without an entity: the selected one. An inherited value of a named key is shown with its source.",
+        "The values set on an entity: all its overrides, or the named keys",
+        "Without an entity kac shows the selected one. If a named key is inherited, kac shows the value with its "
+        "source.",
         ("show topic orders", "show topic orders retention.ms segment.bytes", "show broker <default>"),
         parse=_parse,
         statements=(_SHOW,),
@@ -90,8 +91,9 @@ VERBS = (
         "describe",
         LOOK,
         ("describe [ENTITY] {KEY}",),
-        "Everything about an entity; with keys, each with its documentation and the chain of its synonyms",
-        "A topic is shown with partitions, a group with members and lag, a user with quotas and SCRAM credentials.",
+        "Everything about an entity; with keys, their documentation and the chain of their synonyms",
+        "kac shows a topic with its partitions, a group with its members and lag, and a user with quotas and SCRAM "
+        "credentials.",
         ("describe topic orders", "describe topic orders retention.ms", "describe user alice client checkout"),
         parse=_parse,
         statements=(_SHOW,),

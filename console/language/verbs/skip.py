@@ -59,10 +59,10 @@ VERBS = (
         "skip",
         CHANGE,
         (f"skip group NAME topic NAME partition N [COUNT] {passed_over.USAGE}",),
-        "Stage that a group goes on behind the record it stands on, or behind COUNT of them",
-        "For a record that no consumer can read. The group has to be without members. `keep` writes the records into a "
-        "new file of JSON lines when the skip is staged. `to topic` sends them there when it is applied, with headers "
-        "that redrive reads; the group only goes on once all are written.",
+        "Stage that a group skips the record at its position, or COUNT records",
+        "Use it for a record that no consumer can read. The group must have no members. `keep` writes the records "
+        "into a new file of JSON lines when you stage the skip. `to topic` sends them there when you apply the skip, "
+        "with headers that `redrive` reads; the group's offset moves only after all of them are written.",
         (
             "skip group billing topic orders partition 3 10",
             "skip group billing topic orders partition 3 to topic orders.dlt",

@@ -79,8 +79,9 @@ VERBS = (
             "token expire ID [in DURATION]",
         ),
         "Stage a delegation token, its renewal, or its end",
-        "Brokers do it over connections with a login of their own, by SASL or mTLS. The HMAC of a new token is shown "
-        "once, on a terminal, and kept nowhere. Without a duration the brokers' own holds; a token expires at once.",
+        "Brokers accept these requests only on connections that log in by SASL or mTLS, not by a token. kac shows the "
+        "HMAC of a new token once, on a terminal, and keeps it nowhere. Without a duration the brokers' default "
+        "applies; `token expire` without a duration ends the token at once.",
         ("token create renewers=User:flink lifetime=7d", "token renew abc123 for 1d", "token expire abc123"),
         parse=_parse,
         statements=(

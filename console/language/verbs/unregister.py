@@ -28,9 +28,9 @@ VERBS = (
         "unregister",
         CHANGE,
         ("unregister broker ID",),
-        "Stage that the cluster forgets a broker which is down and does not come back",
-        "KRaft only, from Kafka 3.0 on. A broker that is alive is refused. Replicas stay assigned to it until "
-        "they are moved. It registers again when it starts.",
+        "Stage that the cluster forgets a broker that is down and does not come back",
+        "KRaft only, from Kafka 3.0 on. kac refuses a broker that is alive. Replicas stay assigned to the broker "
+        "until you move them. The broker registers again when it starts.",
         ("unregister broker 4",),
         takes_away=True,
         parse=_parse,

@@ -133,9 +133,10 @@ VERBS = (
         LOOK,
         ("watch {topic|group|broker|connector|schema NAME}", "watch SET"),
         "Topics, groups, brokers, connectors and schemas together, the worst first",
-        "On the screen a pane: Enter opens the subject, `x` takes it off, and `f` on a row of Topics, Groups, Brokers "
-        "or Connectors adds it. NAME may be a glob; commas between subjects may be left out. SET is one of the "
-        "context, [contexts.NAME.watch]; kac --watch SET opens on it, kac watch prints it.",
+        "On the screen it is a pane: Enter opens the subject, `x` removes it, and `f` on a row of Topics, Groups, "
+        "Brokers or Connectors adds it. NAME may be a glob; you may leave out the commas between subjects. SET is a "
+        "set of the context, `[contexts.NAME.watch]`; `kac --watch SET` opens the console on it, and `kac watch` "
+        "prints it.",
         ("watch topic orders, group billing, connector pg", "watch topic orders.*, broker *", "watch checkout"),
         parse=_parse,
         statements=(StatementKind(statement=Watch, text=_text, needs=_needs),),

@@ -26,12 +26,12 @@ VERBS = (
         "whose",
         LOOK,
         ("whose topic NAME",),
-        "Whose a topic is: the connectors, groups and producers that use it, its schemas, and how sure that is",
-        "Sure: offsets, partitions, a transaction, the topics that Connect counts, or a config that lists it. Likely: "
-        "a config's value is its name. A schema is sure if its ids are in the newest records, and likely by "
-        "its name alone. Possible: an ACL lets a principal write. Brokers do not say who produces, so a "
-        "writer may be missing. If there are more than 100 groups, those already read are shown: "
-        "list groups topic=NAME asks all.",
+        "The readers and writers of a topic: connectors, groups and producers; its schemas, and how sure that is",
+        "Sure: offsets, partitions, a transaction, the topics that Connect lists as used, or a config that lists the "
+        "topic. Likely: a config's value is the topic's name. A schema is sure if its ids are in the newest records, "
+        "and likely if only its name fits. Possible: an ACL lets a principal write. Brokers do not report producers, "
+        "so a writer may be missing. If there are more than 100 groups, kac shows the groups that it has already "
+        "read: `list groups topic=NAME` reads all groups.",
         ("whose topic orders",),
         parse=lambda reader: Whose(topic_name(reader)),
         statements=(

@@ -193,7 +193,8 @@ CAUSES = (
         _changed,
         reads="DescribeAcls over time; this host's journal",
         takes=(
-            "likely: a right was taken at most 5 minutes before a topic fell silent, or a group stopped, that needs it"
+            "likely: at most 5 minutes after a right was removed, a topic fell silent, or a group stopped, that needs "
+            "the right"
         ),
     ),
 )

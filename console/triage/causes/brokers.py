@@ -650,23 +650,23 @@ CAUSES = (
         _rack_is_up,
         reads="DescribeCluster, Metadata, refused connections; the brokers' racks",
         takes=(
-            "certain: all brokers of a rack of two or more are down, and another rack answers. Before "
-            "Kafka 4.0 only brokers that were seen up count"
+            "certain: all brokers of a rack of two or more are down, and another rack answers. Before Kafka 4.0 only "
+            "brokers count that kac has seen running"
         ),
     ),
     cause.CauseRule(
         "broker-flapping",
         _flapping,
         reads="DescribeCluster and Metadata over time",
-        takes="certain: at least 3 absences in 30 minutes",
+        takes="certain: the broker was away at least 3 times in 30 minutes",
     ),
     cause.CauseRule(
         "broker-restarting",
         _restarts,
         reads="Metadata and DescribeCluster over time, ApiVersions",
         takes=(
-            "information: it handed its leaders over before it went, or it is back and catches up. A "
-            "warning after 10 minutes, high below min ISR, critical without a leader"
+            "information: the broker handed its leaders over before it went, or it is back and catches up. A warning "
+            "after 10 minutes, high below min ISR, critical without a leader"
         ),
     ),
     cause.CauseRule(
@@ -675,42 +675,42 @@ CAUSES = (
         lambda c: "" if _away(c) | c.last.refusing else "no broker is fenced or missing",
         reads=("DescribeCluster with fenced brokers, before Kafka 4.0 replica lists and Metadata; refused connections"),
         takes=(
-            "certain once the cluster has fenced it, likely before. A broker without replicas and "
-            "without a vote is information"
+            "certain after the cluster has fenced the broker, likely before. A broker without replicas and without a "
+            "vote is only information"
         ),
     ),
     cause.CauseRule(
         "broker-turns-away",
         _closing,
         reads=("new connections that the broker closes before its first response; its limits of connections"),
-        takes="likely if it has such a limit, else possible",
+        takes="likely if the broker has such a limit, else possible",
     ),
     cause.CauseRule(
         "broker-unresponsive",
         _unresponsive,
         _answer,
         reads="ApiVersions on a new connection, 1.5 s",
-        takes="likely if its replicas leave ISRs, else possible",
+        takes="likely if the broker's replicas leave ISRs, else possible",
     ),
     cause.CauseRule(
         "replication-broken",
         lambda observations: (*_unfollowed(observations), *_replication(observations)),
         reads="Metadata",
-        takes=("likely: a follower that answers is the only one that is missing, or a leader has no followers"),
+        takes=("likely: the only missing follower is on a broker that answers, or a leader has no followers"),
     ),
     cause.CauseRule(
         "leader-skew",
         _skew,
         reads="Metadata, DescribeConfigs",
         takes=(
-            "certain: other brokers lead more than a tenth of the partitions that prefer it. "
-            "Information for 10 minutes, while the controller elects by itself"
+            "certain: other brokers lead more than a tenth of the partitions that prefer this broker. Information for "
+            "10 minutes, while the controller elects by itself"
         ),
     ),
     cause.CauseRule(
         "metadata-behind",
         _metadata_behind,
         reads="Metadata of each broker in turn",
-        takes="certain: for 8 s it shows a leader epoch below one that was known before the request",
+        takes="certain: for 8 s a broker shows a leader epoch below one that kac knew before the request",
     ),
 )

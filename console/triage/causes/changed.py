@@ -863,8 +863,8 @@ CAUSES = (
         _changed,
         reads="configs, quotas, ACLs, credentials, topics and schemas over time; the rules of plans",
         takes=(
-            "certain if a rule names a risk; likely if producers stopped, the topic was made again, or a connector "
-            "failed by records of a changed schema; else possible"
+            "certain if a rule names a risk; likely if producers stopped, the topic was deleted and created again, or "
+            "a connector failed because of records of a changed schema; else possible"
         ),
     ),
 )

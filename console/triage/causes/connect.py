@@ -488,28 +488,31 @@ CAUSES = (
         "connector-failed",
         _failed_connectors,
         reads="GET /connectors of Connect's workers; this host's journal",
-        takes="certain: the state is FAILED, and the last line of its trace that says why; equal reasons are one row",
+        takes=(
+            "certain: the state is FAILED; the title has the last line of the trace that gives the reason. Failures "
+            "with the same reason are one row"
+        ),
     ),
     cause.CauseRule(
         "task-failed",
         _failed_tasks,
         reads="GET /connectors of Connect's workers; this host's journal",
-        takes="certain: as connector-failed; the connector itself runs",
+        takes="certain: as connector-failed, but the connector itself runs",
     ),
     cause.CauseRule(
         "worker-gone",
         _gone,
         reads="GET / of each worker of the context, GET /connectors",
         takes=(
-            "certain: it does not answer while another one does; information for 90 s after it went. Likely for one "
-            "that is not in the context: its instances are UNASSIGNED for a minute, and nothing else runs on it"
+            "certain: the worker does not answer while another one does; information for the first 90 s. Likely for a "
+            "worker that is not in the context: its instances are UNASSIGNED for a minute, and it runs nothing else"
         ),
     ),
     cause.CauseRule(
         "connect-unreachable",
         _unreachable,
         reads="GET /connectors of each worker of the context",
-        takes="certain that none answers; what its connectors do is unknown. Information for 90 s after it went",
+        takes="certain: no worker answers, so the states of its connectors are unknown. Information for the first 90 s",
     ),
     cause.CauseRule(
         "connect-rebalancing",
@@ -521,12 +524,15 @@ CAUSES = (
         "connector-paused",
         _paused,
         reads="GET /connectors over time, the lag of its group",
-        takes="information: PAUSED or STOPPED at the first look, for 10 minutes, or with a group that falls behind",
+        takes=(
+            "information: the connector was PAUSED or STOPPED at the first poll, or is so for 10 minutes, or its "
+            "group falls behind"
+        ),
     ),
     cause.CauseRule(
         "dead-letters-growing",
         _dead_letters,
         reads="GET /connectors, ListOffsets over time",
-        takes="certain: records came to a sink's topic of dead letters; likely if several sinks share it",
+        takes="certain: records came to a sink's topic of dead letters; likely if several sinks share the topic",
     ),
 )

@@ -87,12 +87,12 @@ CAUSES = (
         "console-throttled",
         _throttled,
         reads="the throttle times of answers to this console",
-        takes="certain: 50 ms and more of each second",
+        takes="certain: brokers throttle kac's answers for 50 ms or more of each second",
     ),
     cause.CauseRule(
         "console-login-refused",
         _login_refused,
         reads="a new connection to each broker",
-        takes="certain: one answers and refuses the login, others take it",
+        takes="certain: one broker answers and refuses the login, others accept it",
     ),
 )

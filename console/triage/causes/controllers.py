@@ -193,14 +193,14 @@ CAUSES = (
         "controller-down",
         _controller_down,
         reads="DescribeQuorum; whether each controller answers",
-        takes="likely",
+        takes="likely: a controller refuses connections, or does not answer in time",
         since="3.7",
     ),
     cause.CauseRule(
         "voter-formatted",
         _formatted,
         reads="DescribeQuorum",
-        takes="certain: a voter's directory fetches nothing, and the node follows with another one",
+        takes="certain: a voter's directory fetches nothing, and the node follows with another directory",
         since="3.9",
     ),
 )

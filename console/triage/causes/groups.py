@@ -757,14 +757,15 @@ CAUSES = (
         _rebalancing,
         reads="ListGroups over time",
         takes=(
-            "certain for 30 s of a minute; possible after 3 rebalances within two minutes, as a deployment makes them"
+            "certain: the group rebalances for 30 s of a minute; possible after 3 rebalances within two minutes, as "
+            "during a deployment"
         ),
     ),
     cause.CauseRule(
         "group-stopped",
         _stopped,
         reads="ListGroups, OffsetFetch, ListOffsets",
-        takes="certain: no member, and records wait",
+        takes="certain: the group has no member, and records wait",
     ),
     cause.CauseRule(
         "consumer-stuck",
@@ -772,8 +773,8 @@ CAUSES = (
         hides=_waits_for_commits,
         reads="OffsetFetch and ListOffsets over time",
         takes=(
-            "likely: one partition stands still while others move; possible if several stand still, "
-            "or a quota may delay the client"
+            "likely: one partition stands still while others move; possible if several stand still, or if a quota may "
+            "delay the client"
         ),
     ),
     cause.CauseRule(
@@ -781,25 +782,30 @@ CAUSES = (
         _slow,
         reads="OffsetFetch and ListOffsets over time",
         takes=(
-            "likely: it commits, more slowly than records arrive. Information while records wait for less than 10 s"
+            "likely: the group commits, but more slowly than records arrive. Information while records wait for less "
+            "than 10 s"
         ),
     ),
     cause.CauseRule(
         "offsets-out-of-range",
         _out_of_range,
         reads="OffsetFetch, ListOffsets",
-        takes="certain: outside of the log, and a member reads there",
+        takes="certain: the committed offset is outside of the log, and a member reads that partition",
     ),
     cause.CauseRule(
         "groups-without-members",
         _without_members,
         reads="OffsetFetch, ListOffsets",
-        takes=("information: commits below the log's start, or with records behind them, that no member reads on from"),
+        takes=(
+            "information: no member reads a partition whose committed offset is below the log's start, or has records "
+            "after it"
+        ),
     ),
     cause.CauseRule(
         "offsets-ahead",
         _ahead,
         reads="OffsetFetch, ListOffsets",
-        takes="information: commits beyond the end that no member has, as mirrors copy them",
+        takes="information: a committed offset is beyond the end of the log, and no member has the partition, as with "
+        "offsets that a mirror copied",
     ),
 )

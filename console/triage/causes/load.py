@@ -95,6 +95,9 @@ CAUSES = (
         "hot-partition",
         _hot,
         reads="DescribeLogDirs over 15 s",
-        takes="likely: five times the median of its topic, half of what its leader takes, and 1 MiB/s",
+        takes=(
+            "likely: the partition gets five times the median of its topic, half of its leader's bytes, and at least "
+            "1 MiB/s"
+        ),
     ),
 )

@@ -152,6 +152,9 @@ CAUSES = (
         NAME,
         _loops,
         reads="ListOffsets, OffsetFetch",
-        takes="likely: a group reads a topic and its dead letters, and more of these come than other records are read",
+        takes=(
+            "likely: a group reads a topic and the topic's dead letters, and more dead letters come than it reads "
+            "other records"
+        ),
     ),
 )

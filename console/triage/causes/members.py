@@ -216,21 +216,22 @@ CAUSES = (
         _missing,
         reads="DescribeGroups over time, Metadata, OffsetFetch",
         takes=(
-            "certain: for 30 s all members name topics that do not exist, and records wait where the group has offsets"
+            "certain: for 30 s all members subscribe to topics that do not exist, and records wait in topics for "
+            "which the group has offsets"
         ),
     ),
     cause.CauseRule(
         "instance-contested",
         _contested,
         reads="DescribeGroups over time",
-        takes="likely: other members take a group.instance.id at least 3 times in a minute",
+        takes="likely: other members take over a group.instance.id at least 3 times in a minute",
     ),
     cause.CauseRule(
         "share-group-from-the-end",
         _from_the_end,
         reads="ListGroups over time, DescribeConfigs of the group, ListOffsets, OffsetFetch",
         takes=(
-            "possible: a share group without share.auto.offset.reset came while kac watched, to a topic with records "
+            "possible: while kac watched, a share group without share.auto.offset.reset came to a topic with records "
             "that no other group reads"
         ),
         since="4.1",
@@ -240,8 +241,8 @@ CAUSES = (
         _unread,
         reads="Metadata over time, DescribeGroups, OffsetFetch, ListOffsets",
         takes=(
-            "certain: a topic grew at least 15 s ago, and a group that reads it has none of the new "
-            "partitions, where records wait"
+            "certain: a topic got more partitions at least 15 s ago, and a group that reads the topic has none of the "
+            "new partitions, in which records wait"
         ),
     ),
 )

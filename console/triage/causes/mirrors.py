@@ -152,18 +152,19 @@ CAUSES = (
         _stopped,
         reads="Fetch of heartbeats, SOURCE.heartbeats and SOURCE.checkpoints.internal; GET /connectors",
         takes=(
-            "certain if kac saw it beat, else likely: the last heartbeat is older than two minutes and ten intervals, "
-            "none came while kac looked, and its connectors run or are not known. Flows that stopped together are one "
-            "row. Information if its copies still grow, and after a day; nothing after a week, or without copies"
+            "certain if kac saw heartbeats before, else likely: the last heartbeat is older than two minutes and ten "
+            "intervals, none came while kac watched, and the flow's connectors run or are unknown. Flows that stopped "
+            "together are one row. Information if the copies still grow, and after a day; not named after a week, or "
+            "without copies"
         ),
     ),
     cause.CauseRule(
         "mirror-halted",
         _halted,
-        reads="the same",
+        reads="as for mirror-stopped",
         takes=(
-            "likely: heartbeats come, and for two minutes none that is copied from the source, nor a record to any "
-            "copy; information after a day"
+            "likely: heartbeats come, but for two minutes none was copied from the source, and no copy got a record; "
+            "information after a day"
         ),
     ),
 )

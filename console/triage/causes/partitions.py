@@ -388,32 +388,38 @@ CAUSES = (
         _min_isr,
         reads="DescribeConfigs, Metadata",
         takes=(
-            "certain: above the number of replicas of a topic that has several, or equal to it while one is away. "
-            "Critical if writes stopped"
+            "certain: min ISR is above the number of replicas of a topic with several replicas, or equal to it while "
+            "one is away. Critical if writes stopped"
         ),
     ),
     cause.CauseRule(
         "leaderless",
         _leaderless,
         reads="Metadata; eligible leader replicas (3.7); the ends of the replicas' logs",
-        takes="certain",
+        takes="certain: a partition has no leader",
     ),
     cause.CauseRule(
         "unclean-election",
         _unclean,
         reads="Metadata and ListOffsets over time",
-        takes=("certain: the new leader was not in the ISR while all of the ISR were away, or the end of the log fell"),
+        takes=(
+            "certain: the new leader was not in the ISR while all replicas of the ISR were away, or the end of the log "
+            "went back"
+        ),
     ),
     cause.CauseRule(
         "reassignment-stalled",
         lambda observations: _moves(observations, stalled=True),
         reads="ListPartitionReassignments, DescribeLogDirs",
-        takes=("certain: it waits for a broker that is down, or no bytes arrived for a minute; likely without bytes"),
+        takes=(
+            "certain: the move waits for a broker that is down, or for a replica that stays and is not in sync; "
+            "likely: no bytes arrived for a minute"
+        ),
     ),
     cause.CauseRule(
         "reassignment-running",
         lambda observations: _moves(observations, stalled=False),
         reads="ListPartitionReassignments, DescribeLogDirs",
-        takes="information, with rate and time left",
+        takes="information, with the rate and the time left",
     ),
 )

@@ -591,8 +591,8 @@ CAUSES = (
         _none_hangs,
         reads="ListOffsets, DescribeProducers, ListTransactions, DescribeTransactions",
         takes=(
-            "certain if it is older than a transaction may be, and no coordinator has it; likely "
-            "after two looks; possible if rights may hide transactional ids"
+            "certain if the transaction is older than a transaction may be, and no coordinator knows it; likely after "
+            "two polls; possible if missing rights may hide transactional ids"
         ),
         since="3.0",
     ),
@@ -601,8 +601,8 @@ CAUSES = (
         _undelivered,
         reads="ListOffsets, DescribeProducers, ListTransactions, DescribeTransactions",
         takes=(
-            "certain a minute after its timeout; likely after two looks. Partitions wait for the "
-            "markers of a transaction that is decided"
+            "certain a minute after the transaction's timeout; likely after two polls. Partitions wait for the "
+            "markers of a decided transaction"
         ),
         since="3.0",
     ),
@@ -610,7 +610,9 @@ CAUSES = (
         "transaction-open",
         _open,
         reads="ListOffsets, DescribeProducers, ListTransactions, DescribeTransactions",
-        takes=("certain; likely if it can't be described. A warning if a group waits and the producer is idle"),
+        takes=(
+            "certain; likely if kac can't describe the transaction. A warning if a group waits and the producer is idle"
+        ),
         since="3.0",
     ),
     triage_cause.CauseRule(
@@ -618,28 +620,30 @@ CAUSES = (
         _deleted,
         reads="ListOffsets, DescribeConfigs",
         takes=(
-            "certain: the first offset rose although the retention keeps the records, or right after "
-            "the retention was cut. No trouble if all groups had read them"
+            "certain: the first offset rose although the retention keeps the records, or right after the retention "
+            "was shortened. No trouble if all groups had read the records"
         ),
     ),
     triage_cause.CauseRule(
         "log-shortened",
         _shorter,
         reads="ListOffsets over time, Metadata",
-        takes="certain: the end of a log is lower than before for 5 s, without an unclean election",
+        takes="certain: for 5 s the end of a log is lower than before, without an unclean election",
     ),
     triage_cause.CauseRule(
         "future-records",
         _future,
         reads="ListOffsets: highest timestamps, hourly",
-        takes="certain: an hour ahead of two clocks, in a topic that deletes by producers' times",
+        takes=(
+            "certain: a timestamp is an hour ahead of two clocks, in a topic that deletes records by producers' times"
+        ),
         since="3.0",
     ),
     triage_cause.CauseRule(
         "timestamps-in-seconds",
         _in_seconds,
         reads="ListOffsets: highest timestamps, hourly",
-        takes="certain: a timestamp before March 1973 in a topic that deletes by producers' times",
+        takes="certain: a timestamp is before March 1973, in a topic that deletes records by producers' times",
         since="3.0",
     ),
 )

@@ -399,8 +399,8 @@ QUOTAS = (
         hides=_written_at_a_limit,
         reads="DescribeClientQuotas, DescribeGroups, rates",
         takes=(
-            "likely: more is written for a client than its quota allows it to read; possible: it "
-            "reads about as much as its quota, or users have quotas of their own"
+            "likely: the topics of a client get more bytes than its quota allows it to read; possible: the client "
+            "reads about as much as its quota, or users have separate quotas"
         ),
     ),
 )
@@ -416,6 +416,6 @@ CAUSES = (
         "access-denied",
         _denied,
         reads="refusals to this console",
-        takes="information",
+        takes="information: brokers denied a request of this console",
     ),
 )

@@ -109,13 +109,14 @@ CAUSES = (
         _elsewhere,
         reads="ListOffsets over time, Metadata",
         takes=(
-            "likely: a topic gets no new records, and one with a similar name appeared within a minute and gets some"
+            "likely: a topic gets no new records, and a topic with a similar name appeared within a minute and gets "
+            "some"
         ),
     ),
     cause.CauseRule(
         NAME,
         _stopped,
         reads="ListOffsets over time",
-        takes="information: no new record for longer than 3 times the longest pause before",
+        takes="information: the topic got no new record for longer than 3 times the longest pause before",
     ),
 )

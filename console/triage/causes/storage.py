@@ -405,7 +405,7 @@ QUORUM = (
         _lost,
         _quorum_stands,
         reads="DescribeQuorum; whether controllers answer",
-        takes="certain; likely if the quorum was never described",
+        takes="certain: the quorum has no leader; likely if kac never read the quorum",
         since="3.3",
     ),
     cause.CauseRule(
@@ -419,7 +419,7 @@ QUORUM = (
         "voter-lagging",
         _voter,
         reads="DescribeQuorum; times by the active controller's clock",
-        takes="certain",
+        takes="certain: a voter has been behind the end of the metadata log for 10 s",
         since="3.3",
     ),
 )
@@ -429,20 +429,23 @@ CAUSES = (
         lambda observations: (*_failed(observations), *_offline(observations)),
         _dirs_stand,
         reads="DescribeLogDirs, Metadata",
-        takes="certain: the directory's error, or offline replicas on a broker that is up",
+        takes="certain: the directory reports an error, or a broker that is up has offline replicas",
     ),
     cause.CauseRule(
         "disk-filling",
         _filling,
         reads="DescribeLogDirs: usable bytes and their trend",
-        takes="certain below a tenth, likely by the trend. Directories of one file system count once",
+        takes="certain if less than a tenth is free, likely by the trend. Directories of one file system count once",
         since="3.3",
     ),
     cause.CauseRule(
         "cleaner-stopped",
         _cleaner,
         reads="DescribeLogDirs",
-        takes=("likely: compacted replicas of one broker alone are 3 times, and two segments, larger than the others"),
+        takes=(
+            "likely: the compacted replicas of only one broker are 3 times as large as the others, and larger by two "
+            "segments"
+        ),
     ),
     *QUORUM,
 )

@@ -93,6 +93,8 @@ CAUSES = (
         _by_log,
         hides=_unread,
         reads="brokers' request logs (`--request-log`)",
-        takes=("certain: a client was throttled three times within a minute, and in at least a tenth of its requests"),
+        takes=(
+            "certain: brokers throttled a client three times within a minute, and in at least a tenth of its requests"
+        ),
     ),
 )
