@@ -196,9 +196,15 @@ def style_of(variables: Mapping[str, str], meaning: str) -> Style:
 
 
 def clipped(lines: Sequence[Line], count: int) -> tuple[Line, ...]:
-    """Return the first `count` lines, the last one ending in ``…`` if more were left out."""
+    """Return the first `count` lines, the last one ending in ``…`` if more were left out.
+
+    Args:
+        count: the number of free lines; it may be below 0 before a view has its size.
+    """
     if len(lines) <= count:
         return tuple(lines)
+    if count < 1:
+        return ()
     return (*lines[: count - 1], [*lines[count - 1], (" …", "muted")])
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.present.text import Line, in_columns, plain
-from console.tui.text_lines import FOLDED_FROM, folded
+from console.tui.text_lines import FOLDED_FROM, clipped, folded
 from widgets.cells import cell_width
 
 NAMES = st.lists(st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=12), max_size=40)
@@ -49,3 +49,12 @@ def test_twelve_rows_in_room_for_six() -> None:
     assert plain(found[0]) == "<00>  topic-10    <01>  topic-11"
     assert plain(found[5]) == "<10>  topic-20    <11>  topic-21"
     assert folded(table(["a long name"] * 12), 36, 6) == table(["a long name"] * 12), "two need 38 cells"
+
+
+@given(NAMES, st.integers(-3, 60))
+def test_no_more_lines_are_left_than_there_is_room_for(names: list[str], count: int) -> None:
+    lines = table(names)
+    found = clipped(lines, count)
+    assert len(found) == max(0, min(len(lines), count))
+    assert [plain(line) for line in found[:-1]] == [plain(line) for line in lines[: max(0, len(found) - 1)]]
+    assert not found or plain(found[-1]).endswith(" …") == (len(lines) > count)
