@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 from collections import deque
@@ -13,6 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 from textual import events
 from textual.app import App, SuspendNotSupported
 from textual.message_pump import MessagePump
+
+log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
@@ -32,6 +35,8 @@ CHECK_EVERY = 0.01
 RESTS = 8
 """Looks in succession at which every widget waits, with a round of the loop between two: what a worker or a timer has
 begun takes some until it sends a message."""
+A_LOOK = 0.002
+"""Seconds that count as one more of them: a loop that is busy with other work takes that long for a round."""
 ROUNDS = 20
 """Rounds of messages that lead to further messages, after which a key is passed on regardless."""
 
@@ -142,8 +147,13 @@ class KeysInOrder(App[Result]):
 
     def _settled(self, task: asyncio.Task[None]) -> None:
         self._settling = None
-        if not task.cancelled() and task.exception() is None:
-            self.call_next(self._hand_on)
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is not None:
+            # Better a key too early than none: quitting is one of them.
+            log.error("the console could not wait for its widgets before a key", exc_info=error)
+        self.call_next(self._hand_on)
 
     async def _at_rest(self) -> None:
         await self.no_messages()
@@ -155,21 +165,30 @@ class KeysInOrder(App[Result]):
             await self.no_messages()
 
     async def no_messages(self) -> None:
-        """Wait until no widget has a message left.
+        """Wait until no widget has a message left, and each has its place.
 
-        Sends each widget its own message, repeatedly, until that was the only message in every queue.
+        Sends those that do not wait for one a message of their own, repeatedly, until all wait for a while.
         """
-        sent = rested = 0
+        began, sent, rested = monotonic(), 0, 0
         while sent < ROUNDS and rested < RESTS:
             # Not to each widget: Textual takes longer to dispatch forty messages than to handle most keys.
             reached = [one for pump in self._pumps() if not waits(pump) if (one := _noted(pump)) is not None]
-            if not reached:
-                rested += 1
+            if reached:
+                sent, rested = sent + 1, 0
+                if (await asyncio.wait(reached, timeout=PATIENCE))[1]:
+                    return
+            elif self._is_to_be_laid_out() and monotonic() - began < PATIENCE:
+                # A timer of the screen does that, of which no queue knows: a key before it would read former sizes.
+                await asyncio.sleep(CHECK_EVERY)
+            else:
+                looked = monotonic()
                 await asyncio.sleep(0)
-                continue
-            sent, rested = sent + 1, 0
-            if (await asyncio.wait(reached, timeout=PATIENCE))[1]:
-                return
+                rested += 1 + int((monotonic() - looked) / A_LOOK)
+
+    def _is_to_be_laid_out(self) -> bool:
+        """Return whether the screen on top has widgets without their places."""
+        screen = self.screen_stack[-1] if self.screen_stack else None
+        return screen is not None and (screen._layout_required or screen._recompose_required)
 
     def _pumps(self) -> Iterator[MessagePump]:
         """Yield all message pumps of the screen."""
@@ -228,7 +247,9 @@ def waits(pump: MessagePump) -> bool:
     ready: Any = pump._message_queue.ready_event
     if ready.is_set() or pump._pending_message is not None:
         return pump._closing or pump._closed
-    return any(not each.done() for each in ready._waiters) or pump._closing or pump._closed
+    # asyncio says of no event who waits for it; a Python without this attribute sends each widget a message instead.
+    waiters = getattr(ready, "_waiters", ())
+    return any(not each.done() for each in waiters) or pump._closing or pump._closed
 
 
 def _noted(pump: MessagePump) -> asyncio.Future[None] | None:

@@ -1,0 +1,104 @@
+"""A key typed ahead sees the screen as the key before it left it, and no failure keeps it back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widget import Widget
+from textual.widgets import Input, Static
+
+from console.tui.key_order import KeysInOrder
+from tests.support.patience import PATIENCE
+
+HEIGHT = 5
+TIMES = 20
+
+
+class Made(Widget):
+    """A widget that a worker mounts."""
+
+
+class Hands(Widget, can_focus=True):
+    """`a` has a worker mount a widget, `b` notes its height."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heights: asyncio.Queue[int] = asyncio.Queue()
+
+    def on_key(self, event: events.Key) -> None:
+        event.stop()
+        if event.key == "a":
+            self.app.run_worker(self._mount())
+        else:
+            self.heights.put_nowait(self.app.query_one(Made).size.height)
+
+    async def _mount(self) -> None:
+        await self.app.query_one(Vertical).mount(Made())
+
+
+class Mounting(KeysInOrder[None]):
+    """Many widgets, as a pane has."""
+
+    CSS = f"Hands {{ height: 1 }} Made {{ height: {HEIGHT} }}"
+
+    def compose(self) -> ComposeResult:
+        yield Hands()
+        yield Vertical()
+        yield from (Static(str(number)) for number in range(20))
+
+    def is_busy(self, event: events.Event) -> bool:
+        return any(not each.is_finished for each in self.workers)
+
+
+class Line(KeysInOrder[None]):
+    """A line of text. is_full: `abc` stands in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_full = asyncio.Event()
+
+    def compose(self) -> ComposeResult:
+        yield Input()
+
+    def on_input_changed(self, message: Input.Changed) -> None:
+        if message.value == "abc":
+            self.is_full.set()
+
+
+def type_in(app: KeysInOrder[None], keys: str) -> None:
+    """Send keys at once."""
+    for key in keys:
+        event = events.Key(key, key)
+        event.set_sender(app)
+        app.post_message(event)
+
+
+async def test_a_key_finds_the_widgets_of_the_one_before_it_at_their_places() -> None:
+    app = Mounting()
+    async with app.run_test():
+        hands = app.query_one(Hands)
+        hands.focus()
+        for _ in range(TIMES):
+            type_in(app, "ab")
+            assert await asyncio.wait_for(hands.heights.get(), PATIENCE) == HEIGHT
+            await app.query_one(Made).remove()
+
+
+async def test_keys_arrive_although_the_wait_before_them_fails(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(_pump: object) -> bool:
+        raise AttributeError("ready_event")
+
+    app = Line()
+    async with app.run_test():
+        app.query_one(Input).focus()
+        monkeypatch.setattr("console.tui.key_order.waits", fails)
+        type_in(app, "abc")
+        await asyncio.wait_for(app.is_full.wait(), PATIENCE)
+    assert (caplog.records[0].name, caplog.records[0].levelno) == ("console.tui.key_order", logging.ERROR)
