@@ -20,7 +20,7 @@ modules are imported by then."""
 FULL_COLLECTION_EVERY = 32
 """Freezes between two full collections, since frozen garbage cycles are never freed."""
 OBJECTS_EACH = 5_000
-"""Frozen objects for each freeze between two full collections, if these are more: a collection of two million objects
+"""Live objects for each freeze between two full collections, if these are more: a collection of two million objects
 takes a second, in which no key is handled."""
 
 _lock = threading.Lock()
@@ -45,7 +45,9 @@ def gc_paused() -> Iterator[None]:
     try:
         yield
     finally:
-        _leave()
+        # Not within the lock: a finalizer may begin a pause.
+        if _leave():
+            _collect_frozen()
 
 
 def _enter() -> None:
@@ -58,20 +60,24 @@ def _enter() -> None:
         _depth += 1
 
 
-def _leave() -> None:
-    global _depth, _first
+def _leave() -> bool:
+    """End a pause. Return whether a full collection is due."""
+    global _depth, _first, _made, _freezes
     with _lock:
         _depth -= 1
         if _depth:
-            return
+            return False
         _count()
         if _made >= MANY:
-            _freeze()
+            _made = 0
+            _freezes += 1
+            gc.freeze()
         elif _first:
             _first -= 1
             gc.freeze()
         if _was_enabled:
             gc.enable()
+        return _freezes >= _due
 
 
 def _count() -> None:
@@ -82,15 +88,15 @@ def _count() -> None:
     _made += (_collections - before) * gc.get_threshold()[0] + max(0, gc.get_count()[0] - _at_begin)
 
 
-def _freeze() -> None:
-    global _made, _freezes, _due
-    _made = 0
-    _freezes += 1
-    if _freezes >= _due:
-        # Counting frozen objects takes milliseconds: they are in a linked list.
-        _due = max(FULL_COLLECTION_EVERY, gc.get_freeze_count() // OBJECTS_EACH)
-        if _freezes >= _due:
-            _freezes, _due = 0, FULL_COLLECTION_EVERY
-            gc.unfreeze()
-            gc.collect()
+def _collect_frozen() -> None:
+    """Collect garbage among the frozen objects as well, and freeze those that are left.
+
+    Their number determines when the next collection is due. It is counted here alone: between two collections garbage
+    counts too, so that much garbage would put off the collection that frees it.
+    """
+    global _freezes, _due
+    _freezes = 0
+    gc.unfreeze()
+    gc.collect()
     gc.freeze()
+    _due = max(FULL_COLLECTION_EVERY, gc.get_freeze_count() // OBJECTS_EACH)
