@@ -444,7 +444,7 @@ class Sieve:
             self._await_schemas(record)
         shown = self._decoder.readable(record, self._allowance)
         if self._allowance.spent() and not self.stopping:
-            # The allowance is for one answer, and a search has no such limit: each record may use all of it.
+            # The allowance limits one answer. A search has no limit as a whole, so each record gets a new allowance.
             self._allowance.renew()
             shown = self._decoder.readable(record, self._allowance)
         # A part that is not decoded could be what is looked for.

@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 
-# ``kac due``: changes with a limited duration, and reverting those that are due; also for cron.
-
-
 def due_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac due``."""
     parser.add_argument("--apply", action="store_true", help="revert all changes that are due")

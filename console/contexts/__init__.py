@@ -1,4 +1,4 @@
-"""Contexts: the configured clusters, in our own file and in other tools' files, and how to reach each."""
+"""Contexts: the configured clusters, in kac's own file and in other tools' files, and how to reach each."""
 
 from __future__ import annotations
 

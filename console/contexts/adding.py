@@ -1,5 +1,5 @@
-"""Adding a new context at the end of our own file, whose text is kept. It may contain a password, so only the owner can
-read the file.
+"""Adding a new context at the end of kac's own file, whose text is kept. It may contain a password, so only the owner
+can read the file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _toml(value: str | bool) -> str:
 
 
 def add_context(name: str, entries: Mapping[str, str | bool], surroundings: Surroundings) -> None:
-    """Write a context into our own file, and create the file if it is missing.
+    """Write a context into kac's own file, and create the file if it is missing.
 
     Args:
         entries: the keys of the context, kac's and Java's.

@@ -1,6 +1,6 @@
 """The contexts that are configured on this machine, and the choice of one for a command.
 
-A flag overrides the environment, which overrides our own file, which overrides other tools' files.
+A flag overrides the environment, which overrides kac's own file, which overrides other tools' files.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Contexts:
     """All configured contexts: first our own, then those of other tools, each with a unique name.
 
     Another tool's context has the tool in its name (``kafkactl/prod``) if our file or several tools use the name. Files
-    are read on first use: a start with ``-b`` reads none, and no other tool's file is read if our own file has the
+    are read on first use: a start with ``-b`` reads none, and no other tool's file is read if kac's own file has the
     context.
     """
 
@@ -52,12 +52,12 @@ class Contexts:
 
     @property
     def settings(self) -> ConsoleSettings:
-        """The table ``[settings]`` of our own file, or the defaults."""
+        """The table ``[settings]`` of kac's own file, or the defaults."""
         return self._own.settings
 
     @property
     def receivers(self) -> tuple[str, ...]:
-        """The names of the receivers of messages that our own file has."""
+        """The names of the receivers in kac's own config file."""
         return tuple(self._own.receivers)
 
     def receiver(self, name: str) -> Receiver:
@@ -74,7 +74,7 @@ class Contexts:
 
     @property
     def own_problems(self) -> tuple[str, ...]:
-        """Problems of our own file and its settings. Other tools' files are not read."""
+        """Problems of kac's own file and its settings. Other tools' files are not read."""
         return self._own.found.problems
 
     @cached_property
@@ -88,7 +88,7 @@ class Contexts:
 
     @cached_property
     def current(self) -> str | None:
-        """The default context: our own file's, else another tool's current one.
+        """The default context: that of kac's own file, else another tool's current one.
 
         None if that is ambiguous: several contexts of our own, or several tools with a current one.
         """

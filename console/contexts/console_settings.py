@@ -1,4 +1,4 @@
-"""The table ``[settings]`` of our own file."""
+"""The table ``[settings]`` of kac's own file."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ _LINT_KEYS = ("rule", "subject", "reason")
 
 
 class OwnFile(Struct, frozen=True):
-    """The contents of our own file; empty if there is no file."""
+    """The contents of kac's own file; empty if there is no file."""
 
     found: context.Found = field(default_factory=context.Found)
     settings: ConsoleSettings = field(default_factory=ConsoleSettings)
@@ -173,7 +173,7 @@ def own_path(surroundings: context.Surroundings) -> Path:
 
 
 def read_own_file(surroundings: context.Surroundings) -> OwnFile:
-    """Read our own file. Unusable contexts are BrokenContexts; other problems are lines in `problems`."""
+    """Read kac's own file. Unusable contexts are BrokenContexts; other problems are lines in `problems`."""
     path = own_path(surroundings)
     if not path.exists() and CONFIG not in surroundings.environ:
         return OwnFile()
@@ -189,7 +189,7 @@ def read_own_file(surroundings: context.Surroundings) -> OwnFile:
 
 
 def own_text(text: str, path: Path, surroundings: context.Surroundings) -> OwnFile:
-    """Return the contents of a text of our own file. Raise ContextError if it is not TOML."""
+    """Return the contents of a text of kac's own file. Raise ContextError if it is not TOML."""
     return _OwnFileReader(path, _parsed(text, path), key_lines(text), surroundings).read()
 
 

@@ -1,4 +1,4 @@
-"""Receivers of ``kac triage --watch --notify NAME``: ``[notify.NAME]`` of our own file.
+"""Receivers of ``kac triage --watch --notify NAME``: ``[notify.NAME]`` of kac's own file.
 
 [notify.chat]                         # a request with POST; ssl.*, username, password, token as of other services
 url = "${file:/run/secrets/chat-url}" # a secret as a whole

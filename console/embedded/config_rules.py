@@ -329,8 +329,8 @@ def check_group(layers: config_definitions.BrokerLayers, own: Mapping[str, str],
     """Check a group's configs (GroupConfig). Raises ConfigProblem or ValueError for the first error.
 
     Args:
-        since_44: whether messages have the bounds instead of their keys, tags must be distinct, and an assignor must be
-            registered.
+        since_44: whether to check as Kafka 4.4 does: an error names the value of a bound, not its key; rack-aware tags
+            must be distinct; the assignor must be registered.
     """
     definitions = layers.configs.group
     unknown = next((key for key in own if key not in definitions), None)

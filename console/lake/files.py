@@ -286,7 +286,7 @@ class Filesystem:
 
         Raises:
             LakeBusy: another process holds it; its `holder` is the one in the file.
-            LakeError: a link, a pipe or a file with another name is in its place: it is left unchanged.
+            LakeError: the path is a link or a pipe, or its file has a second hard link; the lock leaves it unchanged.
         """
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         with _opened_lock(path) as file:

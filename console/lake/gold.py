@@ -407,7 +407,7 @@ class Renewal:
             except All:
                 touched = touched.more([cluster])
                 continue
-            # Without polls the log's own changes count the same, however far it reaches.
+            # Without polls, and without a later change from another source, more of a log changes none of the rows.
             if at is not None and (times.get(cluster) or self._known.last_told.get(cluster, 0) > at - TOLERANCE):
                 since.append((cluster, at - TOLERANCE))
             if before[cluster] != self._known.covers.get(cluster):

@@ -164,7 +164,7 @@ def partly(seen: Seen) -> Iterable[str]:
     """Yield a line for each reason for which members of a part that was read are missing in the input of the rules."""
     failed = {each.entity for each in seen.snapshot.failures if each.part == Part.CONFIGS}
     lacking = sum(topic_resource(name) not in seen.snapshot.configs for name in seen.topics)
-    # If no topic's configs were read, no rule needs them, or the rules that do are reported as blind.
+    # If no topic's configs were read, then no rule needs them, or the report names the rules that miss them.
     if not failed and 0 < lacking < len(seen.topics):
         yield f"configs of {plural(lacking, 'topic')} were not read"
     counts: dict[tuple[str, str], list[str]] = {}

@@ -62,7 +62,7 @@ class _Sorting:
         dirs = self._placement.log_dirs.get(broker, ())
         if not dirs:
             self._waits.append(f"the log directories of broker {broker} are unknown: it has to answer first")
-        # Read once: later moves of the same proposal are subtracted from it.
+        # The free bytes are read once: later moves of the same proposal reduce them.
         elif (broker, dirs[0].path) not in self._free:
             free = free_bytes(dirs, self._copies, broker)
             for each in dirs:

@@ -88,7 +88,7 @@ def contradictions(snapshot: Snapshot, resource: ConfigResource, keys: Iterable[
     """Yield the contradictions between the values of a topic or a broker, inherited or not.
 
     Args:
-        keys: the keys of which a pair must have one.
+        keys: the keys to check; a pair without any of them is left out.
     """
     configs, wanted = snapshot.configs.get(resource), frozenset(keys)
     if configs is None:

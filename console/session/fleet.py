@@ -110,7 +110,7 @@ class Looks:
         return await asyncio.to_thread(health, self._verdict, snapshot, muted)
 
     async def _fetched(self) -> Context:
-        # The commands of secrets get no terminal.
+        # The commands that fetch secrets can't prompt: no user waits at the terminal for one of many clusters.
         return await asyncio.to_thread(unlocked, self._context, ask=False, limit=SECRET_SECONDS)
 
     async def _connect(self) -> None:

@@ -35,9 +35,10 @@ OTHERS_EVERY = timedelta(seconds=15)
 
 
 class RateReader:
-    """A reader of ends and log directories of a session, some on each call, with the totals of the rates.
+    """Reads the end offsets and the log directories of a session in turn, a few on each call.
 
-    totals: the last computed ones.
+    Attributes:
+        totals: the latest totals of the rates.
     """
 
     def __init__(self, reader: SnapshotReader) -> None:

@@ -36,7 +36,11 @@ def runbook_lines(plan: Plan, snapshot: Snapshot, settings: ConnectionSettings) 
 
 
 def script(plan: Plan, most: int | None = None) -> str:
-    """Return the plan, or at most its first commands, as commands, one per line, in the order of staging."""
+    """Return the commands of a plan, one per line, in the order of staging.
+
+    Args:
+        most: the number of commands, from the first; None for all.
+    """
     return "\n".join(command_of(staged.edit) + _lasting(staged) for staged in plan.staged[:most])
 
 

@@ -190,8 +190,6 @@ _GROWS_STRICTLY_FROM = 3
 async def create_partitions(request: Any, context: RequestContext) -> Any:
     """CreatePartitions (37), v0-3: adds partitions to topics (ControllerApis).
 
-    Add partitions to each topic, and return its result.
-
     More records than a controller writes in one change are UNKNOWN_SERVER_ERROR, as in Kafka, and change nothing.
 
     Needs ALTER on each topic. The response follows once the controller has written the change.
