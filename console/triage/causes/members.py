@@ -256,8 +256,8 @@ CAUSES = (
         takes=(
             "certain: a topic got more partitions at least 6 minutes ago, and a group that reads the topic has none of "
             "the new partitions, in which records wait. After 15 s it is possible, as consumers look for new "
-            "partitions every 5 minutes; it is certain if brokers assign the group's partitions. No API shows whether a "
-            "group read the records before its first commit"
+            "partitions every 5 minutes; it is certain if brokers assign the group's partitions. No API shows whether "
+            "a group read the records before its first commit"
         ),
     ),
 )
