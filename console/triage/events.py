@@ -34,6 +34,7 @@ from console.model.tokens import TokenTarget
 from console.plan.amounts import utc_time
 from console.triage.config_changes import config_differences
 from console.triage.facts import Author
+from console.triage.share_beginnings import SHARE
 
 
 class About(NamedTuple):
@@ -544,15 +545,19 @@ def _set_ahead(group: str, stands: Standing, committed: int, old: Snapshot, new:
     if not stands.held:
         # A consumer that assign()s partitions commits without being a member: its offset moved before.
         return now.is_vacant and not stands.moves
+    # The first offset of a share group also rises with the log's.
+    if was.type == SHARE or was.members != ():
+        return False
+    before, after = old.lag_trends.get(group), new.lag_trends.get(group)
+    interval, moved = stands.interval, stands.moved
+    if before is None or after is None or interval is None or moved is None:
+        return False
     # Members read it, and by their coordinator's word they were gone with their last commits. A job that comes, reads
     # and goes between two reads has commits that are further apart.
-    before, after = old.lag_trends.get(group), new.lag_trends.get(group)
-    if was.members != () or before is None or after is None or stands.interval is None or stands.moved is None:
-        return False
-    if before.last.at - stands.moved < GONE * stands.interval:
+    if before.last.at - moved < GONE * interval:
         return False
     # Members that came meanwhile read from the former offset, and commit after their interval.
-    is_soon = after.last.at - before.last.at < SOON * stands.interval
+    is_soon = after.last.at - before.last.at < SOON * interval
     return now.is_vacant or (is_soon and committed - stands.committed > STEPS * stands.step)
 
 

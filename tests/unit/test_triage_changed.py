@@ -405,6 +405,7 @@ def set_ahead(
     left: int = LEFT,
     held: bool = True,
     described: bool = True,
+    kind: str = "classic",
     topics: tuple[str, ...] = (),
 ) -> Change:
     """A group that commits every ten seconds, loses its members, and is ahead after a minute.
@@ -416,6 +417,7 @@ def set_ahead(
         left: the tick at which its members leave.
         held: whether members ever had its partitions.
         described: whether its coordinator was asked for its members.
+        kind: its type.
         topics: others of the cluster.
     """
 
@@ -425,7 +427,7 @@ def set_ahead(
         at = at if tick < AHEAD or tick >= back_at else to + 50 * max(0, tick - comes)
         changed = committed({0: at, 1: at}, members=reads and held)(snapshot, tick)
         group = changed.groups["billing"]
-        group = group if reads or described else replace(group, members=None)
+        group = replace(group, type=kind, members=group.members if reads or described else None)
         more = {name: replace(snapshot.topics["orders"], name=name) for name in topics}
         return replace(changed, groups={"billing": group}, topics={**changed.topics, **more})
 
@@ -458,6 +460,7 @@ def test_offsets_that_were_set_ahead_can_be_set_as_they_were_while_nobody_reads(
         (set_ahead(left=AHEAD - 1, described=False), AHEAD + 4),
         (set_ahead(held=False), AHEAD + 4),
         (set_ahead(described=False), AHEAD + 4),
+        (set_ahead(kind="share"), AHEAD + 4),
         (set_ahead(topics=("eu.checkpoints.internal",)), AHEAD + 4),
     ],
     ids=[
@@ -467,6 +470,7 @@ def test_offsets_that_were_set_ahead_can_be_set_as_they_were_while_nobody_reads(
         "the last commit of members that leave",
         "of no member",
         "members not asked for",
+        "a share group",
         "copied by a mirror",
     ],
 )
