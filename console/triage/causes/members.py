@@ -111,7 +111,7 @@ def _not_noticed(group: str, growth: Growth, waiting: int, *, may_come: bool) ->
 
 
 def _numbers(some: Sequence[int]) -> str:
-    """Return sorted partitions as text: ``partition 3``, ``partitions 3 to 5``, ``partitions 3, 5``."""
+    """Return sorted partitions as text: ``partition 3``, ``partitions 3 to 5``, ``partitions 3,5``."""
     if len(some) == 1:
         return f"partition {some[0]}"
     is_row = some[-1] - some[0] == len(some) - 1
