@@ -81,6 +81,11 @@ class Track:
         place = bisect_right(self._times, at_ms)
         return self._times[place - 1] if place else 0
 
+    def time_after(self, at_ms: int) -> int | None:
+        """Return the arrival of the first answer after a time; None if there is none."""
+        place = bisect_right(self._times, at_ms)
+        return self._times[place] if place < len(self._times) else None
+
     def changes(self, at_ms: int) -> int:
         """Return the number of answers up to a time that differ from the one before them."""
         place = bisect_right(self._times, at_ms)

@@ -365,6 +365,11 @@ def copied_up_to(sync: OffsetSync, end: int) -> int:
     return sync.upstream + max(0, end - sync.downstream)
 
 
+def has_checkpoints(topics: Iterable[str]) -> bool:
+    """Return whether mirrors copy the offsets of groups to a cluster with these topics."""
+    return any(each.endswith(_CHECKPOINTS) for each in topics)
+
+
 # -- time --------------------------------------------------------------------------------------------------------------
 
 

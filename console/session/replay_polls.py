@@ -37,7 +37,7 @@ LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 MOST_NAMED = 50
 """Most topics of a request for configs that counts as a separate one, as after a deletion."""
 ENDS_WITHIN_MS = 3000
-"""Most milliseconds from the committed offsets to the ends that were read for the same lag."""
+"""Most milliseconds for which committed offsets wait for the ends that were read for the same lag."""
 OF_ALL = frozenset({flight_tape.METADATA, flight_tape.API_VERSIONS, flight_tape.DESCRIBE_CLUSTER})
 """APIs that nearly every read also calls: a new answer to them does not show that a part was read again."""
 
@@ -243,11 +243,13 @@ class RecordedPoller(Poller):
                 await self.read_part(part)
             finally:
                 flight_tape.USED.reset(token)
-            if flight_tape.LATER in used.keys:
+            is_torn = part.name == Part.LAGS and self._is_torn(used)
+            if is_torn or flight_tape.LATER in used.keys:
                 # It was under way, and its result is not known yet.
                 self._session.learn(lambda *_, known=before[0]: known)
                 _, self._slow.facts, self._turns, self.problems = before
-            self._parts_seen[part.name] = _Seen(used, self._times(used), self._arrived(used), self._tape.at_ms)
+            if not is_torn:
+                self._parts_seen[part.name] = _Seen(used, self._times(used), self._arrived(used), self._tape.at_ms)
         await self._compare_views()
         self._at_ms = self._tape.at_ms
         return self._seen(_utc(self._tape.at_ms))
@@ -276,36 +278,29 @@ class RecordedPoller(Poller):
         if name in _BY_WHAT_WAS_ASKED:
             return self._recorded.has_news(name)
         seen = self._parts_seen.get(name)
-        if seen is not None and name == Part.LAGS and OFFSET_FETCH in seen.used.keys:
-            return self._has_new_lags(seen)
-        if (
-            seen is None
-            or not seen.used.keys
-            or flight_tape.LATER in seen.used.keys
-            or seen.times != self._times(seen.used)
-        ):
+        if seen is None or not seen.used.keys or flight_tape.LATER in seen.used.keys:
+            return True
+        if name == Part.LAGS and OFFSET_FETCH in seen.used.keys:
+            return bool(self._tape.answered_since(OFFSET_FETCH, seen.at_ms))
+        if seen.times != self._times(seen.used):
             return True
         return self._tape.at_ms - seen.at_ms >= every * 1000 and seen.arrived != self._arrived(seen.used)
 
-    def _has_new_lags(self, seen: _Seen) -> bool:
-        """Return whether committed offsets were answered again, and then the ends: with other ends than those that were
-        read next, a lag would be one that no poll has seen.
+    def _is_torn(self, used: flight_tape.Used) -> bool:
+        """Return whether a lag would be one that no poll has seen: its committed offsets were answered, and the ends
+        that were read next were not yet.
         """
-        now = self._tape.at_ms
-        committed = max((each.time(now) for each in _tracks(seen, OFFSET_FETCH)), default=0)
-        if max((each.time(seen.at_ms) for each in _tracks(seen, OFFSET_FETCH)), default=0) == committed:
-            return self._is_other_group(seen)
-        # After a rebalance the group has other partitions, whose ends have to be read after the commits.
-        return now - committed > ENDS_WITHIN_MS or all(
-            each.time(now) >= committed
-            for each in _tracks(seen, LIST_OFFSETS)
+        now, seen = self._tape.at_ms, self._parts_seen.get(Part.LAGS)
+        commits = _tracks(used, OFFSET_FETCH)
+        committed = max((each.time(now) for each in commits), default=0)
+        since = seen.at_ms if seen is not None else 0
+        unread = [at for each in commits if (at := each.time_after(since)) is not None]
+        # The ends may never come, as those of a broker that is down.
+        return now - min((committed, *unread)) <= ENDS_WITHIN_MS and any(
+            each.time(now) < committed
+            for each in _tracks(used, LIST_OFFSETS)
             if (asked := offsets_asked(each.asked)) is not None and asked.timestamp == LATEST
         )
-
-    def _is_other_group(self, seen: _Seen) -> bool:
-        """Return whether other requests for committed offsets were answered, as for groups that are new, or in turn."""
-        asked = {id(each) for each in _tracks(seen, OFFSET_FETCH)}
-        return any(id(each) not in asked for each in self._tape.answered_since(OFFSET_FETCH, seen.at_ms))
 
     def _times(self, used: flight_tape.Used) -> tuple[int, ...]:
         own = _own(used)
@@ -315,8 +310,8 @@ class RecordedPoller(Poller):
         return tuple(self._tape.arrivals(key) for key in sorted(_own(used)))
 
 
-def _tracks(seen: _Seen, api_key: int) -> Iterator[flight_tape.Track]:
-    return (each for each in seen.used.tracks if each.asked.api_key == api_key)
+def _tracks(used: flight_tape.Used, api_key: int) -> list[flight_tape.Track]:
+    return [each for each in used.tracks if each.asked.api_key == api_key]
 
 
 def _own(used: flight_tape.Used) -> set[int]:

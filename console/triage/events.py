@@ -23,6 +23,7 @@ from console.model.acl import acl_differences
 from console.model.cluster import Broker, Group, GroupLag, Partition, Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
 from console.model.differing import differing
+from console.model.lag_trend import Standing
 from console.model.numbers import commas
 from console.model.parts import Part
 from console.model.quota import QuotaEntity, QuotaValues
@@ -33,6 +34,7 @@ from console.model.tokens import TokenTarget
 from console.plan.amounts import utc_time
 from console.triage.config_changes import config_differences
 from console.triage.facts import Author
+from console.triage.share_beginnings import SHARE
 
 
 class About(NamedTuple):
@@ -492,12 +494,16 @@ def _counted(states: Sequence[str]) -> str:
 
 # -- offsets of groups -------------------------------------------------------------------------------------------------
 
+SOON, GONE = 0.8, 3
+"""Intervals of a group's commits: within the first, members that came have committed nothing yet; after the second,
+members without a commit are gone.
+"""
 STEPS = 3
 """Steps of its commits by which a group's offset has to fall: a commit that was sent earlier may arrive later."""
 
 
 def offset_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """Yield the offsets that a group did not reach by reading: set back, set forward while it has no members, or gone.
+    """Yield the offsets that a group did not reach by reading: set back, set ahead while it had no members, or gone.
     Offsets go with their topic, so that those of a topic that was deleted or made again are no difference.
     """
     for name, before, after in differing(old.lags, new.lags):
@@ -525,16 +531,34 @@ def _set_offsets(group: str, before: GroupLag, lag: GroupLag, old: Snapshot, new
         elif committed < was.committed:
             changed = was.committed - committed > (STEPS * stands.step if stands is not None else 0)
         else:
-            # A consumer that assign()s partitions commits without being a member: its offset moved before.
-            changed = stands is not None and not stands.moves and _stays_vacant(group, old, new)
+            changed = stands is not None and _set_ahead(group, stands, committed, old, new)
         if changed and _same_topic(was.topic, old, new):
             place = Place(Kind.OFFSET, changes.GroupOffsetTarget(group, *where))
             yield Difference(place, str(was.committed), str(committed) if committed >= 0 else None)
 
 
-def _stays_vacant(group: str, old: Snapshot, new: Snapshot) -> bool:
-    known = (old.groups.get(group), new.groups.get(group))
-    return all(each is not None and each.is_vacant for each in known)
+def _set_ahead(group: str, stands: Standing, committed: int, old: Snapshot, new: Snapshot) -> bool:
+    """Return whether an offset that rose was set by another client than a reader."""
+    was, now = old.groups.get(group), new.groups.get(group)
+    if was is None or now is None or not was.is_vacant:
+        return False
+    if not stands.held:
+        # A consumer that assign()s partitions commits without being a member: its offset moved before.
+        return now.is_vacant and not stands.moves
+    # The first offset of a share group also rises with the log's.
+    if was.type == SHARE or was.members != ():
+        return False
+    before, after = old.lag_trends.get(group), new.lag_trends.get(group)
+    interval, moved = stands.interval, stands.moved
+    if before is None or after is None or interval is None or moved is None:
+        return False
+    # Members read it, and by their coordinator's word they were gone with their last commits. A job that comes, reads
+    # and goes between two reads has commits that are further apart.
+    if before.last.at - moved < GONE * interval:
+        return False
+    # Members that came meanwhile read from the former offset, and commit after their interval.
+    is_soon = after.last.at - before.last.at < SOON * interval
+    return now.is_vacant or (is_soon and committed - stands.committed > STEPS * stands.step)
 
 
 def _same_topic(name: str, old: Snapshot, new: Snapshot) -> bool:

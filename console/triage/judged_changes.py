@@ -20,6 +20,7 @@ from console.model.cluster import Broker, Group, GroupLag
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource, entry_in, is_override
 from console.model.differing import differing
+from console.model.mirror import has_checkpoints
 from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
@@ -108,6 +109,11 @@ class JudgedChange(Struct, frozen=True):
     """The versions of a schema's subject; None for other changes."""
 
     @property
+    def ahead(self) -> int:
+        """The records that a group passes over because its offsets were set ahead."""
+        return sum(now - was for was, now in self.offsets.values() if was < now) if self.waited is None else 0
+
+    @property
     def again(self) -> int:
         """The records that a group reads again, at most."""
         return sum(was - now for was, now in self.offsets.values() if 0 <= now < was)
@@ -174,7 +180,7 @@ def changes_after(
     made = [
         *_judged(found, before, now),
         *_of_brokers(nodes, now),
-        *_of_offsets(before, now),
+        *_of_offsets(known, before, now),
         *_of_schemas(known, before, now),
     ]
     if not made and not known:
@@ -253,7 +259,9 @@ def _as_it_is(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
     left = {
         where: (was, became)
         for where, (was, became) in change.offsets.items()
-        if (became < 0 and where[0] in snapshot.topics) or (became < was and 0 <= now.get(where, -1) < was)
+        if (became < 0 and where[0] in snapshot.topics)
+        or (became < was and 0 <= now.get(where, -1) < was)
+        or (was < became <= now.get(where, -1))
     }
     return change if len(left) == len(change.offsets) else replace(change, offsets=left)
 
@@ -347,8 +355,11 @@ def _without(some: Sequence[SchemaVersion], others: Sequence[SchemaVersion]) -> 
     return tuple(each.number for each in some if each.number not in numbers and each.id not in ids)
 
 
-def _of_offsets(before: Poll, now: Poll) -> Iterator[JudgedChange]:
-    """Yield the groups whose offsets were set or lost, each with all its partitions."""
+def _of_offsets(known: Iterable[JudgedChange], before: Poll, now: Poll) -> Iterator[JudgedChange]:
+    """Yield the groups whose offsets were set or lost, each with all its partitions; not where a known change is taken
+    back.
+    """
+    earlier = {each.place: each.offsets for each in known if each.offsets}
     by_group: dict[str, list[triage_events.Difference]] = {}
     for each in triage_events.offset_differences(before.snapshot, now.snapshot):
         if isinstance(each.place.about, changes.GroupOffsetTarget):
@@ -361,8 +372,23 @@ def _of_offsets(before: Poll, now: Poll) -> Iterator[JudgedChange]:
             for each in mine
             if isinstance(each.place.about, changes.GroupOffsetTarget)
         }
-        yield JudgedChange(place, None, None, (), (), since or before.at, now.at, offsets=offsets)
+        first = earlier.get(place, {})
+        offsets = {
+            where: (was, became)
+            for where, (was, became) in offsets.items()
+            if not (where in first and first[where][0] == became)
+            and not (became > was and _is_copied(group, where, before.snapshot))
+        }
+        if offsets:
+            yield JudgedChange(place, None, None, (), (), since or before.at, now.at, offsets=offsets)
     yield from _gone_with_groups(before, now)
+
+
+def _is_copied(group: str, where: OffsetPlace, old: Snapshot) -> bool:
+    """Return whether a mirror may copy the group's offset, and no member has read from it here."""
+    trend = old.lag_trends.get(group)
+    stands = trend.standing.get(where) if trend is not None else None
+    return stands is None or not stands.held or has_checkpoints(old.topics)
 
 
 def _gone_with_groups(before: Poll, now: Poll) -> Iterator[JudgedChange]:

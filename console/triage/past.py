@@ -24,6 +24,7 @@ from console.model.observed_logs import Jump
 from console.model.parts import Part
 from console.model.snapshot import Snapshot, host_ranges
 from console.triage.config_changes import HIDDEN, config_differences
+from console.triage.group_beginnings import Beginnings, beginnings_after
 from console.triage.judged_changes import JudgedChange, Node, all_readers, changes_after, nodes_after
 from console.triage.memberships import Memberships, memberships_after
 from console.triage.share_beginnings import came_after
@@ -146,6 +147,7 @@ class Past(Struct, frozen=True):
     shares: Mapping[str, datetime] = MappingProxyType({})
     """The share groups that came, and when, UTC."""
     members: Memberships = Memberships()
+    begun: Beginnings = MappingProxyType({})
 
 
 NOTHING = Past()
@@ -165,6 +167,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
     unclean += _elections(before, now)
     unread = _unread_after(past.unread, before, now)
     losses = _losses(past.losses, before, now, cuts, unread)
+    judged = changes_after(past.judged, before, now, past.nodes)
     return Past(
         changes=tuple(changes[-MOST:]),
         access=tuple(access[-MOST:]),
@@ -172,11 +175,12 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         losses=tuple(losses[-MOST:]),
         cuts=tuple(cuts[-MOST:]),
         unread=unread,
-        judged=changes_after(past.judged, before, now, past.nodes),
+        judged=judged,
         nodes=nodes_after(past.nodes, now),
         joined=joined_after(past.joined, before.snapshot, now.snapshot, now.at),
         shares=came_after(past.shares, before.snapshot, now.snapshot, now.at, oldest),
         members=memberships_after(past.members, before.snapshot, now.snapshot, now.at),
+        begun=beginnings_after(past.begun, judged, before.snapshot, now.snapshot, now.facts, now.at),
     )
 
 

@@ -53,6 +53,7 @@ LSO_STANDS_STILL = "lso-stands-still"
 RECORDS_LOST = "records-lost"
 UNCLEAN_LEADER = "unclean-leader"
 BEGAN_AT_END = "began-at-end"
+NEW_UNREAD = "new-partitions-unread"
 FUTURE_TIMESTAMP = "future-timestamp"
 VIEWS_DISAGREE = "views-disagree"
 CONTROLLER_SILENT = "controller-silent"
@@ -84,10 +85,12 @@ WORK = frozenset(
         MIRROR_SILENT,
         MIRROR_HALTED,
         BEGAN_AT_END,
+        NEW_UNREAD,
     }
 )
-"""Symptoms that are only a problem if a cause claims them: moves run, members join, leave and commit later, Connect
-gives its tasks to other workers, a flow of MirrorMaker was taken down, and a share group begins with what comes.
+"""Symptoms that are only a problem if a cause claims them: moves run, members join, leave, commit later and have yet to
+find new partitions, Connect gives its tasks to other workers, a flow of MirrorMaker was taken down, and a share group
+begins with what comes.
 """
 
 MOVING_STATES = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})

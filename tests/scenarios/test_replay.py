@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.nights.kept import record_of
+from benchmarks.nights.said import NIGHT
 from console.admin.changes import send
+from console.admin.recorded import InstantLoop
 from console.cli import main as cli
 from console.embedded.brokers import run_in_thread
 from console.embedded.replicas import new_topic, striped
@@ -20,8 +24,10 @@ from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
 from console.flight.pseudonyms import Pseudonyms
 from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, NewTopic
+from console.model.cluster import GroupLag
 from console.model.codes import SET
 from console.model.config import topic_resource
+from console.session.replay import Replay
 from console.triage.diagnosis import Verdict
 from console.wire.answer_parts import likeness
 from console.wire.assignments import consumer_assignment
@@ -30,6 +36,7 @@ from console.wire.schemas import messages
 from tests.support import worlds
 from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_jars import KAFKA_4_3
 from tests.support.recorded_polls import SHORT_SESSIONS, compare, timeless, watched
 
 LIST_OFFSETS, DESCRIBE_GROUPS = 2, 15
@@ -107,6 +114,39 @@ def test_nothing_is_asked_of_a_broker_in_two_orders(incident: tuple[Path, list[V
     offsets = [each for each in asked if each.api_key == LIST_OFFSETS]
     alike = {(each.host, each.port, likeness(each.api_key, each.version, each.request)) for each in offsets}
     assert len(offsets) == len(alike) > 3
+
+
+def test_lags_of_a_group_with_other_partitions_are_replayed_from_the_read_that_got_them() -> None:
+    """A member takes three new partitions: its former request for ends is never sent again, and its commits are read
+    every three seconds."""
+    reader = FlightReader(record_of("new_partitions_from_the_end", NIGHT, KAFKA_4_3))
+    taken = next(at for at, held in _held(reader) if len(held) == 6)
+
+    async def lags() -> list[tuple[int, GroupLag]]:
+        replay = Replay.of(reader, "night")
+        times = [each for each in replay.times if each < taken + 10_000]
+        polls = [(at, await replay.poll_at(at)) for at in times]
+        await replay.close()
+        return [(at, poll.snapshot.lags["ledger"]) for at, poll in polls if "ledger" in poll.snapshot.lags]
+
+    with asyncio.Runner(loop_factory=InstantLoop) as runner:
+        seen = runner.run(lags())
+    then = [lag for at, lag in seen if at >= taken + 1000]
+    assert then
+    assert all(len(lag.partitions) == 6 for lag in then)
+    assert {each.member for each in then[-1].partitions} == {each.member for each in then[0].partitions} != {""}
+    assert len({lag.partitions for lag in then}) > 2, "each read of commits gives another lag"
+    assert all(each.committed <= each.end for _, lag in seen for each in lag.partitions)
+
+
+def _held(reader: FlightReader) -> Iterator[tuple[int, set[tuple[str, int]]]]:
+    """The time of each DescribeGroups answer, with the partitions that members have in it."""
+    for answer in reader.answers():
+        kafka = messages(answer.api_key, answer.version)
+        if answer.api_key == DESCRIBE_GROUPS and answer.problem is None and kafka is not None:
+            response: Any = decode_body(kafka.response, answer.body)
+            members = (member for group in response.groups for member in group.members)
+            yield answer.at_ms, {place for each in members for place in consumer_assignment(each.member_assignment)}
 
 
 def anonymous(file: Path, folder: Path, names: Pseudonyms) -> Path:

@@ -393,6 +393,101 @@ def test_offsets_of_a_group_without_members_can_be_set_as_they_were() -> None:
     assert steps(WHEN + 8) == [edits.CommitOffset("billing", "orders", 0, 8_000, restored=True)]
 
 
+LEFT, AHEAD = 12, 24
+"""The ticks at which the members of `set_ahead` leave, and at which their group's offsets are seen elsewhere."""
+
+
+def set_ahead(
+    to: int = 7_900,
+    *,
+    back_at: int = 999,
+    comes: int = 999,
+    left: int = LEFT,
+    held: bool = True,
+    described: bool = True,
+    kind: str = "classic",
+    topics: tuple[str, ...] = (),
+) -> Change:
+    """A group that commits every ten seconds, loses its members, and is ahead after a minute.
+
+    Args:
+        to: the offset then; it goes on from there once members came.
+        back_at: the tick at which it is set to its former offset.
+        comes: the tick with members again.
+        left: the tick at which its members leave.
+        held: whether members ever had its partitions.
+        described: whether its coordinator was asked for its members.
+        kind: its type.
+        topics: others of the cluster.
+    """
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        reads = tick < left or tick >= comes
+        at = 1_000 + 50 * (min(tick, LEFT - 1) // 2)
+        at = at if tick < AHEAD or tick >= back_at else to + 50 * max(0, tick - comes)
+        changed = committed({0: at, 1: at}, members=reads and held)(snapshot, tick)
+        group = changed.groups["billing"]
+        group = replace(group, type=kind, members=group.members if reads or described else None)
+        more = {name: replace(snapshot.topics["orders"], name=name) for name in topics}
+        return replace(changed, groups={"billing": group}, topics={**changed.topics, **more})
+
+    return change
+
+
+@pytest.mark.parametrize("comes", [999, AHEAD], ids=["no member yet", "members come at once"])
+def test_offsets_that_were_set_ahead_of_what_nobody_read_are_named(comes: int) -> None:
+    claims = verdict_of(set_ahead(comes=comes), AHEAD + 2)
+    (claim,) = [each for each in claims if each.cause == "changed-lately"]
+    assert claim.title == "group billing: offsets set ahead by 13,300 records in 2 partitions, which it never reads"
+    assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.LIKELY)
+    assert "reset group billing to its former offsets (orders/0 to 1,250, orders/1 to 1,250)" in claim.next[0].text
+    assert not any(each.edits or each.command for each in claim.next), "its consumers may be about to start"
+
+
+def test_offsets_that_were_set_ahead_can_be_set_as_they_were_while_nobody_reads() -> None:
+    (claim,) = [each for each in verdict_of(set_ahead(), AHEAD + 8) if each.cause == "changed-lately"]
+    assert claim.next[0].edits == tuple(
+        edits.CommitOffset("billing", "orders", number, 1_250, restored=True) for number in (0, 1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "ticks"),
+    [
+        (set_ahead(back_at=AHEAD + 4), AHEAD + 8),
+        (set_ahead(comes=AHEAD - 2), AHEAD + 4),
+        (set_ahead(to=1_350, comes=AHEAD), AHEAD + 4),
+        (set_ahead(left=AHEAD - 1, described=False), AHEAD + 4),
+        (set_ahead(held=False), AHEAD + 4),
+        (set_ahead(described=False), AHEAD + 4),
+        (set_ahead(kind="share"), AHEAD + 4),
+        (set_ahead(topics=("eu.checkpoints.internal",)), AHEAD + 4),
+    ],
+    ids=[
+        "taken back",
+        "read by members",
+        "a few records",
+        "the last commit of members that leave",
+        "of no member",
+        "members not asked for",
+        "a share group",
+        "copied by a mirror",
+    ],
+)
+def test_offsets_that_readers_or_mirrors_commit_are_not_called_set(change: Change, ticks: int) -> None:
+    assert "changed-lately" not in {each.cause for each in verdict_of(change, ticks)}
+
+
+def test_offsets_that_were_set_back_and_restored_are_no_change() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        at = 1_000 + 50 * (min(tick, LEFT - 1) // 2)
+        at = 0 if AHEAD <= tick < AHEAD + 12 else at
+        return committed({0: at}, members=tick < LEFT)(snapshot, tick)
+
+    assert "changed-lately" in {each.cause for each in verdict_of(change, AHEAD + 2)}
+    assert "changed-lately" not in {each.cause for each in verdict_of(change, AHEAD + 14)}
+
+
 def test_a_commit_that_arrives_late_is_no_change() -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return committed({0: 1_000 + 100 * tick - (150 if tick == WHEN else 0)})(snapshot, tick)

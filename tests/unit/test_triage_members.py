@@ -14,7 +14,7 @@ from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.present.triage import subject_text
 from console.triage.cause import Claim
-from console.triage.diagnosis import diagnose
+from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
 from console.triage.symptoms import Subject
 from tests.unit.test_triage import START, TICK, healthy, logs_seen, moved, watched
@@ -58,9 +58,26 @@ def test_a_member_that_starts_again_now_and_then_is_no_trouble(
     assert "instance-contested" not in {each.cause for each in causes(member_id, instance)}
 
 
-def grown(*, of_members: int, committed: int = -1, records: int = 5, ticks: int = 20) -> list[Claim]:
-    """The causes of a topic that grows from two to four partitions at the fifth poll. of_members: the number of
-    partitions that members have from then on. records: in each new partition."""
+def grown(
+    *,
+    of_members: int,
+    committed: int = -1,
+    records: int = 5,
+    ticks: int = 20,
+    joins: int = 5,
+    commits: int = 5,
+    is_new: bool = False,
+    kind: str = "classic",
+) -> Verdict:
+    """The verdict over a topic that grows from two to four partitions at the fifth poll.
+
+    Args:
+        of_members: the number of partitions that members have from the poll `joins` on.
+        committed: the offset that the group commits in partition 2, from the poll `commits` on.
+        records: in each new partition.
+        is_new: whether the group has no offset before.
+        kind: the type of the group.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         is_grown = tick >= 5
@@ -70,16 +87,18 @@ def grown(*, of_members: int, committed: int = -1, records: int = 5, ticks: int 
         topic = replace(topic, partitions=tuple(first._replace(number=n) for n in range(count)))
         changed = moved(snapshot, {0: (100 + tick, 100 + tick), 1: (100 + tick, 100 + tick)})
         rows = changed.lags["billing"].partitions
-        if committed >= 0 and is_grown:
+        if is_new and tick < commits:
+            rows = tuple(each._replace(committed=-1, lag=-1) for each in rows)
+        if committed >= 0 and tick >= commits:
             rows = (*rows, rows[0]._replace(partition=2, committed=committed, end=records, lag=records - committed))
-        held = tuple(("orders", n) for n in range(of_members if is_grown else 2))
+        held = tuple(("orders", n) for n in range(of_members if tick >= joins else 2))
         who = cluster.GroupMember("m1", "app", "/10.0.0.7", held)
         read_at = {**snapshot.read_at, "topics": START + tick * TICK}
         return replace(
             changed,
             topics={**snapshot.topics, "orders": topic},
             lags={"billing": cluster.GroupLag(rows)},
-            groups={"billing": replace(changed.groups["billing"], members=(who,))},
+            groups={"billing": replace(changed.groups["billing"], members=(who,), type=kind)},
             read_at=read_at,
         )
 
@@ -88,16 +107,37 @@ def grown(*, of_members: int, committed: int = -1, records: int = 5, ticks: int 
         return Facts(logs_seen(tick, lambda _at: {("orders", n): LogOffsets(0, records, records) for n in new}))
 
     before = change(healthy(), 0)
-    return [each.claim for each in diagnose(watched(change, ticks, before=before, facts=facts)).causes]
+    return diagnose(watched(change, ticks, before=before, facts=facts))
+
+
+def not_noticed(verdict: Verdict) -> list[Claim]:
+    return [each.claim for each in verdict.causes if each.claim.cause == "partitions-unread"]
 
 
 def test_new_partitions_that_a_group_does_not_read_are_named() -> None:
-    (claim,) = [each for each in grown(of_members=2) if each.cause == "partitions-unread"]
+    (claim,) = not_noticed(grown(of_members=2, ticks=5 + 6 * 12))
     assert claim.subject == Subject(group="billing", topic="orders")
-    assert claim.severity is Severity.HIGH
-    assert [each.fact for each in claim.evidence][1] == "no member has partitions 2 to 3, where 10 records wait"
+    assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.CERTAIN)
+    assert claim.title == "group billing reads none of the new partitions of orders"
+    assert [each.fact for each in claim.evidence][1:] == ["no member has partitions 2 to 3, where 10 records wait"]
     assert subject_text(claim.subject) == "group billing topic orders"
     assert not any(each.edits or each.command for each in claim.next), "a reset would lose what others read"
+
+
+@pytest.mark.parametrize("ticks", [5 + 3, 5 + 6 * 12 - 1], ids=["after 15 s", "before 6 min"])
+def test_while_consumers_may_yet_find_new_partitions_it_is_only_possible(ticks: int) -> None:
+    """They look for new ones each five minutes."""
+    verdict = grown(of_members=2, ticks=ticks)
+    (claim,) = not_noticed(verdict)
+    assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.POSSIBLE)
+    assert claim.title.endswith("of orders yet")
+    assert "metadata.max.age.ms" in claim.evidence[-1].fact
+    assert not verdict.unexplained
+
+
+def test_brokers_that_assign_partitions_know_new_ones_at_once() -> None:
+    (claim,) = not_noticed(grown(of_members=2, kind="consumer"))
+    assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.CERTAIN)
 
 
 @pytest.mark.parametrize(
@@ -107,11 +147,41 @@ def test_new_partitions_that_a_group_does_not_read_are_named() -> None:
         {"of_members": 2, "committed": 0},
         {"of_members": 2, "records": 0},
         {"of_members": 2, "ticks": 6},
+        {"of_members": 4, "joins": 12},
     ],
-    ids=["assigned", "committed", "nothing to read", "a moment ago"],
+    ids=["assigned", "committed", "nothing to read", "a moment ago", "assigned late"],
 )
 def test_new_partitions_that_are_read_or_empty_are_no_trouble(known: dict[str, int]) -> None:
-    assert "partitions-unread" not in {each.cause for each in grown(**known)}
+    verdict = grown(**known)  # type: ignore[arg-type]
+    assert not_noticed(verdict) == []
+    assert not verdict.unexplained
+
+
+def not_known(verdict: Verdict) -> list[tuple[str, str]]:
+    return [(each.what, each.where) for each in verdict.unknowable if "first commits" in each.what]
+
+
+def test_records_before_the_first_commit_in_a_new_partition_may_never_have_been_read() -> None:
+    """A reader that begins at the end, and a fast one that begins at the beginning, commit the same offset first."""
+    ((what, where),) = not_known(grown(of_members=4, joins=11, commits=12, committed=700, records=720))
+    assert what.startswith("whether group billing read the 700 records before its first commits in the new partition 2")
+    assert "reset group billing topic orders partition 2 to earliest" in where
+    assert "auto.offset.reset" in where
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"committed": 5},
+        {"commits": 7},
+        {"commits": 999},
+        {"is_new": True},
+    ],
+    ids=["near the beginning", "found at once", "no commit yet", "a new group"],
+)
+def test_a_group_that_had_nothing_to_pass_over_is_not_asked_about(known: dict[str, int]) -> None:
+    about = {"of_members": 4, "joins": 6, "commits": 12, "committed": 700, "records": 720} | known
+    assert not_known(grown(**about)) == []  # type: ignore[arg-type]
 
 
 def waiting(

@@ -286,7 +286,7 @@ def _stands(made: _Made, observations: Observations) -> bool:
     """Return whether changes are worth a row before anything suffers."""
     snapshot = observations.last.snapshot
     if not any(
-        each.again or each.waited or each.skipped or _has_risk(each) or _made_by_request(each, snapshot)
+        each.again or each.ahead or each.waited or each.skipped or _has_risk(each) or _made_by_request(each, snapshot)
         for each in made.parts
     ):
         return False
@@ -576,7 +576,7 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
         next=tuple(_ways_back(made, observations)),
         beside=beside,
         fills=not made.by_rule,
-        yields=not made.has_effect,
+        yields=not made.has_effect and not first.ahead,
     )
 
 
@@ -598,6 +598,11 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
                 f"offsets expire after {' or '.join(minutes)} minutes without members ({EXPIRES}), unless "
                 "another client deleted the group",
                 "DescribeConfigs",
+            )
+        if each.ahead:
+            yield cause.Evidence(
+                "its members were gone, and others would have committed later: another client set it",
+                "DescribeGroups, OffsetFetch over time",
             )
         if made.silent and key in _REFUSES:
             yield cause.Evidence(_REFUSES[key], "Kafka's documentation")
@@ -645,6 +650,8 @@ def _certainty(made: _Made) -> Certainty:
     of it or it is about exactly what suffers, else possible, by its time and place.
     """
     first = made.parts[0]
+    if first.ahead and not first.again:
+        return Certainty.LIKELY
     if not made.has_effect or first.offsets or made.lost:
         return Certainty.CERTAIN
     warned = any(each.risks for each in made.parts)
@@ -764,6 +771,8 @@ def _short_offsets(change: JudgedChange) -> str:
         return f"gone, with its offsets in {where}, while {plural(change.waited, 'record')} waited for it"
     if change.again:
         return f"offsets set back by {plural(change.again, 'record')} in {where}, which it reads again"
+    if change.ahead:
+        return f"offsets set ahead by {plural(change.ahead, 'record')} in {where}, which it never reads"
     return f"offsets gone in {where}"
 
 
@@ -830,7 +839,7 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
             return cause.Next(f"look at advertised.listeners of broker {number}: clients are sent to {first.became}")
         case changes.GroupTarget() if first.waited is not None:
             return _position_lost(first)
-        case changes.GroupTarget(name=group) if first.again:
+        case changes.GroupTarget(name=group) if first.again or first.ahead:
             return _offsets_back(first, group, observations)
     return None
 
@@ -846,14 +855,21 @@ def _position_lost(change: JudgedChange) -> cause.Next:
 
 
 def _offsets_back(change: JudgedChange, group: str, observations: Observations) -> cause.Next:
-    """Return the step for a group whose offsets were set back: brokers take offsets only of a group without members."""
+    """Return the step for a group whose offsets were set: brokers take offsets only of a group without members."""
     known = observations.last.snapshot.groups.get(group)
+    moved = {where: was for where, (was, now) in sorted(change.offsets.items()) if now >= 0}
     if known is not None and known.is_vacant and observations.last.at - change.at >= STAYS:
-        offsets = ((*where, was) for where, (was, now) in change.offsets.items() if 0 <= now < was)
-        return cause.Next("take it back", edits=tuple(CommitOffset(group, *each, restored=True) for each in offsets))
+        edits = tuple(CommitOffset(group, *where, was, restored=True) for where, was in moved.items())
+        return cause.Next("take it back", edits=edits)
+    if change.again:
+        return cause.Next(
+            "if it was meant, wait until it catches up; if no record may be processed twice, stop its members first, "
+            "and set its offsets to what they were"
+        )
+    offsets = first_few([f"{topic}/{number} to {was:,}" for (topic, number), was in moved.items()], MOST_NAMED)
     return cause.Next(
-        "if it was meant, wait until it catches up; if no record may be processed twice, stop its members first, and "
-        "set its offsets to what they were"
+        f"if these records are needed, stop its members, reset group {group} to its former offsets ({offsets}), and "
+        "start them: they also read again what they read since"
     )
 
 
@@ -863,8 +879,9 @@ CAUSES = (
         _changed,
         reads="configs, quotas, ACLs, credentials, topics and schemas over time; the rules of plans",
         takes=(
-            "certain if a rule names a risk; likely if producers stopped, the topic was deleted and created again, or "
-            "a connector failed because of records of a changed schema; else possible"
+            "certain if a rule names a risk, or a group's offsets were set back; likely if they were set ahead while "
+            "the group had no members, producers stopped, the topic was deleted and created again, or a connector "
+            "failed because of records of a changed schema; else possible"
         ),
     ),
 )

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 
-from console.model.changes import TopicTarget
-from console.model.numbers import first_few, plural, time_of_day
+from console.model.numbers import commas, first_few, plural, time_of_day
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
-from console.model.snapshot import Snapshot
 from console.triage import cause, symptoms
-from console.triage.events import ID
 from console.triage.folding import FEW
-from console.triage.judged_changes import JudgedChange
+from console.triage.group_beginnings import Growth, unread
 from console.triage.observations import Observations
 from console.triage.share_beginnings import RESET, passed_over
 
@@ -27,8 +24,9 @@ SLIP = 0.8
 """The least similarity of two names (difflib's ratio) of which one may be meant by the other."""
 COMPARED = 100
 """Topics with which a missing one is compared."""
-NOTICED = timedelta(seconds=15)
-"""The time in which a group that looks for new partitions often has found and assigned them."""
+LEARNED = timedelta(minutes=6)
+"""The time in which consumers have found new partitions: metadata.max.age.ms, 5 minutes by default, and a rebalance."""
+CLASSIC = "classic"
 
 
 def _contested(observations: Observations) -> Iterator[cause.Claim]:
@@ -70,52 +68,39 @@ def _contested(observations: Observations) -> Iterator[cause.Claim]:
 def _unread(observations: Observations) -> Iterator[cause.Claim]:
     """Yield the groups that read a topic which grew, and none of its new partitions."""
     poll = observations.last
-    for change in observations.past.judged:
-        about, was, became = change.place.about, change.was, change.became
-        if (
-            not isinstance(about, TopicTarget)
-            or change.place.key == ID
-            or was is None
-            or became is None
-            or poll.at < change.at + NOTICED
-        ):
-            continue
-        new = range(int(was), int(became))
-        logs = (poll.facts.logs.logs.get((about.name, number)) for number in new)
-        waiting = sum(log.last.end - log.last.start for log in logs if log is not None)
-        for name in _without(poll.snapshot, about.name, new) if waiting else ():
-            yield _not_noticed(name, about.name, new, waiting, change)
+    for each in unread(observations.past.judged, poll.snapshot, poll.facts, poll.at):
+        # Brokers assign the partitions of the newer types of groups, and know new ones at once.
+        may_come = each.group.type == CLASSIC and poll.at < each.growth.at + LEARNED
+        yield _not_noticed(each.group.name, each.growth, each.waiting, may_come=may_come)
 
 
-def _without(snapshot: Snapshot, topic: str, new: Collection[int]) -> Iterator[str]:
-    """Yield the groups whose members have partitions of a topic, but none of the new ones, and no offsets in them."""
-    for name, group in snapshot.groups.items():
-        held = {number for each in group.members or () for place, number in each.assignment if place == topic}
-        lag = snapshot.lags.get(name)
-        if not held or not held.isdisjoint(new) or lag is None:
-            continue
-        if not any(row.topic == topic and row.partition in new and row.committed >= 0 for row in lag.partitions):
-            yield name
-
-
-def _not_noticed(group: str, topic: str, new: range, waiting: int, change: JudgedChange) -> cause.Claim:
-    numbers = f"partition {new[0]}" if len(new) == 1 else f"partitions {new[0]} to {new[-1]}"
+def _not_noticed(group: str, growth: Growth, waiting: int, *, may_come: bool) -> cause.Claim:
+    topic, new = growth.topic, growth.new
+    subject = symptoms.Subject(group=group, topic=topic)
+    yet = " yet" if may_come else ""
     return cause.Claim(
         cause="partitions-unread",
-        subject=symptoms.Subject(group=group, topic=topic),
-        severity=Severity.HIGH,
-        certainty=Certainty.CERTAIN,
-        title=f"group {group} reads none of the new partitions of {topic}",
-        since=change.at,
-        evidence=(
+        subject=subject,
+        severity=Severity.WARNING if may_come else Severity.HIGH,
+        certainty=Certainty.POSSIBLE if may_come else Certainty.CERTAIN,
+        title=f"group {group} reads none of the new partitions of {topic}{yet}",
+        since=growth.at,
+        evidence=cause.given(
             cause.Evidence(
-                f"{topic} grew from {change.was} to {change.became} partitions at {time_of_day(change.at)}", "Metadata"
+                f"{topic} grew from {new.start} to {new.stop} partitions at {time_of_day(growth.at)}", "Metadata"
             ),
             cause.Evidence(
-                f"no member has {numbers}, where {plural(waiting, 'record waits', 'records wait')}",
+                f"no member has {_numbers(new)}, where {plural(waiting, 'record waits', 'records wait')}",
                 "DescribeGroups, OffsetFetch, ListOffsets",
             ),
+            cause.Evidence(
+                "its members find new partitions within 5 minutes, unless they set metadata.max.age.ms",
+                "Kafka's documentation",
+            )
+            if may_come
+            else None,
         ),
+        predicted=cause.predict(symptoms.NEW_UNREAD, subject=subject),
         next=(
             cause.Next(
                 "restart a member: else its consumers find new partitions after metadata.max.age.ms, 5 minutes by "
@@ -123,6 +108,33 @@ def _not_noticed(group: str, topic: str, new: range, waiting: int, change: Judge
             ),
         ),
     )
+
+
+def _numbers(some: Sequence[int]) -> str:
+    """Return sorted partitions as text: ``partition 3``, ``partitions 3 to 5``, ``partitions 3,5``."""
+    if len(some) == 1:
+        return f"partition {some[0]}"
+    is_row = some[-1] - some[0] == len(some) - 1
+    return f"partitions {some[0]} to {some[-1]}" if is_row else f"partitions {commas(some)}"
+
+
+def _began_late(observations: Observations) -> Iterator[tuple[str, str]]:
+    """Yield the topics in whose new partitions groups committed first after records that were there before."""
+    groups: dict[str, list[str]] = {}
+    for group, topic in sorted(observations.past.begun):
+        groups.setdefault(topic, []).append(group)
+    for topic, (group, *others) in groups.items():
+        begun = observations.past.begun[group, topic]
+        new = sorted(begun.records)
+        also = f", and {plural(len(others), 'more group')} such records" if others else ""
+        yield (
+            f"whether group {group} read the {sum(begun.records.values()):,} records before its first commits in the "
+            f"new {_numbers(new)} of {topic}, seen at {time_of_day(begun.at)}{also}",
+            "auto.offset.reset in the settings of its consumers: with latest they began at the ends, and never read "
+            "these records. If they are needed, stop its members, set each of these partitions to its beginning "
+            f"(reset group {group} topic {topic} partition {new[0]} to earliest), and start them: they also read again "
+            "what they read since",
+        )
 
 
 def _missing(observations: Observations) -> Iterator[cause.Claim]:
@@ -239,10 +251,13 @@ CAUSES = (
     cause.CauseRule(
         "partitions-unread",
         _unread,
+        hides=_began_late,
         reads="Metadata over time, DescribeGroups, OffsetFetch, ListOffsets",
         takes=(
-            "certain: a topic got more partitions at least 15 s ago, and a group that reads the topic has none of the "
-            "new partitions, in which records wait"
+            "certain: a topic got more partitions at least 6 minutes ago, and a group that reads the topic has none of "
+            "the new partitions, in which records wait. After 15 s it is possible, as consumers look for new "
+            "partitions every 5 minutes; it is certain if brokers assign the group's partitions. No API shows whether "
+            "a group read the records before its first commit"
         ),
     ),
 )
