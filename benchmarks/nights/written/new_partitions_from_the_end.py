@@ -67,7 +67,5 @@ NIGHT = Night(
     ),
     symptom=Words((r"ledger|payments", r"partitions?", r"new|added|grew|grown|3 (to|→) 6|no (committed )?offset")),
     step=Words((r"reset (group )?.*ledger|reset offsets|auto\.offset\.reset|earliest|by_duration|to.offset",)),
-    # The first commits of the twin, which reads all of it within three seconds, are the same to a few records.
-    unknowable=True,
     wrong=(r"delete (topic|group|records)", r"reset group ledger.*(latest|end)\b", r"remove member"),
 )
