@@ -369,16 +369,56 @@ def test_a_lag_while_members_join_is_possibly_slowness() -> None:
 
 
 def _rolling(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Each broker in turn is away for two polls, and the quorum elects when it goes."""
+    """Each broker in turn is away for two polls, and the quorum, on other nodes, elects when it goes, and goes on."""
     away = [1 + tick // 4] if tick % 4 in (2, 3) and tick < 12 else []
-    return triage.without_broker(triage.with_quorum(snapshot, leader_epoch=7 + (tick + 2) // 4), away)
+    return triage.without_broker(triage.with_quorum(snapshot, leader_id=101, leader_epoch=7 + (tick + 2) // 4), away)
 
 
 def test_elections_of_a_rolling_restart_are_announced_with_it() -> None:
     observations = triage.watched(_rolling, ticks=14)
     assert diagnose(observations, triage.BROKER.values()).is_healthy
     assert ("quorum-unstable", Subject()) in triage.named(diagnose(observations))
-    assert ("quorum-unstable", Subject()) in triage.named(diagnose(observations, [triage.BROKER[1]]))
+    assert ("quorum-unstable", Subject()) not in triage.named(diagnose(observations, [triage.BROKER[1]]))
+    goes_on = triage.watched(_rolling, ticks=26)
+    assert ("quorum-unstable", Subject()) in triage.named(diagnose(goes_on, [triage.BROKER[1]]))
+
+
+def test_crashes_of_the_active_controller_are_no_restless_quorum() -> None:
+    """Each broker that leads the quorum dies in turn, four times, and another one leads."""
+
+    def crashes(snapshot: Snapshot, tick: int) -> Snapshot:
+        times = tick // 10
+        away = [1 + (times - 1) % 3] if times and tick % 10 < 5 else []
+        return triage.without_broker(
+            triage.with_quorum(snapshot, leader_id=1 + times % 3, leader_epoch=7 + times), away
+        )
+
+    for ticks in (22, 32, 42, 44):
+        assert ("quorum-unstable", Subject()) not in triage.named(diagnose(triage.watched(crashes, ticks=ticks)))
+
+
+def test_lost_candidacies_are_one_failover() -> None:
+    """The epoch rises by five until a leader is found, and is read at each step."""
+
+    def fails_over(snapshot: Snapshot, tick: int) -> Snapshot:
+        epoch = 7 + min(tick, 5)
+        return triage.with_quorum(snapshot, leader_id=-1 if 0 < tick < 5 else 2, leader_epoch=epoch)
+
+    assert ("quorum-unstable", Subject()) not in triage.named(diagnose(triage.watched(fails_over, ticks=8)))
+
+
+@pytest.mark.parametrize(("every", "ends"), [(1, 12), (5, 15)])
+def test_a_quorum_that_elects_no_more_is_calm_again(every: int, ends: int) -> None:
+    """Four elections while all voters are there; after a minute, or three times their distance, they are over."""
+
+    def restless(snapshot: Snapshot, tick: int) -> Snapshot:
+        times = min(tick // every, 4)
+        return triage.with_quorum(snapshot, leader_id=1 + times % 3, leader_epoch=7 + times)
+
+    last = 4 * every
+    for ticks, is_named in ((2 * every, False), (3 * every, True), (last + ends, True), (last + ends + 1, False)):
+        found = triage.named(diagnose(triage.watched(restless, ticks=ticks)))
+        assert (("quorum-unstable", Subject()) in found) is is_named, ticks
 
 
 def test_what_an_announced_broker_explains_is_no_trouble_by_another_name() -> None:
