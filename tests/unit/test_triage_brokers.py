@@ -34,6 +34,40 @@ def test_a_rack_is_known_when_its_brokers_are_listed_no_more(*, fenced: bool) ->
     assert triage.named(diagnose(later)) == ({("rack-down", Subject(rack="rack-0"))} if fenced else away)
 
 
+COPY = ", and no broker that is up has all records of orders/0"
+
+
+@pytest.mark.parametrize(
+    ("isr", "logs", "said", "is_needed"),
+    [
+        ((3,), None, COPY, True),
+        ((), cluster.ReplicaLogs(eligible=(3,), last_known=(3,)), COPY, True),
+        ((), cluster.ReplicaLogs(eligible=(2, 3)), "", True),
+        ((), None, "", True),  # who is eligible was not read yet
+        ((2, 3), None, "", True),
+        ((2,), cluster.ReplicaLogs(eligible=()), "", False),
+    ],
+)
+def test_a_broker_with_the_only_complete_copy_is_started_and_not_drained(
+    isr: tuple[int, ...], logs: cluster.ReplicaLogs | None, said: str, *, is_needed: bool
+) -> None:
+    """A partition of brokers 2 and 3 has no leader, and 3 is down."""
+
+    def change(snapshot: Snapshot, _tick: int) -> Snapshot:
+        known = triage.without_broker(snapshot, [3])
+        lost = triage.first_of_orders(known, replicas=(2, 3), isr=isr, leader=-1, offline=(3,))
+        return replace(lost, replica_logs={("orders", 0): logs} if logs is not None else {})
+
+    (down,) = [each.claim for each in diagnose(triage.watched(change)).causes if each.claim.cause == "broker-down"]
+    assert down.title == f"broker 3 is down{said}"
+    loses = (
+        "orders/0 has replicas 2, 3, of which 3 is in sync or eligible: with another leader, an unclean one, it loses"
+    )
+    assert any(each.fact.startswith(loses) for each in down.evidence) is bool(said)
+    assert any("drain" in each.command for each in down.next) is not is_needed
+    assert any(each.text.startswith("start broker 3 again") for each in down.next) is is_needed
+
+
 @pytest.mark.parametrize(("ticks", "is_slow"), [(5, False), (7, True)])
 def test_a_lag_after_a_broker_went_is_a_consumers_only_if_it_stays(ticks: int, is_slow: bool) -> None:
     """The broker goes with the second poll, 5 s apart; 20 s later the lag still grows."""
