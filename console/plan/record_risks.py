@@ -154,7 +154,8 @@ def short_times_of_new(edit: edits.CreateTopic, _judged: Judged) -> Iterator[str
     """Yield a warning for a new topic that will refuse records that are some minutes late, or early."""
     configs = edit.topic.configs
     for key in TIME_LIMITS:
-        if configs.get(TIMES) != BY_BROKERS and _is_short(value := configs.get(key)):
+        value = configs.get(key)
+        if isinstance(value, str) and _is_short(value) and configs.get(TIMES) != BY_BROKERS:
             yield _short_times(key, value)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 from msgspec import Struct, field
@@ -29,7 +28,9 @@ SETTLES = timedelta(seconds=20)
 consumers' fault.
 """
 FEWEST_JUMPS = 3
-"""Number of elections of the quorum, each seen apart and without a reason, that is more than a failover."""
+"""Number of elections of the quorum, each with its own leader, that is more than a failover and the way back."""
+FEWEST_UNEXPLAINED = 2
+"""Number of those among them that no restart explains."""
 CALM, LONGER = timedelta(seconds=60), 3
 """The quorum is calm again after this time without an election, or after this multiple of the average time between the
 elections if that is longer.
@@ -319,47 +320,34 @@ def _intervals(
 
 
 def elections(observations: Observations, announced: Collection[symptoms.Subject] = ()) -> Sequence[Epoch]:
-    """Return the elections of the quorum without a reason that kac saw, the earliest first.
+    """Return the elections of the quorum that no restart explains, the earliest first.
 
     Args:
         announced: subjects of announced restarts, such as `Subject(broker=1)`.
 
     Returns:
-        The epochs that began without an absence of the former leader up to 20 s (`SETTLES`) before or after, and
-        without an announced restart or an orderly stop: a controller that stops, or comes back, may hand over its
-        leadership. Empty if there are fewer than `FEWEST_JUMPS` in all.
+        The epochs that began more than 20 s (`SETTLES`) before or after an announced broker's absence and an orderly
+        stop: a controller that stops, or comes back, may hand over its leadership. Empty if fewer than 3
+        (`FEWEST_JUMPS`) were seen in all.
     """
     if len(observations.epochs) <= FEWEST_JUMPS:
         return ()
-    away = {
-        leader: _away(observations, symptoms.Subject(broker=leader))
-        for leader in {each.leader for each in observations.epochs}
-    }
-    known = [each for subject in announced for each in _away(observations, subject)]
+    away = [
+        each for subject in announced for name in ABSENCES for each in observations.intervals.get((name, subject), ())
+    ]
     planned = list(_planned(observations))
-
-    def has_reason(former: Epoch, at: datetime) -> bool:
-        return any(
-            each.began - SETTLES <= at <= (each.ended or observations.last.at) + SETTLES
-            for each in (*away[former.leader], *known)
-        ) or any(abs(at - each) <= SETTLES for each in planned)
-
     # The first epoch was there already: kac did not see its election.
-    return [each for former, each in pairwise(observations.epochs) if not has_reason(former, each.at)]
-
-
-def _away(observations: Observations, subject: symptoms.Subject) -> list[Interval]:
-    """Return the intervals in which a node was away, or silent."""
     return [
         each
-        for name in (*ABSENCES, symptoms.CONTROLLER_SILENT)
-        for each in observations.intervals.get((name, subject), ())
+        for each in observations.epochs[1:]
+        if not any(one.began - SETTLES <= each.at <= (one.ended or observations.last.at) + SETTLES for one in away)
+        and not any(abs(each.at - at) <= SETTLES for at in planned)
     ]
 
 
 def _is_restless(some: Sequence[Epoch], at: datetime) -> bool:
     """Return whether elections are too many, and no calm (`CALM`) has followed them. at: the time of the last poll."""
-    if len(some) < FEWEST_JUMPS:
+    if len(some) < FEWEST_UNEXPLAINED:
         return False
     average = (some[-1].at - some[0].at) / (len(some) - 1)
     return at - some[-1].at <= max(CALM, LONGER * average)

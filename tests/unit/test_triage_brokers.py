@@ -403,22 +403,20 @@ def test_a_lag_while_members_join_is_possibly_slowness() -> None:
 
 
 def _rolling(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Each broker in turn is away for two polls, and the quorum, on other nodes, elects when it goes, and goes on."""
+    """Each broker in turn is away for two polls, and the quorum elects when it goes."""
     away = [1 + tick // 4] if tick % 4 in (2, 3) and tick < 12 else []
-    return triage.without_broker(triage.with_quorum(snapshot, leader_id=101, leader_epoch=7 + (tick + 2) // 4), away)
+    return triage.without_broker(triage.with_quorum(snapshot, leader_epoch=7 + (tick + 2) // 4), away)
 
 
 def test_elections_of_a_rolling_restart_are_announced_with_it() -> None:
     observations = triage.watched(_rolling, ticks=14)
     assert diagnose(observations, triage.BROKER.values()).is_healthy
     assert ("quorum-unstable", Subject()) in triage.named(diagnose(observations))
-    assert ("quorum-unstable", Subject()) not in triage.named(diagnose(observations, [triage.BROKER[1]]))
-    goes_on = triage.watched(_rolling, ticks=26)
-    assert ("quorum-unstable", Subject()) in triage.named(diagnose(goes_on, [triage.BROKER[1]]))
+    assert ("quorum-unstable", Subject()) in triage.named(diagnose(observations, [triage.BROKER[1]]))
 
 
-def test_crashes_of_the_active_controller_are_no_restless_quorum() -> None:
-    """Each broker that leads the quorum dies in turn, four times, and another one leads."""
+def test_a_restless_quorum_is_more_than_a_failover_and_the_way_back() -> None:
+    """The broker that leads the quorum dies and comes back, and then the next leader, and then the third."""
 
     def crashes(snapshot: Snapshot, tick: int) -> Snapshot:
         times = tick // 10
@@ -427,8 +425,9 @@ def test_crashes_of_the_active_controller_are_no_restless_quorum() -> None:
             triage.with_quorum(snapshot, leader_id=1 + times % 3, leader_epoch=7 + times), away
         )
 
-    for ticks in (22, 32, 42, 44):
-        assert ("quorum-unstable", Subject()) not in triage.named(diagnose(triage.watched(crashes, ticks=ticks)))
+    for ticks, is_named in ((22, False), (28, False), (32, True)):
+        found = triage.named(diagnose(triage.watched(crashes, ticks=ticks)))
+        assert (("quorum-unstable", Subject()) in found) is is_named, ticks
 
 
 def test_lost_candidacies_are_one_failover() -> None:

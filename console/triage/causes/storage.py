@@ -341,8 +341,7 @@ def _unstable(observations: Observations) -> Iterator[cause.Claim]:
                 f"leader epoch {before.number} at {time_of_day(before.at)}, {last.number} now", "DescribeQuorum"
             ),
             cause.Evidence(
-                f"{plural(len(some), 'election')} of a leader without an absence of the former one, the last at "
-                f"{time_of_day(some[-1].at)}",
+                f"{plural(len(some), 'election')} of a leader, the last at {time_of_day(some[-1].at)}",
                 "DescribeQuorum, many looks",
             ),
             *(
@@ -420,7 +419,7 @@ QUORUM = (
         "quorum-unstable",
         _unstable,
         reads="DescribeQuorum over time",
-        takes="certain: the leader changed 3 times or more, at different looks, without an absence of the former one",
+        takes="certain: 3 elections or more, each found by its own look, 2 or more without a restart",
         since="3.3",
     ),
     cause.CauseRule(
