@@ -1,15 +1,18 @@
-"""Warnings about what producers wrote lately: records without keys that a compacted topic refuses, and batches above a
-new limit. Both know it from the newest batches of some partitions; without these the texts say so, or there is none.
+"""Warnings about what brokers refuse of producers: records without keys in a compacted topic, batches above a new
+limit, and records whose times are outside of a limit. The first two know what was written lately from the newest
+batches of some partitions; without these the texts say so, or there is none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from console.model.codes import TOPIC
+from console.model.config import topic_resource
 from console.model.numbers import long_number
 from console.model.system_topics import COMPACT
 from console.plan import edits, topic_risks
+from console.plan.amounts import duration
 from console.plan.risk_rules import NOTHING, Judged, RiskNeeds
 from console.plan.values import items_of
 
@@ -69,7 +72,11 @@ def message_size(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
     """Yield a warning if brokers will refuse batches that they have accepted so far."""
     if topic_risks.topic_key(edit) != topic_risks.MESSAGE_SIZE:
         return
-    found = [each for each in topic_risks.changes(edit, judged) if _falls(each) and judged.may_hold_data(each.topic)]
+    found = [
+        each
+        for each in topic_risks.changes(edit, judged)
+        if falls(each.old, each.new, is_known=each.read) and judged.may_hold_data(each.topic)
+    ]
     if not found:
         return
     first = found[0]
@@ -81,11 +88,12 @@ def message_size(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
         yield f"{text}; how large those of their producers are was not read: {topic_risks.counted(found, 'with data')}"
 
 
-def _falls(change: topic_risks.TopicChange) -> bool:
-    old, new = long_number(change.old), long_number(change.new)
-    if new is None:
+def falls(old: str | None, new: str | None, *, is_known: bool) -> bool:
+    """Return whether a limit becomes lower. is_known: whether an unknown former value is no limit that falls."""
+    was, becomes = long_number(old), long_number(new)
+    if becomes is None:
         return False
-    return new < old if old is not None else not change.read
+    return becomes < was if was is not None else not is_known
 
 
 def _largest(change: topic_risks.TopicChange, judged: Judged) -> str:
@@ -95,3 +103,70 @@ def _largest(change: topic_risks.TopicChange, judged: Judged) -> str:
     if newest.largest > (long_number(change.new) or 0):
         return f"one of its newest has {newest.largest:,}: its producer fails as soon as it is set"
     return f"the largest of its newest has {newest.largest:,}"
+
+
+# -- the times of records ----------------------------------------------------------------------------------------------
+
+TIMES, BY_BROKERS = "message.timestamp.type", "LogAppendTime"
+"""The key that decides who sets the times of records, and its value for brokers: then there is nothing to refuse."""
+TIME_LIMITS: Mapping[str, str] = {
+    "message.timestamp.before.max.ms": "before",
+    "message.timestamp.after.max.ms": "after",
+    "message.timestamp.difference.max.ms": "before or after",
+}
+"""Key of a topic -> where the times are that it limits, from the broker's own."""
+_SHORT_MS = 3_600_000
+"""A lower limit refuses what producers send late, and looks like a number of seconds."""
+_HOUR_SECONDS = 3_600
+
+
+def refused_times(key: str, limit_ms: int) -> str:
+    """Return the records that brokers refuse by one of `TIME_LIMITS`."""
+    return f"records whose time is more than {duration(limit_ms)} {TIME_LIMITS[key]} the broker's"
+
+
+def short_times_needs(edit: edits.ConfigEdit) -> RiskNeeds:
+    """Return the facts that `short_times` needs: the topics' limits and who sets their times."""
+    is_limit = topic_risks.topic_key(edit) in TIME_LIMITS
+    may_be_short = isinstance(edit, edits.UnsetConfig) or _is_short(topic_risks.value_of(edit))
+    return topic_risks.topic_needs(edit) if is_limit and may_be_short else NOTHING
+
+
+def short_times(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
+    """Yield a warning if brokers will refuse records that are some minutes late, or early."""
+    key = topic_risks.topic_key(edit)
+    if key not in TIME_LIMITS:
+        return
+    found = [
+        each
+        for each in topic_risks.changes(edit, judged)
+        if _is_short(each.new)
+        and falls(each.old, each.new, is_known=False)
+        and judged.then(topic_resource(each.topic), TIMES) != BY_BROKERS
+    ]
+    if found:
+        text = _short_times(key, found[0].new)
+        counted = topic_risks.counted(found, "and take the producers' times")
+        yield text if edit.resource.type == TOPIC else f"{text}: {counted}"
+
+
+def short_times_of_new(edit: edits.CreateTopic, _judged: Judged) -> Iterator[str]:
+    """Yield a warning for a new topic that will refuse records that are some minutes late, or early."""
+    configs = edit.topic.configs
+    for key in TIME_LIMITS:
+        value = configs.get(key)
+        if isinstance(value, str) and _is_short(value) and configs.get(TIMES) != BY_BROKERS:
+            yield _short_times(key, value)
+
+
+def _is_short(value: str | None) -> bool:
+    limit = long_number(value)
+    return limit is not None and 0 <= limit < _SHORT_MS
+
+
+def _short_times(key: str, value: str | None) -> str:
+    limit = long_number(value) or 0
+    text = f"{refused_times(key, limit)} are refused, so that their producers fail"
+    if limit and limit % _HOUR_SECONDS == 0:  # hours or days, in seconds
+        text += f"; it is in milliseconds, {duration(1_000 * limit)} would be {1_000 * limit}"
+    return text

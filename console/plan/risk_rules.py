@@ -43,6 +43,7 @@ PRUNES_MANY = "prunes-many"
 TOPIC_DELETED = "topic-deleted"
 MOVE_UNTHROTTLED = "move-unthrottled"
 KEYLESS_RECORDS = "keyless-records"
+TIMES_REFUSED = "times-refused"
 CONNECTIONS_BELOW_USE = "connections-below-use"
 SETTINGS_CONTRADICT = "settings-contradict"
 OFFSETS_EXPIRE = "offsets-expire"
@@ -68,6 +69,7 @@ NAMES = (
     RETENTION_ABOVE_DISK,
     MESSAGE_SIZE_LOWERED,
     KEYLESS_RECORDS,
+    TIMES_REFUSED,
     SYSTEM_TOPIC,
     NULL_NOT_COMPACTED,
     OTHER_SCHEMA,

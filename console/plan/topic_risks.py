@@ -63,11 +63,14 @@ class TopicChange(NamedTuple):
 
 def topic_key(edit: edits.Edit) -> str:
     """Return the topic's key that a config edit of a topic or a broker changes; ``""`` for any other edit."""
-    if not isinstance(edit, edits.ConfigEdit):
-        return ""
-    if edit.resource.type == TOPIC:
-        return edit.key
-    return _TOPIC_KEYS.get(edit.key, "") if edit.resource.type == BROKER else ""
+    return key_of_topics(edit.resource, edit.key) if isinstance(edit, edits.ConfigEdit) else ""
+
+
+def key_of_topics(resource: ConfigResource, key: str) -> str:
+    """Return the topic's key that a key of a topic or a broker is, or is the default of; ``""`` for any other."""
+    if resource.type == TOPIC:
+        return key
+    return _TOPIC_KEYS.get(key, "") if resource.type == BROKER else ""
 
 
 def changes(edit: edits.ConfigEdit, judged: Judged) -> list[TopicChange]:

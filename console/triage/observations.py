@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -28,8 +28,14 @@ SETTLES = timedelta(seconds=20)
 """The time after a broker went or came, in which clients look for leaders and coordinators: growing lag is then not the
 consumers' fault.
 """
-FEWEST_JUMPS = 2
-"""Number of elections of the quorum within the observations that is more than a restart."""
+FEWEST_JUMPS = 3
+"""Number of elections of the quorum, each with its own leader, that is more than a failover and the way back."""
+FEWEST_UNEXPLAINED = 2
+"""Number of those among them that no restart explains."""
+CALM, LONGER = timedelta(seconds=60), 3
+"""The quorum is calm again after this time without an election, or after this multiple of the average time between the
+elections if that is longer.
+"""
 MOST_INTERVALS = 64
 ABSENCES = (symptoms.BROKER_GONE, symptoms.BROKER_SILENT)
 FLAPS = 3
@@ -63,6 +69,15 @@ class HandedOver(Struct, frozen=True):
     """The time at which it led, or was in sync with a leader, again; None while it was not since."""
 
 
+class Epoch(NamedTuple):
+    """An epoch of the quorum that was seen with a leader."""
+
+    number: int
+    leader: int
+    at: datetime
+    """The time of its first poll, UTC."""
+
+
 class Observations(Struct, frozen=True):
     """The polls so far, as far as the rules need them."""
 
@@ -75,8 +90,8 @@ class Observations(Struct, frozen=True):
     """Symptom -> its intervals, the earliest first."""
     dirs: Mapping[tuple[int, str], tuple[DirSample, ...]] = field(default_factory=dict)
     """Broker and directory -> its samples, the earliest first."""
-    epochs: tuple[tuple[int, datetime], ...] = ()
-    """The epochs of the quorum, each with the time of its first poll."""
+    epochs: tuple[Epoch, ...] = ()
+    """The epochs of the quorum, the earliest first. One failover may take several numbers, of which few are seen."""
     past: Past = NOTHING
     """The events between polls."""
     copies: Mapping[Replica, Copy] = field(default_factory=dict)
@@ -305,41 +320,58 @@ def _intervals(
     return intervals
 
 
-def without_restarts(observations: Observations, announced: Collection[symptoms.Subject]) -> Observations:
-    """Return the observations without the elections of the quorum that announced restarts, and orderly stops, cause: a
-    controller that stops, or comes back, may hand over its leadership.
+def elections(observations: Observations, announced: Collection[symptoms.Subject] = ()) -> Sequence[Epoch]:
+    """Return the elections of the quorum that no restart explains, the earliest first.
 
     Args:
-        observations: the observations with all symptoms.
         announced: subjects of announced restarts, such as `Subject(broker=1)`.
 
     Returns:
-        The same object if no election is excused, or at least 2 (`FEWEST_JUMPS`) remain that the restarts do not
-        explain; elections up to 20 s (`SETTLES`) before and after a broker's absence are excused.
+        The epochs that began more than 20 s (`SETTLES`) before or after an announced broker's absence and an orderly
+        stop: a controller that stops, or comes back, may hand over its leadership. Empty if fewer than 3
+        (`FEWEST_JUMPS`) were seen in all.
     """
-    intervals = [
-        interval
-        for name in ABSENCES
-        for subject, mine in observations.intervals_of(name).items()
-        if subject in announced
-        for interval in mine
+    if len(observations.epochs) <= FEWEST_JUMPS:
+        return ()
+    away = [
+        each for subject in announced for name in ABSENCES for each in observations.intervals.get((name, subject), ())
     ]
     planned = list(_planned(observations))
-    if not (intervals or planned) or (symptoms.EPOCH_JUMPS, symptoms.CLUSTER) not in observations.seen:
-        return observations
-    jumps = [
-        at
-        # The first epoch was there already: kac did not see its election.
-        for _, at in observations.epochs[1:]
-        if not any(each.began - SETTLES <= at <= (each.ended or observations.last.at) + SETTLES for each in intervals)
-        and not any(abs(at - each) <= SETTLES for each in planned)
+    # The first epoch was there already: kac did not see its election.
+    return [
+        each
+        for each in observations.epochs[1:]
+        if not any(one.began - SETTLES <= each.at <= (one.ended or observations.last.at) + SETTLES for one in away)
+        and not any(abs(each.at - at) <= SETTLES for at in planned)
     ]
-    if len(jumps) >= FEWEST_JUMPS:
+
+
+def _is_restless(some: Sequence[Epoch], at: datetime) -> bool:
+    """Return whether elections are too many, and no calm (`CALM`) has followed them. at: the time of the last poll."""
+    if len(some) < FEWEST_UNEXPLAINED:
+        return False
+    average = (some[-1].at - some[0].at) / (len(some) - 1)
+    return at - some[-1].at <= max(CALM, LONGER * average)
+
+
+def without_restarts(observations: Observations, announced: Collection[symptoms.Subject]) -> Observations:
+    """Return the observations without the restless quorum that announced restarts explain.
+
+    Args:
+        observations: the observations with all symptoms.
+        announced: as for `elections`.
+
+    Returns:
+        The same object if nothing is announced, or the quorum is not restless, or still is without these elections.
+    """
+    key = symptoms.EPOCH_JUMPS, symptoms.CLUSTER
+    if (
+        not announced
+        or key not in observations.seen
+        or _is_restless(elections(observations, announced), observations.last.at)
+    ):
         return observations
-    return replace(
-        observations,
-        seen={key: each for key, each in observations.seen.items() if key != (symptoms.EPOCH_JUMPS, symptoms.CLUSTER)},
-    )
+    return replace(observations, seen={each: symptom for each, symptom in observations.seen.items() if each != key})
 
 
 @remembered
@@ -407,8 +439,9 @@ def _planned(observations: Observations) -> Iterator[datetime]:
 
 
 def _over_time(observations: Observations) -> Iterator[symptoms.Symptom]:
-    if len(observations.epochs) > FEWEST_JUMPS:
-        yield symptoms.Symptom(symptoms.EPOCH_JUMPS, symptoms.CLUSTER, count=len(observations.epochs) - 1)
+    some = elections(observations)
+    if _is_restless(some, observations.last.at):
+        yield symptoms.Symptom(symptoms.EPOCH_JUMPS, symptoms.CLUSTER, count=len(some))
     for each in dict.fromkeys((loss.jump.topic, loss.jump.partition) for loss in observations.past.losses):
         yield symptoms.Symptom(symptoms.RECORDS_LOST, symptoms.Subject(topic=each[0], partition=each[1]))
     fell = {(fall.topic, fall.partition) for fall in observations.last.facts.logs.falls}
@@ -423,13 +456,15 @@ def _over_time(observations: Observations) -> Iterator[symptoms.Symptom]:
         yield symptoms.Symptom(symptoms.NEW_UNREAD, symptoms.Subject(group=left.group.name, topic=left.growth.topic))
 
 
-def _epochs(observations: Observations, poll: symptoms.Poll) -> tuple[tuple[int, datetime], ...]:
+def _epochs(observations: Observations, poll: symptoms.Poll) -> tuple[Epoch, ...]:
     quorum = poll.snapshot.quorum
     # The last epoch stays at any age: the next one is only an election in comparison with it.
-    kept = tuple((epoch, at) for epoch, at in observations.epochs if at > poll.at - KEPT) or observations.epochs[-1:]
-    if quorum is None or quorum.leader_epoch < 0 or (kept and kept[-1][0] == quorum.leader_epoch):
+    kept = tuple(each for each in observations.epochs if each.at > poll.at - KEPT) or observations.epochs[-1:]
+    if quorum is None or min(quorum.leader_id, quorum.leader_epoch) < 0:
+        return kept  # candidates that lose raise the epoch too
+    if kept and kept[-1].number == quorum.leader_epoch:
         return kept
-    return (*kept, (quorum.leader_epoch, poll.at))[-MOST_INTERVALS:]
+    return (*kept, Epoch(quorum.leader_epoch, quorum.leader_id, poll.at))[-MOST_INTERVALS:]
 
 
 def _with_dirs(

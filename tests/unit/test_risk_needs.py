@@ -30,9 +30,12 @@ from tests.support import samples
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 ME = "User:admin"
+LATEST = "message.timestamp.before.max.ms"
 BROKER_KEYS = {
     "cleanup.policy": ("log.cleanup.policy", "delete"),
     "max.message.bytes": ("message.max.bytes", "1048588"),
+    LATEST: ("log.message.timestamp.before.max.ms", "9223372036854775807"),
+    "message.timestamp.type": ("log.message.timestamp.type", "CreateTime"),
     "min.insync.replicas": ("min.insync.replicas", "1"),
     "retention.bytes": ("log.retention.bytes", "-1"),
     "retention.ms": ("log.retention.ms", "604800000"),
@@ -44,9 +47,10 @@ OWN = {
     "single": {},
     "compacted": {"cleanup.policy": "compact"},
     "low": {"retention.ms": "1000"},
+    "stamped": {"message.timestamp.type": "LogAppendTime"},
 }
-SIZES = {"full": 1 << 30, "empty": 0, "single": 1 << 20, "compacted": 1 << 20, "low": 1 << 20}
-REPLICAS = {"full": (1, 2, 3), "empty": (1, 2, 3), "single": (1,), "compacted": (1, 2, 3), "low": (1, 2, 3)}
+SIZES = {"full": 1 << 30, "empty": 0, "single": 1 << 20, "compacted": 1 << 20, "low": 1 << 20, "stamped": 0}
+REPLICAS = {**dict.fromkeys(OWN, (1, 2, 3)), "single": (1,)}
 
 
 def topic_configs(own: dict[str, str]) -> config.ConfigSet:
@@ -160,6 +164,19 @@ def default(key: str, value: str) -> do.SetConfig:
         (of("full", "retention.bytes", "4096"), [rules.RETENTION_TINY]),
         (of("compacted", "cleanup.policy", "compact,delete"), []),
         (of("full", "max.message.bytes", "1000"), [rules.MESSAGE_SIZE_LOWERED]),
+        (of("full", LATEST, "3600"), [rules.TIMES_REFUSED]),
+        (of("full", "message.timestamp.after.max.ms", "60000"), [rules.TIMES_REFUSED]),
+        (of("full", "message.timestamp.difference.max.ms", "0"), [rules.TIMES_REFUSED]),
+        (of("full", LATEST, "3600000"), []),
+        (of("stamped", LATEST, "3600"), []),
+        (do.UnsetConfig(config.topic_resource("full"), LATEST), []),
+        (default("log.message.timestamp.before.max.ms", "3600"), [rules.TIMES_REFUSED]),
+        (default("log.message.timestamp.before.max.ms", "3600000"), []),
+        (do.CreateTopic(NewTopic("n", 1, 3, configs={LATEST: "3600"})), [rules.TIMES_REFUSED]),
+        (
+            do.CreateTopic(NewTopic("n", 1, 3, configs={LATEST: "9", "message.timestamp.type": "LogAppendTime"})),
+            [],
+        ),
         (default("min.insync.replicas", "3"), [rules.ISR_ABOVE_REPLICATION]),
         (default("min.insync.replicas", "1"), []),
         (default("log.retention.ms", "1000"), [rules.RETENTION_TINY]),
@@ -238,6 +255,8 @@ KEYS = sorted(BROKER_KEYS)
 VALUES = {
     "cleanup.policy": ("delete", "compact"),
     "max.message.bytes": ("1", "1000", "2000000"),
+    LATEST: ("-1", "0", "3600", "3600000"),
+    "message.timestamp.type": ("CreateTime", "LogAppendTime"),
     "min.insync.replicas": ("1", "2", "3", "4"),
     "retention.bytes": ("-1", "0", "1000"),
     "retention.ms": ("-1", "0", "500", "86400000"),
@@ -333,6 +352,30 @@ def test_compaction_of_records_without_keys(topic: str, policy: str, keyless: in
     if is_named:
         assert found[rules.KEYLESS_RECORDS].startswith("7 of its 20 newest records have no key")
     assert rules.KEYLESS_RECORDS not in judged(of(topic, "cleanup.policy", policy)), "nothing was read"
+
+
+@pytest.mark.parametrize(
+    ("edit", "text"),
+    [
+        (
+            of("full", LATEST, "3600"),
+            "records whose time is more than 3.6 s before the broker's are refused, so that their producers fail; it "
+            "is in milliseconds, 1 h would be 3600000",
+        ),
+        (
+            of("full", "message.timestamp.after.max.ms", "5000"),
+            "records whose time is more than 5 s after the broker's are refused, so that their producers fail",
+        ),
+        (
+            default("log.message.timestamp.before.max.ms", "86400"),
+            "records whose time is more than 1.44 min before the broker's are refused, so that their producers fail; "
+            "it is in milliseconds, 1 d would be 86400000: 5 topics that inherit it and take the producers' times",
+        ),
+    ],
+    ids=str,
+)
+def test_a_limit_of_times_that_looks_like_seconds_says_what_they_would_be(edit: do.Edit, text: str) -> None:
+    assert judged(edit)[rules.TIMES_REFUSED] == text
 
 
 @pytest.mark.parametrize(
@@ -492,6 +535,7 @@ def test_larger_segments_of_a_coordinators_topic() -> None:
     [
         (of("full", "cleanup.policy", "compact"), rules.KEYLESS_RECORDS),
         (of("full", "max.message.bytes", "1000"), rules.MESSAGE_SIZE_LOWERED),
+        (of("full", LATEST, "3600"), rules.TIMES_REFUSED),
         (do.SetConfig(config.broker_resource(1), "max.connections.per.ip", "1"), rules.CONNECTIONS_BELOW_USE),
         (do.SetConfig(config.broker_resource(1), "replica.lag.time.max.ms", "600"), rules.SETTINGS_CONTRADICT),
         (do.SetConfig(config.broker_resource(1), "offsets.retention.minutes", "60"), rules.OFFSETS_EXPIRE),

@@ -33,8 +33,15 @@ WHEN = 6
 """The poll that sees the change."""
 
 
-def acl(permission: str, operation: str, name: str = "orders", type_: str = "TOPIC", pattern: str = "LITERAL") -> Acl:
-    return samples.acl("User:app", name, operation, permission, on=type_, pattern=pattern)
+def acl(
+    permission: str,
+    operation: str,
+    name: str = "orders",
+    type_: str = "TOPIC",
+    pattern: str = "LITERAL",
+    host: str = "*",
+) -> Acl:
+    return samples.acl("User:app", name, operation, permission, on=type_, pattern=pattern, host=host)
 
 
 OTHER = acl("ALLOW", "READ", "payments")
@@ -85,6 +92,27 @@ def test_a_topic_that_nobody_may_write_to_any_more(before: tuple[Acl, ...], now:
     (changed,) = set(before) ^ set(now)
     assert edit == (RemoveAcl(changed) if changed in now else AddAcl(changed))
     assert command_of(edit)
+
+
+@pytest.mark.parametrize(
+    ("left", "hosts"),
+    [
+        ((acl("ALLOW", "WRITE", host="10.20.0.7"),), "host 10.20.0.7"),
+        ((acl("ALLOW", "ALL", "ord", pattern="PREFIXED", host="10.20.0.7"),), "host 10.20.0.7"),
+        (
+            (acl("ALLOW", "WRITE", "*", host="10.0.0.1"), acl("ALLOW", "WRITE", host="10.0.0.2")),
+            "hosts 10.0.0.1, 10.0.0.2",
+        ),
+        ((acl("ALLOW", "READ", host="10.20.0.7"),), ""),
+        ((acl("DENY", "WRITE", host="10.20.0.7"),), ""),
+        ((acl("ALLOW", "WRITE", "payments", host="10.20.0.7"),), ""),
+        ((samples.acl("User:bob", "orders", "WRITE", "ALLOW", host="10.20.0.7"),), ""),
+    ],
+)
+def test_rights_that_are_left_for_single_hosts_are_evidence(left: tuple[Acl, ...], hosts: str) -> None:
+    (only,) = seen((OTHER, *left, acl("ALLOW", "WRITE")), (OTHER, *left), stops=True)
+    found = [each.fact for each in only.evidence if " hold for " in each.fact]
+    assert found == ([f"User:app's other ACLs on it hold for {hosts} only"] if hosts else [])
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,40 @@ def test_a_rack_is_known_when_its_brokers_are_listed_no_more(*, fenced: bool) ->
     assert triage.named(diagnose(later)) == ({("rack-down", Subject(rack="rack-0"))} if fenced else away)
 
 
+COPY = ", and no broker that is up has all records of orders/0"
+
+
+@pytest.mark.parametrize(
+    ("isr", "logs", "said", "is_needed"),
+    [
+        ((3,), None, COPY, True),
+        ((), cluster.ReplicaLogs(eligible=(3,), last_known=(3,)), COPY, True),
+        ((), cluster.ReplicaLogs(eligible=(2, 3)), "", True),
+        ((), None, "", True),  # who is eligible was not read yet
+        ((2, 3), None, "", True),
+        ((2,), cluster.ReplicaLogs(eligible=()), "", False),
+    ],
+)
+def test_a_broker_with_the_only_complete_copy_is_started_and_not_drained(
+    isr: tuple[int, ...], logs: cluster.ReplicaLogs | None, said: str, *, is_needed: bool
+) -> None:
+    """A partition of brokers 2 and 3 has no leader, and 3 is down."""
+
+    def change(snapshot: Snapshot, _tick: int) -> Snapshot:
+        known = triage.without_broker(snapshot, [3])
+        lost = triage.first_of_orders(known, replicas=(2, 3), isr=isr, leader=-1, offline=(3,))
+        return replace(lost, replica_logs={("orders", 0): logs} if logs is not None else {})
+
+    (down,) = [each.claim for each in diagnose(triage.watched(change)).causes if each.claim.cause == "broker-down"]
+    assert down.title == f"broker 3 is down{said}"
+    loses = (
+        "orders/0 has replicas 2, 3, of which 3 is in sync or eligible: with another leader, an unclean one, it loses"
+    )
+    assert any(each.fact.startswith(loses) for each in down.evidence) is bool(said)
+    assert any("drain" in each.command for each in down.next) is not is_needed
+    assert any(each.text.startswith("start broker 3 again") for each in down.next) is is_needed
+
+
 @pytest.mark.parametrize(("ticks", "is_slow"), [(5, False), (7, True)])
 def test_a_lag_after_a_broker_went_is_a_consumers_only_if_it_stays(ticks: int, is_slow: bool) -> None:
     """The broker goes with the second poll, 5 s apart; 20 s later the lag still grows."""
@@ -379,6 +413,45 @@ def test_elections_of_a_rolling_restart_are_announced_with_it() -> None:
     assert diagnose(observations, triage.BROKER.values()).is_healthy
     assert ("quorum-unstable", Subject()) in triage.named(diagnose(observations))
     assert ("quorum-unstable", Subject()) in triage.named(diagnose(observations, [triage.BROKER[1]]))
+
+
+def test_a_restless_quorum_is_more_than_a_failover_and_the_way_back() -> None:
+    """The broker that leads the quorum dies and comes back, and then the next leader, and then the third."""
+
+    def crashes(snapshot: Snapshot, tick: int) -> Snapshot:
+        times = tick // 10
+        away = [1 + (times - 1) % 3] if times and tick % 10 < 5 else []
+        return triage.without_broker(
+            triage.with_quorum(snapshot, leader_id=1 + times % 3, leader_epoch=7 + times), away
+        )
+
+    for ticks, is_named in ((22, False), (28, False), (32, True)):
+        found = triage.named(diagnose(triage.watched(crashes, ticks=ticks)))
+        assert (("quorum-unstable", Subject()) in found) is is_named, ticks
+
+
+def test_lost_candidacies_are_one_failover() -> None:
+    """The epoch rises by five until a leader is found, and is read at each step."""
+
+    def fails_over(snapshot: Snapshot, tick: int) -> Snapshot:
+        epoch = 7 + min(tick, 5)
+        return triage.with_quorum(snapshot, leader_id=-1 if 0 < tick < 5 else 2, leader_epoch=epoch)
+
+    assert ("quorum-unstable", Subject()) not in triage.named(diagnose(triage.watched(fails_over, ticks=8)))
+
+
+@pytest.mark.parametrize(("every", "ends"), [(1, 12), (5, 15)])
+def test_a_quorum_that_elects_no_more_is_calm_again(every: int, ends: int) -> None:
+    """Four elections while all voters are there; after a minute, or three times their distance, they are over."""
+
+    def restless(snapshot: Snapshot, tick: int) -> Snapshot:
+        times = min(tick // every, 4)
+        return triage.with_quorum(snapshot, leader_id=1 + times % 3, leader_epoch=7 + times)
+
+    last = 4 * every
+    for ticks, is_named in ((2 * every, False), (3 * every, True), (last + ends, True), (last + ends + 1, False)):
+        found = triage.named(diagnose(triage.watched(restless, ticks=ticks)))
+        assert (("quorum-unstable", Subject()) in found) is is_named, ticks
 
 
 def test_what_an_announced_broker_explains_is_no_trouble_by_another_name() -> None:

@@ -118,6 +118,13 @@ KEPT_FOR_A_DAY, KEPT_FOR_A_SECOND = topic_configs(retention_ms="86400000"), topi
             (edits.SetConfig(ORDERS, "retention.ms", "86400000"),),
         ),
         (
+            topic_configs(message_timestamp_before_max_ms="3600000"),
+            topic_configs(message_timestamp_before_max_ms="3600"),
+            Subject(topic="orders", key="message.timestamp.before.max.ms"),
+            "topic orders: message.timestamp.before.max.ms changed: records whose time is more than 3.6 s before",
+            (edits.SetConfig(ORDERS, "message.timestamp.before.max.ms", "3600000"),),
+        ),
+        (
             quota(None),
             quota(0.05),
             Subject(entity="user <default>", key="request_percentage"),
@@ -186,6 +193,16 @@ def test_a_change_that_was_made_here_is_no_row() -> None:
             "topic orders: max.message.bytes changed, and nothing is written to orders since",
         ),
         (
+            KEPT_FOR_A_DAY,
+            topic_configs(retention_ms="86400000", message_timestamp_before_max_ms="7200000"),
+            "topic orders: message.timestamp.before.max.ms changed, and nothing is written to orders since",
+        ),
+        (
+            topic_configs(message_timestamp_type="LogAppendTime"),
+            topic_configs(message_timestamp_type="CreateTime"),
+            "topic orders: message.timestamp.type changed, and nothing is written to orders since",
+        ),
+        (
             credential(is_there=True),
             credential(is_there=False),
             "user alice: credential deleted, and nothing is written to orders since",
@@ -215,12 +232,48 @@ def test_a_topic_that_falls_silent_at_a_change_has_it_as_its_cause(before: Chang
             topic_configs(max_message_bytes="100"),
             "brokers refuse batches that are larger than it (RecordTooLargeException)",
         ),
+        *(
+            (
+                topic_configs(**{key: "3600000"}),
+                topic_configs(**{key: "3600"}),
+                f"brokers refuse records whose time is more than 3.6 s {where} the broker's "
+                "(InvalidTimestampException)",
+            )
+            for key, where in (
+                ("message_timestamp_before_max_ms", "before"),
+                ("message_timestamp_after_max_ms", "after"),
+                ("message_timestamp_difference_max_ms", "before or after"),
+            )
+        ),
+        (
+            topic_configs(message_timestamp_type="LogAppendTime"),
+            topic_configs(message_timestamp_type="CreateTime"),
+            "brokers take the producers' times, and refuse those outside of the limits (InvalidTimestampException)",
+        ),
     ],
 )
 def test_the_cause_of_a_silence_says_what_brokers_refuse(before: Change, then: Change, why: str) -> None:
     (claim,) = seen(before, then, stops=True)
     assert why in [each.fact for each in claim.evidence]
     assert why not in [each.fact for claim in seen(before, then) for each in claim.evidence]
+
+
+@pytest.mark.parametrize(
+    ("before", "then"),
+    [
+        (topic_configs(cleanup_policy="compact"), topic_configs(cleanup_policy="delete")),
+        (topic_configs(cleanup_policy="compact"), topic_configs(cleanup_policy="compact,delete")),
+        (topic_configs(max_message_bytes="100"), topic_configs(max_message_bytes="1000000")),
+        (
+            topic_configs(message_timestamp_before_max_ms="3600000"),
+            topic_configs(message_timestamp_before_max_ms="7200000"),
+        ),
+        (topic_configs(message_timestamp_type="CreateTime"), topic_configs(message_timestamp_type="LogAppendTime")),
+        (topic_configs(segment_ms="1000"), topic_configs(segment_ms="2000")),
+    ],
+)
+def test_a_change_by_which_brokers_take_more_does_not_make_a_topic_silent(before: Change, then: Change) -> None:
+    assert not seen(before, then, stops=True)
 
 
 def of_brokers(*values: str, key: str = "message.max.bytes") -> Change:

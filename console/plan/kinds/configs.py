@@ -236,6 +236,7 @@ class _ConfigKind(EditKind):
             risk_rules.MESSAGE_SIZE_LOWERED, record_risks.message_size, record_risks.message_size_needs
         ),
         risk_rules.RiskRule(risk_rules.KEYLESS_RECORDS, record_risks.keyless, record_risks.keyless_needs),
+        risk_rules.RiskRule(risk_rules.TIMES_REFUSED, record_risks.short_times, record_risks.short_times_needs),
         risk_rules.RiskRule(
             risk_rules.SYSTEM_TOPIC,
             topic_risks.system_config,

@@ -26,7 +26,7 @@ from console.model.numbers import long_number
 from console.model.parts import Part
 from console.model.secret import MaybeSecret, Secret
 from console.model.snapshot import Snapshot
-from console.plan import rack_risks
+from console.plan import rack_risks, record_risks, risk_rules
 from console.plan import staged as plan_staged
 from console.plan.edit_kind import Batch, Reversal
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig
@@ -35,7 +35,6 @@ from console.plan.kafka_tools import Command, is_trimmed, option
 from console.plan.kinds.topics import TopicKind
 from console.plan.predict_configs import without_own
 from console.plan.requests import RECORD_LIMIT, Facts, Step, steps_of
-from console.plan.risk_rules import ISR_ABOVE_REPLICATION, ONE_RACK, RETENTION_ZERO, UNCLEAN_ELECTION, RiskRule
 from console.plan.topic_risks import POLICY, isr_of_new, keeps_all, retention_zero_of_new, unclean_of_new
 from console.plan.values import parse_value
 
@@ -228,10 +227,11 @@ class _CreateTopicKind(TopicKind):
     batch = CREATIONS
     is_loss = False
     risks = (
-        RiskRule(ISR_ABOVE_REPLICATION, isr_of_new),
-        RiskRule(UNCLEAN_ELECTION, unclean_of_new),
-        RiskRule(RETENTION_ZERO, retention_zero_of_new),
-        RiskRule(ONE_RACK, rack_risks.creation, rack_risks.creation_needs),
+        risk_rules.RiskRule(risk_rules.ISR_ABOVE_REPLICATION, isr_of_new),
+        risk_rules.RiskRule(risk_rules.UNCLEAN_ELECTION, unclean_of_new),
+        risk_rules.RiskRule(risk_rules.RETENTION_ZERO, retention_zero_of_new),
+        risk_rules.RiskRule(risk_rules.TIMES_REFUSED, record_risks.short_times_of_new),
+        risk_rules.RiskRule(risk_rules.ONE_RACK, rack_risks.creation, rack_risks.creation_needs),
     )
 
     def judge(self, edit: CreateTopic, draft: plan_staged.Draft) -> plan_staged.Verdict:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import NamedTuple
 
+from console.model import authorizer
 from console.model.acl import PREFIXED, Acl
-from console.model.authorizer import covers, granted, pattern_of
 from console.model.codes import AclResourceType
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
@@ -42,7 +42,7 @@ class _Change(NamedTuple):
         independent of the operations that it allows.
         """
         return any(
-            each.first or operations & {each.acl.operation.name, *(one.name for one in granted(each.acl))}
+            each.first or operations & {each.acl.operation.name, *(one.name for one in authorizer.granted(each.acl))}
             for each in self.parts
         )
 
@@ -81,8 +81,8 @@ def _together(changes: Iterable[AclChange]) -> Iterator[_Change]:
 def _topics(observations: Observations, acl: Acl) -> list[str]:
     if acl.resource_type != _TOPIC:
         return []
-    pattern = pattern_of(acl)
-    return [name for name in observations.last.snapshot.topics if covers(pattern, _TOPIC, name)]
+    pattern = authorizer.pattern_of(acl)
+    return [name for name in observations.last.snapshot.topics if authorizer.covers(pattern, _TOPIC, name)]
 
 
 def _group_symptoms(
@@ -99,7 +99,7 @@ def _group_symptoms(
             if since is None or since < change.after - timedelta(seconds=SETTLES):
                 continue
             if change.acl.resource_type == _GROUP:
-                is_hit = covers(pattern_of(change.acl), _GROUP, group)
+                is_hit = authorizer.covers(authorizer.pattern_of(change.acl), _GROUP, group)
             elif symptom.subject.topic is not None:
                 is_hit = symptom.subject.topic in topics
             else:
@@ -133,6 +133,28 @@ def _authors(observations: Observations, change: _Change) -> Iterator[cause.Evid
             yield cause.Evidence(text, "this host's journal")
 
 
+def _left_for_hosts(change: _Change, acls: Iterable[Acl]) -> Iterator[cause.Evidence]:
+    """Yield the hosts for which the user has still the rights that were removed, if these are single hosts: the user's
+    other ACLs look right, but the user's clients may be elsewhere.
+    """
+    acl, pattern = change.acl, authorizer.pattern_of(change.acl)
+    if change.parts[0].added or acl.permission != authorizer.ALLOW:
+        return
+    lost = {each.acl.operation for each in change.parts}
+
+    def holds(other: Acl) -> bool:
+        """Return whether an ACL of the user has one of the rights that were removed."""
+        has = authorizer.ALL in lost or any(authorizer.grants(other, operation) for operation in lost)
+        return has and (authorizer.pattern_of(other) == pattern or authorizer.is_within(pattern, other))
+
+    mine = (each for each in acls if each.principal == acl.principal and each.permission == authorizer.ALLOW)
+    hosts = {each.host for each in mine if holds(each)}
+    if hosts and authorizer.WILDCARD not in hosts:
+        word = "host" if len(hosts) == 1 else "hosts"
+        text = f"{acl.principal}'s other ACLs on it hold for {word} {first_few(sorted(hosts))} only"
+        yield cause.Evidence(text, "DescribeAcls")
+
+
 def _claim(observations: Observations, change: _Change, what: list[str], hit: list[symptoms.Symptom]) -> cause.Claim:
     acl, first = change.acl, change.parts[0]
     is_topic = not hit
@@ -163,6 +185,7 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
                 f"{text} {word} between {time_of_day(first.after)} and {time_of_day(first.at)}",
                 "DescribeAcls, two looks",
             ),
+            *_left_for_hosts(change, observations.last.snapshot.acls),
             *_authors(observations, change),
             cause.Evidence(
                 stops,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
+from typing import NamedTuple
 
 from console.model.changes import BrokerTarget
-from console.model.cluster import Partition, Topic
+from console.model.cluster import Partition, Topic, partition_in
 from console.model.codes import DEFAULT_CONFIG
 from console.model.config import broker_resource
+from console.model.elections import may_have_more
 from console.model.inheritance import values_of_brokers
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.observers import not_in_sync
@@ -159,7 +161,7 @@ def _restarts(observations: Observations) -> Iterator[cause.Claim]:
             next=cause.given(
                 None if back else cause.Next(f"start it again if no one else does: {_address(observations, broker)}"),
                 cause.Next(f"if it does not come back (outside the console: kac moves drain {broker})")
-                if _is_late(observations, restart)
+                if _is_late(observations, restart) and broker not in _copies(observations)
                 else None,
             ),
         )
@@ -204,19 +206,23 @@ def _down(observations: Observations) -> Iterator[cause.Claim]:
     only after its session times out.
     """
     away = _away(observations)
-    for broker in sorted((away | _refusing(observations)) - _leaving(observations)):
+    absent = away | _refusing(observations)
+    copies = _copies(observations)
+    for broker in sorted(absent - _leaving(observations)):
         subject = symptoms.Subject(broker=broker)
         # `_flapping` reports these: one broker is one cause.
         if observations.times((symptoms.BROKER_GONE, subject)) >= FLAPS:
             continue
         refuses = broker in observations.last.refusing
         is_spare = _is_spare(observations, broker)
+        only = _only_copies(copies.get(broker, ()), absent)
+        lacks = f", and no broker that is up has all records of {first_few([each.name for each in only], 1)}"
         yield cause.Claim(
             cause="broker-down",
             subject=subject,
             severity=_severity(observations, broker),
             certainty=Certainty.CERTAIN if broker in away else Certainty.LIKELY,
-            title=f"broker {broker} is down" + (", and has no replicas" if is_spare else ""),
+            title=f"broker {broker} is down" + (", and has no replicas" if is_spare else lacks if only else ""),
             since=_since_away(observations, subject),
             times=max(1, observations.times((symptoms.BROKER_GONE, subject))),
             evidence=cause.given(
@@ -225,18 +231,67 @@ def _down(observations: Observations) -> Iterator[cause.Claim]:
                 if refuses
                 else None,
                 *_controller_too(observations, broker),
+                *_why_only(only),
             ),
             predicted=_follows(broker),
-            next=(
-                cause.Next(f"look at {_address(observations, broker)}: its process, host, disk, network"),
-                cause.Next("if it was taken out, for good: unregister it", f"unregister broker {broker}")
-                if is_spare
-                else cause.Next(
-                    f"if it does not come back (outside the console: kac moves drain {broker})",
-                    f"drain broker {broker}",
-                ),
-            ),
+            next=tuple(_steps(observations, broker, is_spare=is_spare, is_needed=broker in copies)),
         )
+
+
+def _steps(observations: Observations, broker: int, *, is_spare: bool, is_needed: bool) -> Iterator[cause.Next]:
+    """Yield the steps for a broker that is down. is_needed: whether a partition without a leader may need its records:
+    its replicas can't be made elsewhere.
+    """
+    where = f"{_address(observations, broker)}: its process, host, disk, network"
+    if is_needed:
+        yield cause.Next(f"start broker {broker} again, with its disk: look at {where}")
+        return
+    yield cause.Next(f"look at {where}")
+    if is_spare:
+        yield cause.Next("if it was taken out, for good: unregister it", f"unregister broker {broker}")
+    else:
+        yield cause.Next(
+            f"if it does not come back (outside the console: kac moves drain {broker})", f"drain broker {broker}"
+        )
+
+
+class _Copies(NamedTuple):
+    """A partition without a leader, and the brokers that may have records of it which others lack."""
+
+    name: str
+    replicas: tuple[int, ...]
+    complete: tuple[int, ...]
+
+
+def _copies(observations: Observations) -> Mapping[int, Sequence[_Copies]]:
+    """Return each broker with the partitions without a leader of which it may have a complete copy."""
+    snapshot = observations.last.snapshot
+    found: dict[int, list[_Copies]] = {}
+    for name in (symptoms.LEADERLESS, symptoms.COORDINATOR_LEADERLESS):
+        for topic, number in ((each.subject.topic or "", each.subject.partition) for each in observations.of(name)):
+            partition = partition_in(snapshot.topics.get(topic), number) if number is not None else None
+            if partition is None:
+                continue
+            complete = may_have_more(partition, snapshot.replica_logs.get((topic, partition.number)))
+            one = _Copies(f"{topic}/{number}", partition.replicas, complete)
+            for broker in complete:
+                found.setdefault(broker, []).append(one)
+    return found
+
+
+def _only_copies(some: Iterable[_Copies], absent: Collection[int]) -> list[_Copies]:
+    """Return the partitions whose complete copies are all on brokers that are away."""
+    return [each for each in some if all(broker in absent for broker in each.complete)]
+
+
+def _why_only(some: Sequence[_Copies]) -> Iterator[cause.Evidence]:
+    for each in some[:1]:
+        complete = ", ".join(map(str, each.complete))
+        text = f"{each.name} has replicas {', '.join(map(str, each.replicas))}, of which {complete} "
+        text += f"{'is' if len(each.complete) == 1 else 'are'} in sync or eligible"
+        if len(each.replicas) > len(each.complete):
+            text += ": with another leader, an unclean one, it loses records"
+        yield cause.Evidence(text, "Metadata, DescribeTopicPartitions")
 
 
 def _leaving(observations: Observations) -> frozenset[int]:

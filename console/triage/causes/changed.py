@@ -16,9 +16,10 @@ from console.model.numbers import commas, first_few, long_number, plural, time_o
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.model.subjects import COMPATIBILITY, NONE, SubjectTarget, level_of
-from console.plan import risk_rules
+from console.model.system_topics import COMPACT
+from console.plan import record_risks, risk_rules, topic_risks
 from console.plan.edits import CommitOffset
-from console.plan.topic_risks import moved_groups
+from console.plan.values import items_of
 from console.triage import cause, dependencies
 from console.triage import symptoms as triage_symptoms
 from console.triage.changed_places import changed_place
@@ -61,6 +62,7 @@ _EFFECTS: Mapping[str, frozenset[str]] = {
     "replica.lag.time.max.ms": frozenset({triage_symptoms.UNDER_REPLICATED}),
     "max.message.bytes": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.LAG_GROWS}) | _FAILURES,
     "cleanup.policy": _FAILURES,
+    **dict.fromkeys((record_risks.TIMES, *record_risks.TIME_LIMITS), _FAILURES),
     "message.max.bytes": frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.LAG_GROWS}),
     "max.connections.per.ip": frozenset({triage_symptoms.BROKER_SILENT}),
     "max.connections": frozenset({triage_symptoms.BROKER_SILENT}),
@@ -69,13 +71,6 @@ _EFFECTS: Mapping[str, frozenset[str]] = {
     "request_percentage": _READERS | {triage_symptoms.BROKER_SILENT},
 }
 """Key of a config or a quota -> the symptoms that its change may cause."""
-_LARGE = "brokers refuse batches that are larger than it (RecordTooLargeException)"
-_REFUSES: Mapping[str, str] = {
-    "cleanup.policy": "a compacted topic refuses records without a key (InvalidRecordException)",
-    "max.message.bytes": _LARGE,
-    "message.max.bytes": _LARGE,
-}
-"""Configs by which brokers refuse what producers wrote before, and why."""
 _CONNECTS = (
     "ssl.keystore.location",
     "ssl.keystore.certificate.chain",
@@ -105,6 +100,7 @@ _STANDS = frozenset(
         risk_rules.CONNECTIONS_BELOW_USE,
         risk_rules.SETTINGS_CONTRADICT,
         risk_rules.KEYLESS_RECORDS,
+        risk_rules.TIMES_REFUSED,
         risk_rules.ONE_RACK,
         risk_rules.ACL_LOCKS_OUT,
         risk_rules.TOPIC_DELETED,
@@ -483,12 +479,36 @@ def _stops_producers(change: JudgedChange) -> bool:
     """Return whether brokers may refuse, or slow down, producers by a change."""
     match change.place.kind:
         case Kind.CONFIG:
-            return _connects(change) or (change.place.key in _REFUSES and change.became is not None)
+            return _connects(change) or bool(_refused(change))
         case Kind.QUOTA:
             return change.place.key in _SLOWS and not _lets_go(change)
         case Kind.SCRAM:
             return change.was is not None  # a new credential locks no client out
     return False
+
+
+def _refused(change: JudgedChange) -> str:
+    """Return what brokers refuse of producers by a changed config although they took it before; ``""`` for nothing."""
+    resource = change.place.about
+    if not isinstance(resource, ConfigResource):
+        return ""
+    was, now = (held or value for held, value in ((change.held, change.was), (change.holds, change.became)))
+    key = topic_risks.key_of_topics(resource, change.place.key)
+    if key == topic_risks.POLICY:
+        begins = COMPACT in items_of(now or "") and COMPACT not in items_of(was or "")
+        return "a compacted topic refuses records without a key (InvalidRecordException)" if begins else ""
+    if key == record_risks.TIMES:
+        begins = was == record_risks.BY_BROKERS and now not in (None, was)
+        text = "brokers take the producers' times, and refuse those outside of the limits (InvalidTimestampException)"
+        return text if begins else ""
+    if not record_risks.falls(was, now, is_known=False):
+        return ""
+    if key == topic_risks.MESSAGE_SIZE:
+        return "brokers refuse batches that are larger than it (RecordTooLargeException)"
+    if key in record_risks.TIME_LIMITS:
+        times = record_risks.refused_times(key, long_number(now) or 0)
+        return f"brokers refuse {times} (InvalidTimestampException)"
+    return ""
 
 
 def _silent(observations: Observations, judged: Sequence[JudgedChange]) -> Mapping[int, Sequence[str]]:
@@ -531,7 +551,7 @@ def _lost(judged: Sequence[JudgedChange]) -> Mapping[int, Sequence[str]]:
         for each in judged
         if each.is_lost and isinstance(each.place.about, changes.GroupTarget) and each.at >= grown.after
     ]
-    found = moved_groups(lost, int(grown.was or 1), int(grown.became or 1))
+    found = topic_risks.moved_groups(lost, int(grown.was or 1), int(grown.became or 1))
     return {id(grown): found} if found else {}
 
 
@@ -604,8 +624,8 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
                 "its members were gone, and others would have committed later: another client set it",
                 "DescribeGroups, OffsetFetch over time",
             )
-        if made.silent and key in _REFUSES:
-            yield cause.Evidence(_REFUSES[key], "Kafka's documentation")
+        if made.silent and (refused := _refused(each)):
+            yield cause.Evidence(refused, "Kafka's documentation")
         if made.has_effect and _connects(each):
             yield cause.Evidence(_ANEW, "Kafka's documentation")
         if isinstance(about, ConfigResource) and about.type == codes.BROKER and about.name:

@@ -9,14 +9,14 @@ from console.model.cluster import LogDir
 from console.model.disk_trend import SOON, DirSample, foreseen, growth, seconds_left
 from console.model.inheritance import values_of_brokers
 from console.model.nodes import controller_at
-from console.model.numbers import first_few, long_number, time_of_day
+from console.model.numbers import first_few, long_number, plural, time_of_day
 from console.model.parts import Part
 from console.model.quorum import controllers_addresses, known_voters, majority, voters_text
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage import cause
 from console.triage import symptoms as triage_symptoms
-from console.triage.observations import Observations, earliest
+from console.triage.observations import Observations, earliest, elections
 from console.triage.odd_configs import odd_keys
 from console.triage.uncleaned import uncleaned
 
@@ -325,7 +325,8 @@ def _unstable(observations: Observations) -> Iterator[cause.Claim]:
     symptom = observations.seen.get((triage_symptoms.EPOCH_JUMPS, triage_symptoms.CLUSTER))
     if symptom is None:
         return
-    first, last = observations.epochs[0], observations.epochs[-1]
+    some, last = elections(observations), observations.epochs[-1]
+    before = observations.epochs[observations.epochs.index(some[0]) - 1]
     short = _short_timeouts(observations.last.snapshot)
     yield cause.Claim(
         cause="quorum-unstable",
@@ -333,10 +334,16 @@ def _unstable(observations: Observations) -> Iterator[cause.Claim]:
         severity=Severity.CRITICAL,
         certainty=Certainty.CERTAIN,
         title="the controller changes again and again",
-        since=observations.epochs[1][1],
-        times=len(observations.epochs) - 1,
+        since=some[0].at,
+        times=len(some),
         evidence=(
-            cause.Evidence(f"leader epoch {first[0]} at {time_of_day(first[1])}, {last[0]} now", "DescribeQuorum"),
+            cause.Evidence(
+                f"leader epoch {before.number} at {time_of_day(before.at)}, {last.number} now", "DescribeQuorum"
+            ),
+            cause.Evidence(
+                f"{plural(len(some), 'election')} of a leader, the last at {time_of_day(some[-1].at)}",
+                "DescribeQuorum, many looks",
+            ),
             *(
                 cause.Evidence(
                     f"{FETCH_TIMEOUT} is {each:,} ms: a follower that hears nothing for so long elects another leader",
@@ -390,7 +397,7 @@ def _quorum_stands(observations: Observations) -> str:
     quorum = poll.snapshot.quorum
     if quorum is None or quorum.leader_id < 0 or quorum.leader_id in poll.silent | triage_symptoms.gone(poll.snapshot):
         return ""
-    began = observations.epochs[-1][1] if observations.epochs else observations.began
+    began = observations.epochs[-1].at if observations.epochs else observations.began
     return f"controller {quorum.leader_id} leads since {time_of_day(began)} or before, epoch {quorum.leader_epoch}"
 
 
@@ -412,7 +419,7 @@ QUORUM = (
         "quorum-unstable",
         _unstable,
         reads="DescribeQuorum over time",
-        takes="certain: the leader changed again and again",
+        takes="certain: 3 elections or more, each found by its own look, 2 or more without a restart",
         since="3.3",
     ),
     cause.CauseRule(
