@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -518,12 +519,14 @@ BRONZE = tuple(table for table in TABLES.values() if table.layer == "bronze")
 
 
 class _WithoutPandas:
-    """A finder of modules that finds no pandas."""
+    """A finder of modules that finds no pandas for the thread that made it."""
 
-    @staticmethod
-    def find_spec(name: str, *_: object) -> None:
-        """Raise ModuleNotFoundError for pandas; return None for others: other finders look for them."""
-        if name == "pandas":
+    def __init__(self) -> None:
+        self._thread = threading.get_ident()
+
+    def find_spec(self, name: str, *_: object) -> None:
+        """Raise ModuleNotFoundError for pandas; return None for others and to other threads: other finders look."""
+        if name == "pandas" and threading.get_ident() == self._thread:
             raise ModuleNotFoundError(name=name)
 
 
@@ -533,11 +536,12 @@ def _keep_pandas_out() -> None:
     import pyarrow as pa
 
     # It imports an installed pandas with the first array that it makes, which takes 40 MiB of each Python worker.
-    sys.meta_path.insert(0, _WithoutPandas)
+    finder = _WithoutPandas()
+    sys.meta_path.insert(0, finder)
     try:
         pa.array([])
     finally:
-        sys.meta_path.remove(_WithoutPandas)
+        sys.meta_path.remove(finder)
 
 
 def arrow_schema(table: Table) -> pa.Schema:

@@ -181,6 +181,7 @@ def test_a_field_of_another_form_counts_as_empty_and_the_request_counts(
         (request_lines.fetch(1 << 62, 1 << 62).line, NO_FIGURE),
         (request_lines.fetch(1 << 70).line, None),
         (request_lines.produce(1, throttle_ms=1 << 40).line, NO_FIGURE),
+        (request_lines.produce(1, throttle_ms=-1).line, NO_FIGURE),
         (request_lines.produce(1, local_ms=1e300).line, NO_FIGURE),
         (request_lines.produce(1).line.replace('"User:alice"', "7"), NO_JSON),
         (request_lines.produce(1).line.replace('"requestApiKeyName":"PRODUCE"', '"requestApiKeyName":0'), NO_JSON),
@@ -188,7 +189,7 @@ def test_a_field_of_another_form_counts_as_empty_and_the_request_counts(
         (request_lines.produce(1).line.replace('"timeoutMs":30000', '"timeoutMs":NaN'), NO_JSON),
         (request_lines.alter_configs([("a", 0, "\\ud800 half")]).line.replace("\\\\ud800", "\\ud800"), None),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_a_hostile_line_is_damaged_or_counts_and_hides_nothing_else(line: str, reason: str | None) -> None:
     found = rows(request_lines.produce(1).line.encode() + line.encode() + request_lines.produce(2).line.encode())

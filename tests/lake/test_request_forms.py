@@ -174,6 +174,33 @@ FORMS: dict[str, Made] = {
     "json of a pod": of_a_pod,
     "a thread behind": lambda asked: f"{plain(asked).removesuffix(LOGGER)}[data-plane-kafka-request-handler-3]",
     "braces behind": lambda asked: f"{plain(asked)} {{}} {{listener=SASL}}",
+    "docker compose": behind("broker-1  | "),
+    "kubectl": behind("[pod/kafka-0/kafka] "),
+    "journalctl": behind("Nov 21 11:11:11 b1.example.com kafka-server-start.sh[77]: "),
+    "journalctl with the year": behind("2026-11-21T11:11:11+0000 b1 kafka[77]: "),
+    "the class that logs": lambda asked: (
+        plain(asked)
+        .replace(
+            "DEBUG ",
+            "DEBUG [data-plane-kafka-network-thread-1-ListenerName(SASL)-SASL_SSL-2] RequestChannel$:249 - ",
+            1,
+        )
+        .removesuffix(LOGGER)
+    ),
+    "as jboss does": lambda asked: (
+        plain(asked)
+        .replace(
+            "DEBUG ",
+            "DEBUG [kafka.request.logger] (data-plane-kafka-network-thread-1-ListenerName(SASL)-SASL_SSL-2) ",
+            1,
+        )
+        .removesuffix(LOGGER)
+    ),
+    "a short name of the logger": lambda asked: plain(asked).replace("DEBUG ", "DEBUG k.r.logger : ", 1) + " ",
+    "fields": lambda asked: plain(asked).replace("DEBUG ", "level=DEBUG thread=7 logger=kafka.request.logger msg=", 1),
+    "ecs with objects": lambda asked: json.dumps(
+        {"@timestamp": iso(asked), "log": {"level": "DEBUG", "logger": "kafka.request.logger"}, "msg": message(asked)}
+    ),
     "in colours": lambda asked: f"\x1b[32m{plain(asked)}\x1b[m",
     "in colours without a logger": lambda asked: f"\x1b[32m{plain(asked).removesuffix(LOGGER)}\x1b[m",
     "utc": with_zone("Z", UTC),
@@ -252,6 +279,57 @@ def test_a_record_of_a_topic_may_have_any_form(form: str) -> None:
     found = pa.Table.from_batches(rows_of_records(pa.record_batch(columns), Whose("c", -1, "t", ZONE))).to_pylist()
     made = [row["alter"] for row in found if row["alter"]]
     assert [(row["broker_id"], row["end_ts"].hour, row["byte_pos"]) for row in made] == [(3, 10, 5), (3, 10, 6)]
+
+
+# -- the text of a request in a name that another logger writes ------------------------------------------------------
+
+AT, TYPE = "[2026-11-21 10:00:00,123]", "kafka.coordinator.group.GroupCoordinator"
+
+
+def of_another(key: str) -> Made:
+    return lambda asked: json.dumps({"@timestamp": WRONG, key: TYPE, "msg": message(asked)})
+
+
+PLANTED: dict[str, Made] = {
+    "the logger behind": lambda asked: f"{AT} DEBUG {message(asked)} in group g has failed ({TYPE})",
+    "both loggers behind": lambda asked: f"{AT} DEBUG {message(asked)} {LOGGER} has failed ({TYPE})",
+    "in brackets behind, in colours": lambda asked: f"\x1b[32m{AT} DEBUG {message(asked)} [{TYPE}]\x1b[m",
+    "words": lambda asked: f"{AT} DEBUG [GroupCoordinator 1]: Member {message(asked)}",
+    "a thread of words": lambda asked: f"{AT} DEBUG [GroupCoordinator 1]: {message(asked)}",
+    "a time of its own": lambda asked: f"{AT} INFO Member 2020-01-01 00:00:00 {message(asked)}",
+    "a whole line": lambda asked: f"{AT} INFO Member {plain(asked).removesuffix(LOGGER)}",
+    "the logger in front": lambda asked: f"{AT} DEBUG {TYPE}: {message(asked)}",
+    "the logger in front, in brackets": lambda asked: f"{AT} DEBUG [{TYPE}] {message(asked)}",
+    "like syslog": lambda asked: f"2026-11-21T10:00:00,123 DEBUG {TYPE}: {message(asked)}",
+    "in a container": lambda asked: f"{CRI}{AT} INFO Member {message(asked)} ({TYPE})",
+    "an object": lambda asked: f"{AT} INFO [GroupCoordinator 1]: Member {ecs(asked)}",
+    "json of words": lambda asked: ecs(asked).replace("Completed", "Member Completed"),
+    **{f"json with {key}": of_another(key) for key in ("logger", "loggerName", "logger_name", "log.logger", "_logger")},
+    "json with an object": lambda asked: json.dumps(
+        {"@timestamp": WRONG, "log": {"logger": TYPE}, "message": message(asked)}
+    ),
+    "docker of json": lambda asked: in_docker(PLANTED["json with loggerName"])(asked),
+}
+
+
+@pytest.mark.parametrize("form", PLANTED)
+def test_a_request_in_another_loggers_line_is_none_and_no_damage(form: str) -> None:
+    text = PLANTED[form](alter_configs([("a", 0, "b")], principal="User:victim")).encode()
+    assert lines.one_line(0, text) is None
+    assert rows(text) == {"seconds": [], "alters": [], "bad": []}
+    assert list(lines.clocks(0, text)) == []
+    assert lines.form_of(text) is lines.OF_UNKNOWN
+
+
+WORDS = st.from_regex(r"[A-Z][a-z]{3,9}( [a-z]{2,9}){0,3}", fullmatch=True)
+
+
+@given(ASKED, WORDS, st.sampled_from(["", "2020-01-01 00:00:00 ", f"{AT} DEBUG ", f"{AT} DEBUG {{}} logger - "]))
+def test_words_of_another_logger_before_a_planted_line_leave_no_request(asked: Logged, words: str, own: str) -> None:
+    """The text is a client's from `own` on; in a log whose lines name no logger, too."""
+    for head in (f"{AT} INFO ", f"{CRI}{AT} DEBUG [main] "):
+        text = f"{head}{words} {own}{message(asked)}\n{plain(asked)}\n".encode()
+        assert rows(text) == rows(plain(asked).encode())
 
 
 # -- what is no request in a form that is known, and what is foreign --------------------------------------------------

@@ -74,6 +74,25 @@ def test_help_is_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
     assert 80 < widest[120] <= 118
 
 
+def test_another_thread_finds_pandas_meanwhile() -> None:
+    pytest.importorskip("pandas")
+    code = """import sys, threading
+from console.lake import schema
+import pyarrow
+array, found = pyarrow.array, []
+def slow(*values):
+    other = threading.Thread(target=lambda: found.append(__import__("pandas").__name__))
+    other.start()
+    other.join()
+    return array(*values)
+pyarrow.array = slow
+finders = list(sys.meta_path)
+schema.arrow_schema(schema.REQUEST)
+print(found, set(sys.meta_path) >= set(finders), any("Pandas" in type(each).__name__ for each in sys.meta_path))"""
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert run.stdout == "['pandas'] True False\n"
+
+
 def test_python_workers_of_spark_make_arrays_without_pandas_and_pandas_still_works() -> None:
     # It takes 40 MiB of each of them, where it is installed; PyArrow imports it by itself.
     pytest.importorskip("pandas")

@@ -193,7 +193,7 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
             failed = requests_lines.has_error(json)
         local, throttled = request.local_time_ms or 0.0, request.throttle_time_ms or 0
         # If both are non-negative and within 32 bits, no bits remain above these.
-        if (came | went) >> _BITS or throttled > requests_lines.INT_MAX or not 0.0 <= local <= _MOST_MS:
+        if (came | went) >> _BITS or not 0 <= throttled <= requests_lines.INT_MAX or not 0.0 <= local <= _MOST_MS:
             chunk.lines -= 1
             chunk.damaged.append(Damaged.of(place, json, requests_lines.NO_FIGURE))
             continue

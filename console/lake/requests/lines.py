@@ -28,6 +28,8 @@ from console.model.numbers import EPOCH
 
 MESSAGE = b"Completed request:"
 LOGGER = b"kafka.request.logger"
+_QUOTED = b'"' + LOGGER + b'"'
+_ENDS = (LOGGER, LOGGER + b")")
 
 At = tuple[datetime, int]
 """A second and the milliseconds in it. The second is in UTC if the line has a zone, else without zone."""
@@ -52,8 +54,55 @@ _YEARS = range(1970, 2200)
 
 _MESSAGES = ("message", "log", "msg", "short_message", "full_message", "MESSAGE", "textPayload", "event")
 """Keys of a log event for its text."""
+_LOGGERS = ("logger", "loggerName", "logger_name", "log.logger", "_logger")
+"""Keys of a log event for its logger. ECS may also have it as `logger` in an object `log`."""
 _TIMES = ("instant", "timeMillis", "@timestamp", "timestamp", "time", "ts")
 """Keys of a log event for its time. The names that loggers use come before those that shippers also write."""
+
+
+# A log may have the lines of all loggers of a broker, as a container's output does. Clients choose names, which other
+# loggers write into their messages: such a name may be the text of a request. So a request follows these pieces alone.
+_PIECES = re.compile(
+    # At the line's beginning: a word (docker compose), or the headers of syslog, RFC 5424 and 3164
+    rb"\A(?:[\w-]{1,100}:?|[\w.-]{1,100} {0,100}\|) {1,100}(?=\W?\d{4}-\d\d-)"
+    rb"|\A<\d{1,3}>\d{1,2} [\dT:.Z+-]{1,40}(?: [^\s\[\]]{1,255}){4} (?:-(?!\S)|\[[^\]]{0,1000}\])"
+    rb"|\A(?:<\d{1,3}>)?(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.Z+-]{1,40})"
+    rb" (?![A-Z]{2,7} )[\w.-]{1,255} [\w/-]{1,100}(?:\.\w{1,20}(?=\[))?(?:\[\d{1,10}\])?: "
+    # A container's runtime
+    rb"|\bstd(?:out|err) [FP]\b"
+    # Names of the logger, and of the class that logs
+    rb"|\b(?:(?:kafka|k)\.)?(?:(?:request|r)\.)?logger(?:=|(?::\d{1,6})?(?![\w.]))"
+    rb"|\b(?:kafka\.network\.)?RequestChannel[$\w]{0,40}(?:\.scala)?(?::\d{1,6})?(?![\w.])"
+    # Threads
+    rb"|\[ {0,50}[^\s\[\].]{1,150} {0,50}\]|\([^\s().]{1,150}(?:\([^\s().]{0,100}\)[^\s().]{0,100})?\)"
+    rb"|\b(?:data-plane-|control-plane-)?kafka-(?:network-thread|request-handler)-[^\s.]{1,150}"
+    # Times and numbers, levels and zones, names of fields, colours, and what stands between all of them
+    rb"|\b\d[\d:.,/TZ+-]{0,40}(?!\w)|\b[A-Z][a-z]{2}\b,?(?= ?\d)|\b[A-Z]{1,5}\b|\b(?:debug|WARNING)\b"
+    rb"|\b(?:time|ts|timestamp|level|lvl|severity|thread|msg|message)="
+    rb"|\x1b\[[\d;]{0,20}[A-Za-z]|\xef\xbb\xbf|\{\}|[][\s()|:;,.+\-\"<>/~*#]"
+)
+_ONE_DIGIT = bytes.maketrans(b"123456789", b"000000000")
+_NAMED_BEHIND = re.compile(rb"[(\[]((?:[\w$-]{1,100}\.){1,20}[\w$-]{1,100})[)\]](?:\x1b\[[\d;]{0,20}[A-Za-z]|\s)*\Z")
+"""The name of a logger at the end of a line."""
+_LONGEST_NAMED = 500
+
+
+def _is_bare(before: bytes) -> bool:
+    """Return whether the text before a message is only what layouts, runtimes and shippers write there."""
+    return not before or (len(before) <= _BEFORE and _is_of_pieces(before.translate(_ONE_DIGIT)))
+
+
+@lru_cache(64)
+def _is_of_pieces(before: bytes) -> bool:
+    """Return whether a text with one digit in place of all is made of `_PIECES`: such texts are few in a log."""
+    return not _PIECES.sub(b"", before)
+
+
+def _is_of_others(rest: bytes) -> bool:
+    """Return whether the name of another logger stands behind a request."""
+    behind = rest[rest.rfind(b"}") + 1 :][-_LONGEST_NAMED:]
+    found = _NAMED_BEHIND.search(behind) if behind else None
+    return found is not None and found[1] != LOGGER
 
 
 class _Instant(Struct, rename="camel"):
@@ -74,11 +123,13 @@ class Taken(NamedTuple):
     at: At | None
     is_json: bool
     """Whether the message was in a JSON object."""
+    is_bare: bool = True
+    """Whether nothing else is before a request than what layouts, runtimes and shippers write."""
 
 
 def taken(line: bytes, message: bytes = MESSAGE) -> Taken | None:
     """Return the message of a line with the innermost time: the logger's own, not that of a wrapper. None if the line
-    has no message that begins with this text.
+    has no message that begins with this text, or if it has the text of a request in a message of another logger.
     """
     at: At | None = None
     is_json = False
@@ -91,24 +142,59 @@ def taken(line: bytes, message: bytes = MESSAGE) -> Taken | None:
         inner = None if brace < 0 else _event(line[brace:] if brace else line, message)
         if inner is None:
             break
+        if message == MESSAGE and not _is_bare(before[:brace]):
+            return None
         line, own = inner
         at, is_json = own or time_of(before[:brace]) or at, True
-        before, _, rest = line.partition(message)
-    return Taken(rest, time_of(before) or at, is_json)
+        before, found, rest = line.partition(message)
+        if not found:
+            return None
+    is_bare = message != MESSAGE or _is_bare(before)
+    if message == MESSAGE and (_is_of_others(rest) or not (is_bare or _is_damaged(before, rest))):
+        return None
+    return Taken(rest, time_of(before) or at, is_json, is_bare)
+
+
+def _is_damaged(before: bytes, rest: bytes) -> bool:
+    """Return whether a request is of the request logger, though it has other text in front: a broken JSON object, or
+    one that has the request elsewhere; a form that can't be read; or the logger's name behind it.
+    """
+    head, brace, _ = before.partition(b"{")
+    return rest.endswith(_ENDS) or bool(_XML.match(before) or _SPREAD.match(before) or (brace and _is_bare(head)))
 
 
 def _event(line: bytes, message: bytes) -> tuple[bytes, At | None] | None:
-    """Return the text and the time of a JSON object that has a message in a string; None for any other."""
+    """Return the text and the time of a JSON object that has a message in a string; an empty text if that is a request
+    in an event of another logger; None for any other.
+    """
     try:
         event = _EVENT.decode(line)
         for name in _MESSAGES:
             raw = bytes(event.get(name, b""))
             if message in raw and raw.startswith(b'"'):
+                if message == MESSAGE and _is_event_of_others(event):
+                    return b"", None
                 times = (_at_of(bytes(event[each])[:_LONGEST_TIME]) for each in _TIMES if each in event)
                 return _TEXT.decode(raw).encode("utf-8", "replace").strip(), next(filter(None, times), None)
     except _NO_JSON:
         pass
     return None
+
+
+def _is_event_of_others(event: Mapping[str, Raw]) -> bool:
+    """Return whether a log event names another logger."""
+    for key in _LOGGERS:
+        if key in event and _is_other(event[key]):
+            return True
+    log = event.get("log")
+    if log is None or not bytes(log).startswith(b"{"):
+        return False
+    fields = _EVENT.decode(log)
+    return "logger" in fields and _is_other(fields["logger"])
+
+
+def _is_other(name: Raw) -> bool:
+    return bytes(name) != _QUOTED and _TEXT.decode(name) != LOGGER.decode()
 
 
 def time_of(before: bytes) -> At | None:
@@ -195,6 +281,10 @@ OF_OTHERS = Form(
     "lines of other loggers, with none of kafka.request.logger",
     "Set kafka.request.logger to DEBUG on that broker, and name the file of its appender (kafka-request.log).",
 )
+OF_UNKNOWN = Form(
+    "lines with the text of requests, but with another logger's name or with other words before it",
+    f"If they are of kafka.request.logger, {_PATTERN}.",
+)
 OF_OLD = Form(
     "a broker before Kafka 2.8, whose requests are no JSON",
     "Requests can be read from Kafka 2.8 on: leave out this broker's log, or name files that it wrote since.",
@@ -240,9 +330,10 @@ def form_of(text: bytes, message: bytes = MESSAGE, others: Form = OF_OTHERS) -> 
     asked = [line for line in lines if message in line]
     if not asked:
         return others
-    line = asked[-1]
-    request = taken(line, message)
-    assert request is not None
+    found = [(line, request) for line in asked if (request := taken(line, message)) is not None]
+    if not found:
+        return OF_UNKNOWN
+    line, request = found[-1]
     if is_old(request.rest):
         return OF_OLD
     if _XML.match(line):
@@ -509,10 +600,10 @@ class Line(NamedTuple):
 
 def head_of(text: bytes, begin: int, end: int) -> tuple[bytes, At | None]:
     """Return the text before the request of the line at a position, with the second and milliseconds of its time; a
-    line feed and None if the line has no request, or may have it in a JSON object.
+    line feed and None if the line has no request, may have it in a JSON object, or has other text before it.
     """
     found = text.find(MESSAGE, begin, end)
-    if found < 0 or text.find(b"{", begin, found) >= 0:
+    if found < 0 or text.find(b"{", begin, found) >= 0 or not _is_bare(text[begin:found]):
         return b"\n", None
     return text[begin : found + len(MESSAGE)], time_of(text[begin:found])
 
@@ -522,10 +613,12 @@ def one_line(place: int, line: bytes) -> Line | Damaged | None:
     stripped = line.rstrip(b"\r")
     found = taken(stripped)
     if found is None:
-        return Damaged.of(place, line, NO_START) if stripped.endswith((LOGGER, LOGGER + b")")) else None
+        return Damaged.of(place, line, NO_START) if stripped.endswith(_ENDS) else None
     rest, at = found.rest, found.at
     if at is None:
         return Damaged.of(place, line, NO_TIME)
+    if not found.is_bare:
+        return Damaged.of(place, line, NO_START if rest.endswith(_ENDS) else NO_END)
     # Whatever a layout writes behind the request, as its thread: it has to be no other request.
     json = rest[: rest.rfind(b"}") + 1]
     if MESSAGE not in rest[len(json) :]:
