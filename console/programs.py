@@ -11,8 +11,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, NamedTuple, NoReturn
@@ -209,6 +209,36 @@ def finished(program: Program, seconds: float | None, **streams: Any) -> subproc
     return subprocess.run(  # noqa: S603 - checked when the program was looked up
         program.words, env=program.environ, cwd=program.folder, check=False, timeout=seconds, **streams
     )
+
+
+OF_KEYS = (signal.SIGINT, signal.SIGQUIT)
+"""The signals of Ctrl-C and Ctrl-\\, which a terminal sends to kac and to a program in its foreground alike."""
+
+
+def with_terminal(program: Program) -> int:
+    """Run a program that has the terminal, and return its exit code. Blocks. It heeds Ctrl-C and Ctrl-\\, which kac
+    ignores meanwhile (`ignoring`). Raises OSError."""
+    return finished(program, None, preexec_fn=_heed_keys).returncode
+
+
+def _heed_keys() -> None:
+    for each in OF_KEYS:
+        signal.signal(each, signal.SIG_DFL)
+
+
+@contextmanager
+def ignoring(*numbers: signal.Signals) -> Iterator[None]:
+    """Ignore signals while the block lasts; programs started in it ignore them too. Does nothing outside of the main
+    thread, the only one that may set handlers."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {each: signal.signal(each, signal.SIG_IGN) for each in numbers}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def become(program: Program) -> NoReturn:

@@ -22,14 +22,14 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from console.admin.errors import NothingListens, SshFailed, Unreachable
 from console.admin.settings import SshHost, show_address
 from console.event_loop import apart
-from console.programs import finished, home_folder, of_user, started
+from console.programs import finished, home_folder, ignoring, of_user, started
 from console.safe_files import UntrustedPath
 
 IDLE_SECONDS = 30
@@ -177,7 +177,8 @@ class SshWay:
             environ["SSH_ASKPASS_REQUIRE"] = "never"
         log.touch(mode=0o600)
         self._log_start = log.stat().st_size
-        with log.open("ab") as output, _uninterrupted(ask):
+        # ssh to a jump host stays in this terminal's process group, and has to outlive an interrupted command.
+        with log.open("ab") as output, ignoring(*([signal.SIGINT] if ask else [])):
             try:
                 # Its own session has no terminal for prompts, also for the ssh processes to jump hosts.
                 self._process = started(
@@ -324,21 +325,6 @@ def _destination(host: SshHost) -> list[str]:
     made = ["-p", str(host.port)] if host.port is not None else []
     made += ["-l", host.user] if host.user is not None else []
     return [*made, "--", host.host]
-
-
-@contextmanager
-def _uninterrupted(ask: bool) -> Iterator[None]:
-    """Make processes started inside ignore Ctrl-C: ssh to a jump host stays in this terminal's process group, and has
-    to outlive an interrupted command.
-    """
-    if not ask or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    former = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, former)
 
 
 # Messages to the master: a length, a type, 32-bit numbers and length-prefixed texts.

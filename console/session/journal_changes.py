@@ -7,18 +7,19 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec import Struct, structs
 
-from console.journal.entries import still_runs, this_operator
+from console.journal.entries import still_runs, this_operator, this_process
 from console.journal.file import JournalFile
 from console.journal.history import Change, Due, History, State, latest_changes
 from console.model.changes import Status
 from console.model.failure import Failure
 from console.model.grouping import grouped
-from console.model.journal_lines import Closed, Decided, Mended, Place
+from console.model.journal_lines import Closed, Decided, Mended, Origin, Place
 from console.model.numbers import plural
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
@@ -65,7 +66,7 @@ async def read_latest(journal: JournalFile, use: Callable[[Iterator[Change]], T]
 
 
 LOOKED_BACK = 200
-"""Most changes searched for a setting that was reverted."""
+"""Most changes searched for a setting that was reverted, and for letters of a plan."""
 
 
 async def lines_of_the_past(staged: Sequence[Staged], journal: Callable[[], Awaitable[JournalFile]]) -> tuple[str, ...]:
@@ -79,75 +80,115 @@ async def lines_of_the_past(staged: Sequence[Staged], journal: Callable[[], Awai
     letters = [each.edit for each in staged if isinstance(each.edit, WriteRecords) and each.edit.first_for]
     if not (mine or letters) or not any_journal(os.environ):
         return ()
-
-    def found(changes: Iterator[Change]) -> tuple[str, ...]:
-        some: Iterable[Change] = islice(changes, LOOKED_BACK)
-        if letters:  # else only as many are read as are needed
-            some = tuple(some)
-        set_back = (_set_back_line(slot, numbers) for slot, numbers in made_before(mine, some).items())
-        return (*set_back, *(written_before(letters, some) if letters else ()))
-
+    search = partial(past_lines, MadeBefore(mine), WrittenBefore(letters, this_process("")))
     try:
-        return await read_latest(await journal(), found)
+        return await read_latest(await journal(), lambda changes: search(islice(changes, LOOKED_BACK)))
     except (JournalError, NoJournal, Refused):
         return ()  # the lines on former changes report the reason
 
 
-def written_before(letters: Iterable[WriteRecords], changes: Iterable[Change]) -> Iterator[str]:
-    """Yield a line for each topic that got letters of a plan before. Pure."""
-    wanted = {topic: _hashes(some) for topic, some in grouped((each.topic, each) for each in letters).items()}
-    numbers: dict[str, list[int]] = {topic: [] for topic in wanted}
-    left = {topic: Counter(some) for topic, some in wanted.items()}
+def past_lines(made: MadeBefore, written: WrittenBefore, changes: Iterable[Change]) -> tuple[str, ...]:
+    """Pass changes to both searches, the latest first, and return their lines. One change at a time is in memory: its
+    letters may take megabytes. It stops when nothing is left to find."""
     for change in changes:
-        edits = [change.entries[place].staged.edit for place in change.in_state(State.APPLIED)]
-        written = [each for each in edits if isinstance(each, WriteRecords) and each.first_for]
-        for topic, some in grouped((each.topic, each) for each in written if each.topic in left).items():
-            if there := left[topic] & _hashes(some):
-                numbers[topic].insert(0, change.number)
-                left[topic] -= there
-    for topic, by in numbers.items():
-        if by:
-            all_, count = wanted[topic].total(), (wanted[topic] - left[topic]).total()
+        made.see(change)
+        written.see(change)
+        if not (made.left or any(written.left.values())):
+            break
+    return (*made.lines(), *written.lines())
+
+
+class WrittenBefore:
+    """The search for letters of a plan that former changes have written, or may have. left: topic -> the hashes of
+    which it is not known yet that they were written."""
+
+    def __init__(self, letters: Iterable[WriteRecords], here: Origin) -> None:
+        """Begin. here: this process, which sends the same batch under the same numbers after a lost answer, so that
+        brokers write it once."""
+        some = tuple(letters)
+        self._wanted = {topic: _hashes(of) for topic, of in grouped((each.topic, each) for each in some).items()}
+        self.left = dict(self._wanted)
+        self._doubtful = {topic: Counter[str]() for topic in self._wanted}
+        self._batches, self._here = {(each.target, each.hashes) for each in some}, _process(here)
+        self._by: dict[tuple[str, bool], dict[int, None]] = {}
+
+    def see(self, change: Change) -> None:
+        """Search the next change, an earlier one than those before."""
+        is_here = _process(change.intent.origin) == self._here
+        for edit in _letters(change, State.APPLIED):
+            if there := self._in(edit, self.left):
+                self.left[edit.topic] = self.left[edit.topic] - there
+                self._by.setdefault((edit.topic, True), {})[change.number] = None
+        for edit in _letters(change, State.UNKNOWN, State.UNDER_WAY):
+            if is_here and (edit.target, edit.hashes) in self._batches:
+                continue
+            if there := self._in(edit, self.left) - self._doubtful.get(edit.topic, Counter()):
+                self._doubtful[edit.topic] += there
+                self._by.setdefault((edit.topic, False), {})[change.number] = None
+
+    @staticmethod
+    def _in(edit: WriteRecords, left: Mapping[str, Counter[str]]) -> Counter[str]:
+        wanted = left.get(edit.topic) or Counter()
+        return wanted & Counter(each for each in edit.hashes if each in wanted)
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line for each topic that got such letters, or may have got them."""
+        for topic, wanted in self._wanted.items():
+            known, doubtful = wanted - self.left[topic], self._doubtful[topic] & self.left[topic]
+            if not (count := (known + doubtful).total()):
+                continue
+            were = "was" if count == 1 else "were"
+            how = " or ".join([*([were] if known else []), *(["may have been"] if doubtful else [])])
+            by = {**(self._by[topic, True] if known else {}), **(self._by[topic, False] if doubtful else {})}
             yield (
-                f"{count} of {plural(all_, 'letter')} for {clean(topic, 80)} {'was' if count == 1 else 'were'} written "
-                f"before, by change {names.some([str(each) for each in by])}: this writes them once more"
+                f"{count} of {plural(wanted.total(), 'letter')} for {clean(topic, 80)} {how} written before, by "
+                f"{'change' if len(by) == 1 else 'changes'} {names.some([str(each) for each in sorted(by)])}: "
+                f"this {'may write them twice' if doubtful else 'writes them once more'}"
             )
+
+
+def _letters(change: Change, *states: State) -> Iterator[WriteRecords]:
+    edits = (change.entries[place].staged.edit for place in change.in_state(*states))
+    return (each for each in edits if isinstance(each, WriteRecords) and each.first_for)
 
 
 def _hashes(letters: Iterable[WriteRecords]) -> Counter[str]:
     return Counter(chain.from_iterable(each.hashes for each in letters))
 
 
+def _process(origin: Origin) -> tuple[object, ...]:
+    return origin.host, origin.pid, origin.started
+
+
 _LASTING = ConfigEdit | QuotaEdit | AclEdit
 """Edits that take effect at once, and last unless another client changes the value."""
 
 
-def made_before(mine: Mapping[Slot, Staged], changes: Iterable[Change]) -> Mapping[Slot, tuple[int, ...]]:
-    """Return the changes that made the same edits, without another change of their keys in between. Pure.
+class MadeBefore:
+    """The search for changes that made the same edits as a plan, without another change of their keys in between.
+    left: the edits whose search goes on, by their slots."""
 
-    Args:
-        mine: the session's edits by their slots.
-        changes: the changes, the latest first.
+    def __init__(self, mine: Mapping[Slot, Staged]) -> None:
+        """Begin. mine: the plan's edits by their slots."""
+        self.left, self._found = dict(mine), dict[Slot, tuple[int, ...]]()
 
-    Returns:
-        The numbers of the changes by slot, the first one first.
-    """
-    left, found = dict(mine), dict[Slot, tuple[int, ...]]()
-    for change in changes:
-        for place in change.in_state(State.APPLIED):
+    def see(self, change: Change) -> None:
+        """Search the next change, an earlier one than those before."""
+        for place in change.in_state(State.APPLIED) if self.left else ():
             was = change.entries[place].staged
             slot = was.edit.slot
             if isinstance(was.edit, DeleteTopic):  # its settings were deleted with it
-                left = {other: each for other, each in left.items() if each.edit.on_topic != was.edit.name}
-            if slot not in left:
+                self.left = {other: each for other, each in self.left.items() if each.edit.on_topic != was.edit.name}
+            if slot not in self.left:
                 continue
-            if was.edit == left[slot].edit and place not in change.undone:
-                found[slot] = (change.number, *found.get(slot, ()))
+            if was.edit == self.left[slot].edit and place not in change.undone:
+                self._found[slot] = (change.number, *self._found.get(slot, ()))
             else:
-                del left[slot]
-        if not left:
-            break
-    return found
+                del self.left[slot]
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line for each edit that was made before, and so was set back."""
+        return (_set_back_line(slot, numbers) for slot, numbers in self._found.items())
 
 
 def _set_back_line(slot: Slot, numbers: Sequence[int]) -> str:

@@ -43,7 +43,7 @@ def read_in_editor(app: App[Any], name: str, text: str) -> str:
         try:
             create_whole(path, text.encode(), 0o400)
             with app.suspend():
-                programs.finished(program._replace(words=(*program.words, str(path))), None)
+                programs.with_terminal(program._replace(words=(*program.words, str(path))))
         except SuspendNotSupported:
             return "an editor needs a terminal, and there is none here"
         except OSError as error:

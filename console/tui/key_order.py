@@ -8,12 +8,15 @@ import os
 import signal
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
 from textual import events
 from textual.app import App, SuspendNotSupported
 from textual.message_pump import MessagePump
+
+from console.programs import OF_KEYS, ignoring
 
 log = logging.getLogger(__name__)
 
@@ -106,6 +109,13 @@ class KeysInOrder(App[Result]):
         else:
             return False
         return True
+
+    @contextmanager
+    def suspend(self) -> Iterator[None]:
+        """Leave the terminal to another program while the block lasts. Its Ctrl-C and Ctrl-\\ do not end kac, which is
+        in the same process group. Raises SuspendNotSupported."""
+        with super().suspend(), ignoring(*OF_KEYS):
+            yield
 
     def suspend_job(self) -> None:
         """Stop the job of this process, as Ctrl-Z does for a program that reads no keys; redraw when it continues.

@@ -49,12 +49,12 @@ async def look_back(app: App[Any], recorder: Recorder | None, context: str, clus
             with app.suspend(), app.batch_update():
                 program = programs.python("-m", "console", "replay", path, *time, folder=Path(folder))
                 program = program._replace(environ={**program.environ, **_of_terminal()})
-                ended = await asyncio.to_thread(programs.finished, program, None)
+                code = await asyncio.to_thread(programs.with_terminal, program)
         except SuspendNotSupported:
             return "this screen can't be suspended for a replay: ^O writes the record, kac replay FILE shows it"
         except OSError as error:
             return f"no replay: {error.strerror or error}"
-    return f"the replay ended with {ended.returncode}" if ended.returncode else "back from the replay: this is now"
+    return f"the replay ended with {code}" if code else "back from the replay: this is now"
 
 
 def _began_ms(sink: Memory) -> int:

@@ -283,6 +283,23 @@ async def test_another_run_says_that_letters_were_written_before(
     assert len(await dead_letters.read(link, "orders.dlt")) == 1 + 1 + 2
 
 
+async def test_letters_that_may_have_been_written_before_are_said(
+    cluster: ThreadedCluster, session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """To a run that has other batches; a session that sends the same batch again writes it once."""
+    lost = faults.Fault(faults.Cut(faults.Moment.BEFORE), api="produce")
+    cluster.call(lambda each: each.faults.add(lost))
+    for text in (f"{SKIP} to topic orders.dlt; {APPLY}", APPLY):
+        runner = Runner(session, text, Printer("text", StringIO()))
+        await runner.carry_out(parse(text))
+        assert (runner.exit_code(), len(session.plan)) == (1, 2)
+    assert "written before" not in capsys.readouterr().err
+    cluster.call(lambda each: each.faults.remove(lost))
+    assert (await run(cluster, f"{SKIP} 2 to topic orders.dlt; {APPLY}", journal=True))[1] == 0
+    said = capsys.readouterr().err
+    assert "1 of 2 letters for orders.dlt may have been written before, by change 2: this may write them twice" in said
+
+
 async def test_nothing_is_staged_if_the_group_goes_on_while_its_records_are_read(
     cluster: ThreadedCluster, session: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:

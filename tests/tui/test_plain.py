@@ -128,7 +128,7 @@ def test_a_record_is_read_in_an_editor(tmp_path: Path) -> None:
     with Terminal(command, cwd=ROOT, environment=surrounding, columns=400) as terminal:
         terminal.wait_for("What is wrong now")
         terminal.send("records checkout.orders limit 3\n")
-        terminal.wait_for("1. ")
+        terminal.wait_for("kind json")
         terminal.send("1\neditor\n")
         terminal.wait_for("opened")
         terminal.send("now\n")
@@ -141,6 +141,43 @@ def test_a_record_is_read_in_an_editor(tmp_path: Path) -> None:
         assert terminal.wait_for_end() == 0
     typed, _, record = seen.read_text().partition("\n")
     assert (typed, json.loads(record)["topic"]) == ("a", "checkout.orders")
+
+
+@pytest.mark.slow
+@pytest.mark.takes(8)
+@pytest.mark.usefixtures("own_home")
+@pytest.mark.parametrize("mode", ["--plain", ""])
+def test_keys_that_interrupt_the_editor_do_not_end_kac(tmp_path: Path, mode: str) -> None:
+    """The terminal sends the signals of Ctrl-C and Ctrl-\\ to kac too, in lines and on the screen."""
+    editor = tmp_path / "editor"
+    # "read" fails when a signal comes.
+    wait = "until read typed; do :; done"
+    editor.write_text(
+        f"#!/bin/sh\ntrap 'echo it was interrupted' INT\ntrap 'echo it quits not' QUIT\necho opened\n{wait}\n"
+    )
+    editor.chmod(0o700)
+    command = ["setsid", "--ctty", "--wait", *DEMO, *([mode] if mode else []), "--scenario", "quiet"]
+    surrounding = surroundings(COLUMNS="400", VISUAL="", EDITOR=str(editor))
+    with Terminal(command, cwd=ROOT, environment=surrounding, columns=400, rows=50) as terminal:
+        if mode:
+            terminal.wait_for("What is wrong now")
+            terminal.send("records checkout.orders limit 3\n")
+            terminal.wait_for("kind json")
+            terminal.send("1\neditor\n")
+        else:
+            terminal.wait_for("checkout")
+            terminal.send(":records checkout.orders limit 3\r")
+            terminal.wait_for("3 records")
+            terminal.send("E")
+        terminal.wait_for("opened")
+        for key, said in (("\x03", "it was interrupted"), ("\x1c", "it quits not")):
+            terminal.send(key)
+            terminal.wait_for(said)
+        terminal.send("a\n")
+        terminal.wait_for("the file of the editor is gone")
+        # Ctrl-C is heard again.
+        terminal.send("\x03" if mode else "q")
+        assert terminal.wait_for_end() == 0
 
 
 @pytest.mark.usefixtures("own_home")
