@@ -16,8 +16,6 @@ from textual import events
 from textual.app import App, SuspendNotSupported
 from textual.message_pump import MessagePump
 
-from console.programs import OF_KEYS, ignoring
-
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
@@ -114,6 +112,8 @@ class KeysInOrder(App[Result]):
     def suspend(self) -> Iterator[None]:
         """Leave the terminal to another program while the block lasts. Its Ctrl-C and Ctrl-\\ do not end kac, which is
         in the same process group. Raises SuspendNotSupported."""
+        from console.programs import OF_KEYS, ignoring
+
         with super().suspend(), ignoring(*OF_KEYS):
             yield
 
