@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from console.lint.rule import AT_ONCE, Rule
 from console.model.parts import Part
@@ -16,24 +16,17 @@ from console.triage.symptoms import BROKER_SILENT, Subject
 def _claims_of(rule: Rule) -> Callable[[Observations], Iterator[cause.Claim]]:
     def claims(observations: Observations) -> Iterator[cause.Claim]:
         poll = observations.last
-        named: dict[Subject, list[Stands]] = {}
         for each in observations.standing.findings.values():
             if each.rule is not rule or each.is_meant or not rule.stands(each.found):
                 continue
             is_new = each.since is not None and poll.at - each.since < (rule.stands_after or AT_ONCE)
             if not is_new and not any(one.fits(rule.name, each.place.name) for one in poll.accepted):
-                named.setdefault(each.place.subject, []).append(each)
-        yield from (_claim(first, more) for first, *more in named.values())
+                yield _claim(each)
 
     return claims
 
 
-def _claim(stands: Stands, more: Sequence[Stands]) -> cause.Claim:
-    """Return the claim of a finding.
-
-    Args:
-        more: further findings of the rule about the same subject, as of a broker's other listeners.
-    """
+def _claim(stands: Stands) -> cause.Claim:
     rule, found, place, since, _ = stands
     name = f"{place.name} of {found.whose}" if found.whose else place.name
     return cause.Claim(
@@ -43,7 +36,7 @@ def _claim(stands: Stands, more: Sequence[Stands]) -> cause.Claim:
         certainty=rule.certainty,
         title=f"{name}: {found.what}",
         evidence=(
-            *(cause.Evidence(each.found.what, _reads(rule)) for each in (stands, *more)),
+            cause.Evidence(found.what, _reads(rule)),
             cause.Evidence(rule.why, rule.source),
         ),
         predicted=tuple(_explained(stands)),
