@@ -174,19 +174,20 @@ def test_much_frozen_garbage_does_not_put_off_its_collection(monkeypatch: pytest
     monkeypatch.setattr(bulk, "_freezes", 0)
     monkeypatch.setattr(bulk, "_due", bulk.FULL_COLLECTION_EVERY)
     monkeypatch.setattr(bulk, "MANY", 0)
-    monkeypatch.setattr(bulk, "OBJECTS_EACH", 10_000)
     most = 0
     gc.collect()
     gc.freeze()
     before = gc.get_freeze_count()
-    each = before // bulk.OBJECTS_EACH * 1_000  # so that garbage soon outweighs what is alive
-    for _ in range(4 * bulk.FULL_COLLECTION_EVERY):
+    # So that what is alive makes a collection due as soon as may be, and garbage outweighs it by then.
+    monkeypatch.setattr(bulk, "OBJECTS_EACH", before // bulk.FULL_COLLECTION_EVERY)
+    each = 2 * bulk.OBJECTS_EACH
+    for _ in range(3 * bulk.FULL_COLLECTION_EVERY):
         with gc_paused():
             for _ in range(each):
                 cycle: list[object] = []
                 cycle.append(cycle)
         most = max(most, gc.get_freeze_count())
-    assert most - before < 2 * bulk.FULL_COLLECTION_EVERY * each
+    assert most - before < 1.5 * bulk.FULL_COLLECTION_EVERY * each
 
 
 def test_the_more_is_kept_the_less_often_all_of_it_is_walked(monkeypatch: pytest.MonkeyPatch) -> None:
