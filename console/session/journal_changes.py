@@ -106,7 +106,7 @@ class WrittenBefore:
         """Begin. here: this process, which sends the same batch under the same numbers after a lost answer, so that
         brokers write it once."""
         some = tuple(letters)
-        self._wanted = {topic: _hashes(of) for topic, of in grouped((each.topic, each) for each in some).items()}
+        self._wanted = {topic: _hashes(of) for topic, of in grouped([(each.topic, each) for each in some]).items()}
         self.left = dict(self._wanted)
         self._doubtful = {topic: Counter[str]() for topic in self._wanted}
         self._batches, self._here = {(each.target, each.hashes) for each in some}, _process(here)
