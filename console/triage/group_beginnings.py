@@ -63,7 +63,7 @@ def growths(judged: Iterable[JudgedChange]) -> Iterator[Growth]:
             yield Growth(about.name, range(int(was), int(became)), each.at)
 
 
-def unread(judged: Iterable[JudgedChange], snapshot: Snapshot, facts: Facts, at: datetime) -> Iterator[Unread]:
+def without_new(judged: Iterable[JudgedChange], snapshot: Snapshot, facts: Facts, at: datetime) -> Iterator[Unread]:
     """Yield the groups whose members have partitions of a topic, but none of the new ones, and no offsets in them. at:
     the time of the poll, UTC.
     """

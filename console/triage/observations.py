@@ -13,7 +13,6 @@ from console.model.cluster import Topic
 from console.model.disk_trend import DirSample, sampled
 from console.model.parts import Part
 from console.triage import symptoms
-from console.triage.group_beginnings import unread
 from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
 from console.triage.remembered import remembered
@@ -452,7 +451,7 @@ def _over_time(observations: Observations) -> Iterator[symptoms.Symptom]:
     past, last = observations.past, observations.last
     for passed in passed_over(past.shares, last.snapshot, last.facts.logs) if past.shares else ():
         yield symptoms.Symptom(symptoms.BEGAN_AT_END, symptoms.Subject(group=passed.group, topic=passed.topic))
-    for left in unread(past.judged, last.snapshot, last.facts, last.at) if past.judged else ():
+    for left in past.without_new:
         yield symptoms.Symptom(symptoms.NEW_UNREAD, symptoms.Subject(group=left.group.name, topic=left.growth.topic))
 
 

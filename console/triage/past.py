@@ -24,7 +24,7 @@ from console.model.observed_logs import Jump
 from console.model.parts import Part
 from console.model.snapshot import Snapshot, host_ranges
 from console.triage.config_changes import HIDDEN, config_differences
-from console.triage.group_beginnings import Beginnings, beginnings_after
+from console.triage.group_beginnings import Beginnings, Unread, beginnings_after, without_new
 from console.triage.judged_changes import JudgedChange, Node, all_readers, changes_after, nodes_after
 from console.triage.memberships import Memberships, memberships_after
 from console.triage.share_beginnings import came_after
@@ -148,6 +148,8 @@ class Past(Struct, frozen=True):
     """The share groups that came, and when, UTC."""
     members: Memberships = Memberships()
     begun: Beginnings = MappingProxyType({})
+    without_new: tuple[Unread, ...] = ()
+    """The groups that have none of the new partitions of a topic, as of the last poll."""
 
 
 NOTHING = Past()
@@ -181,6 +183,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         shares=came_after(past.shares, before.snapshot, now.snapshot, now.at, oldest),
         members=memberships_after(past.members, before.snapshot, now.snapshot, now.at),
         begun=beginnings_after(past.begun, judged, before.snapshot, now.snapshot, now.facts, now.at),
+        without_new=tuple(without_new(judged, now.snapshot, now.facts, now.at)),
     )
 
 

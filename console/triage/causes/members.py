@@ -11,7 +11,7 @@ from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.triage import cause, symptoms
 from console.triage.folding import FEW
-from console.triage.group_beginnings import Growth, unread
+from console.triage.group_beginnings import Growth
 from console.triage.observations import Observations
 from console.triage.share_beginnings import RESET, passed_over
 
@@ -68,7 +68,7 @@ def _contested(observations: Observations) -> Iterator[cause.Claim]:
 def _unread(observations: Observations) -> Iterator[cause.Claim]:
     """Yield the groups that read a topic which grew, and none of its new partitions."""
     poll = observations.last
-    for each in unread(observations.past.judged, poll.snapshot, poll.facts, poll.at):
+    for each in observations.past.without_new:
         # Brokers assign the partitions of the newer types of groups, and know new ones at once.
         may_come = each.group.type == CLASSIC and poll.at < each.growth.at + LEARNED
         yield _not_noticed(each.group.name, each.growth, each.waiting, may_come=may_come)
