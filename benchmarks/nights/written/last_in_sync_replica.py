@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _ledger(field: Field) -> AsyncIterator[None]:
-    """A topic with two replicas, as somebody saved disks."""
+    """A topic with two replicas, which saves disks."""
     await field.topic("ledger", on=[[1, 2], [2, 1], [1, 2]])
     await field.topic("orders", partitions=3)
     async with (

@@ -1,4 +1,4 @@
-"""A group was down for a while, and somebody set its offsets to the end: the backlog is never read."""
+"""A group was down for a while, and an operator set its offsets to the end: the group never reads the backlog."""
 
 from __future__ import annotations
 
