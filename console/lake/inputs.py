@@ -33,7 +33,7 @@ class LogOfBroker(_Input, frozen=True):
     cluster_id: str
     broker_id: int
     time_zone: str = "UTC"
-    """The time zone of the times in its lines, as ``Europe/Berlin``; lines do not have it."""
+    """The time zone of the times in its lines, as ``Europe/Berlin``; lines don't name it."""
 
 
 class RequestLog(LogOfBroker, frozen=True):
