@@ -143,4 +143,4 @@ FIRST_RELEASE: Mapping[str, str] = {
     "consumer_group_describe": "3.7",
     "describe_topic_partitions": "3.8",
 }
-"""kio's name -> release. APIs that all brokers have since 1.0 are left out."""
+"""kio's name of an API -> the release. APIs that all brokers have had since 1.0 are left out."""
