@@ -22,7 +22,7 @@ def obstacle(edit: Edit, now: Was) -> str:
 
 def moved(edit: Edit, was: Was, now: Was) -> bool:
     """Return whether the state that an edit is based on has changed. False if either state was not read."""
-    # An unread state can't show a change; each caller decides what UNREAD means.
+    # An unread state can't show a change; callers handle UNREAD themselves.
     return UNREAD not in (was, now) and kind_of(edit).moved(edit, was, now)
 
 
@@ -46,6 +46,7 @@ def verdict(edit: Edit, was: Was, now: Was) -> Status:
         return settled
     as_wanted = wanted(edit, now)
     if as_wanted is None or as_wanted is not changed:
-        # Wanted and unchanged: the edit had no effect. Neither of both: another client changed it.
+        # A value that is wanted and unchanged shows that the edit had no effect. One that is neither was changed by
+        # another client.
         return Status.UNKNOWN
     return Status.APPLIED if as_wanted else Status.NOT_APPLIED

@@ -116,7 +116,7 @@ def _with_created(snapshot: Snapshot, edits: Sequence[plan_edits.CreateConnector
     made = {}
     for edit in edits:
         cluster, own = connect.split_name(edit.name)
-        # Its own values follow, as the edits that the creation implies.
+        # The connector's own values are added by the edits that the creation implies.
         known = snapshot.connector_classes.get((cluster, _class_of(edit.config)), ConfigSet(()))
         configs[connect.connector_resource(cluster, own)] = known
         made[edit.name] = connect.Connector(own, "", edit.state or connect.RUNNING, "")
@@ -258,7 +258,7 @@ class _CreateConnectorKind(_ConnectorKind):
         if now is None:
             return False
         given = {key: value for key, value in edit.config.items() if isinstance(value, str)}
-        # A hidden value can't be compared.
+        # A hidden value can't be compared; let it count as equal.
         alike = all(now.config.get(key) in (value, None) for key, value in given.items())
         return alike and edit.config.keys() == now.config.keys()
 
@@ -314,7 +314,7 @@ class _DeleteConnectorKind(Removal, _ConnectorKind):
         if isinstance(rules.planned(edit.name, draft), plan_edits.CreateConnector):
             raise plan_staged.Refused(f"the plan creates connector {edit.name}", "Discard the creation instead.")
         keys = draft.config_keys(connect.connector_resource(*connect.split_name(edit.name)))
-        # An edit of a connector and its deletion in the same plan are probably a mix-up of two names.
+        # A plan that edits and deletes the same connector probably confuses two names.
         if keys:
             raise plan_staged.Refused(
                 f"the plan changes connector {edit.name} ({', '.join(keys[:3])})", "Discard these edits first."
@@ -340,7 +340,8 @@ class _DeleteConnectorKind(Removal, _ConnectorKind):
         if not hidden:
             state = "" if was.state == connect.RUNNING else was.state
             return Reversal((plan_edits.CreateConnector(edit.name, config, state),), None)
-        # It must not run with less than it had; where a worker refuses it so, the command asks for the secrets.
+        # Create it stopped: it must not run with less than it had. A worker may refuse it without the secrets; the
+        # command then asks for these.
         asked = " ".join(f"{key}=?" for key in hidden)
         is_one = len(hidden) == 1
         loss = (

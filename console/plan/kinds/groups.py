@@ -125,7 +125,7 @@ class _DeleteGroupKind(Removal):
     def reversal(self, edit: DeleteGroup, was: GroupPosition | None, _overrides: Mapping[str, str]) -> Reversal:
         if was is None or was.group is None:
             return Reversal((), None, "nothing was there")
-        # No request creates a group without offsets: only a joining member does.
+        # No request can create a group without offsets: only a member that joins does.
         if not was.committed:
             return Reversal((), None, "the group had no offsets: its first member makes it again")
         share = was.group.type == SHARE

@@ -55,7 +55,7 @@ def _no_room(edit: MoveReplicaDir, judged: Judged) -> Iterator[str]:
     size, to = _sizes(edit, judged.before)
     if to is None or to.usable_bytes < 0:
         return
-    # Brokers do not check the sum: together the replicas may fill the directory.
+    # Brokers don't check the total size of the replicas, which may fill the directory.
     together = sum(
         _sizes(each.edit, judged.before)[0]
         for each in judged.staged
@@ -168,7 +168,7 @@ class _MoveReplicaDirKind(EditKind):
             return plan_staged.Dropped(edit, "it is copied there already" if was.future else "it is there already")
         if to.failure is not None:
             raise plan_staged.Refused(f"{edit.path} is offline: {to.failure.message}", "Name another directory.")
-        # A move back to the current directory only ends a copy, and needs no room.
+        # A move back to the current directory only ends a copy, and needs no space.
         if to.cordoned and was.path != edit.path:
             raise plan_staged.Refused(
                 f"{edit.path} is cordoned: it takes no new replicas", "Take it out of cordoned.log.dirs."

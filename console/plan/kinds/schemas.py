@@ -24,7 +24,7 @@ from console.plan.requests import Facts, Step
 from console.plan.schema_texts import avro_of, read_versions, same_schema
 
 MOST_RECORDED = 64 << 10
-"""Most characters of a text that the journal stores, so that a deletion can be taken back by text."""
+"""Maximum length in characters of a text that the journal stores, so that a deletion can be reverted by the text."""
 _KIND, _TEXT, _REFERENCES = "kind", "text", "references"
 
 
@@ -287,7 +287,7 @@ class _AddSchemaKind(_SchemaKind):
         return plan_staged.Staged(edit, was)
 
     def wanted(self, _edit: plan_edits.Edit, _now: plan_staged.Was) -> bool | None:
-        return None  # the sender asks the registry for the very text
+        return None  # unknown here: the sender asks the registry for exactly this text
 
     def note(
         self,

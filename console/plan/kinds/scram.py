@@ -100,8 +100,8 @@ DELETIONS = Batch(
     steps=_steps,
     predict=lambda snapshot, edits: _changed(snapshot, dict.fromkeys(edit.user for edit in edits)),
     commands=each_line(_delete_command),
-    # Brokers of 3.9 to 4.3 lose a new credential if the same change deletes the last other one of its mechanism
-    # (ScramDelta.apply), though the controller reports success.
+    # Brokers of Kafka 3.9 to 4.3 lose a new credential if the same change deletes the last other credential of its
+    # mechanism (ScramDelta.apply), although the controller reports success.
     waits_for=UPSERTS,
     why="deleted once those that are set are there",
 )
@@ -146,7 +146,7 @@ class _UpsertScramKind(_ScramKind):
     def settled(self, edit: UpsertScram, _was: plan_staged.Was, now: plan_staged.Was, changed: bool) -> Status | None:
         if not isinstance(now, ScramCredential):
             return None
-        # The password can't be read: an unchanged count of iterations is no evidence.
+        # The password can't be read, so an unchanged number of iterations proves nothing.
         return Status.APPLIED if changed and now.iterations == edit.iterations else Status.UNKNOWN
 
     def after(self, edit: UpsertScram, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:

@@ -144,7 +144,8 @@ class _ExpireKind(_KnownTokenKind):
     def effects(self, edit: plan_edits.Expire, _draft: plan_staged.Draft) -> tuple[str, ...]:
         if edit.period_ms == plan_edits.AT_ONCE:
             return ("clients that log in with it are refused from now on",)
-        # The controller removes expired tokens periodically; until then brokers accept them (measured).
+        # The controller removes expired tokens periodically; until then, brokers accept them (measured on real
+        # brokers).
         late = "or later: brokers look for ended ones every delegation.token.expiry.check.interval.ms, by default 1 h"
         return (f"clients that log in with it are refused after {duration_text(edit.period_ms)}, {late}",)
 

@@ -210,7 +210,7 @@ class _DeleteTopicKind(Removal, TopicKind):
         name = edit.name
         draft.refuse_created(name, "Discard the creation instead.")
         keys = draft.config_keys(topic_resource(name))
-        # An edit of a topic and its deletion in the same plan are probably a mix-up of two names.
+        # A plan that edits and deletes the same topic probably confuses two names.
         if isinstance(draft.topic_edit(name), GrowTopic) or keys:
             what = ", ".join(keys[:3]) + (", …" if len(keys) > 3 else "") if keys else "partitions"
             raise plan_staged.Refused(
@@ -228,7 +228,7 @@ class _DeleteTopicKind(Removal, TopicKind):
     def settled(self, _edit: DeleteTopic, was: plan_staged.Was, now: plan_staged.Was, changed: bool) -> Status | None:
         if not isinstance(now, Topic):
             return None
-        # The name exists again: only a new id proves that the first topic was deleted.
+        # The topic exists again: only a new id proves that the former topic was deleted.
         made_again = isinstance(was, Topic) and was.topic_id != now.topic_id
         return Status.APPLIED if changed and made_again else Status.NOT_APPLIED
 
