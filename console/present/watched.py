@@ -315,7 +315,7 @@ def line_of(values: Mapping[int, float], newest: int, columns: int) -> str:
         columns: number of blocks, a divisor of the samples of half an hour; each shows its highest value.
     """
     slots = half_hour.OWN_SLOTS // columns
-    # A power of two: a new highest value seldom draws the whole line again.
+    # Take a power of two: a new highest value then seldom draws the whole line again.
     highest = max(values.values(), default=0.0)
     top = 2.0 ** ceil(log2(highest)) if highest > 0 else 1.0
     line = []
