@@ -26,7 +26,7 @@ class MovePartition(statements.EditStatement, frozen=True):
     topic: statements.Name
     partition: int
     replicas: tuple[int, ...]
-    """The brokers, the preferred leader first."""
+    """The brokers; the first one is the preferred leader."""
     resize: bool = False
     """Whether the number of replicas may change."""
 
@@ -47,7 +47,7 @@ def _parse(reader: Reader) -> MovePartition | MoveToDir | operation_words.BeginO
     One replica into a directory is an edit; with a throttle, which ends with it, an operation.
     """
     name = topic_name(reader)
-    # Only a console can run an operation.
+    # Only the console's command bar can begin an operation.
     if reader.where is not statements.Where.BAR:
         _need_partition(reader)
     elif (word := reader.need_keyword("partition", "to", "broker")) != "partition":
