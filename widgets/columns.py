@@ -181,7 +181,7 @@ class ColumnView(LineView):
         """Return a line's cells, one for each column."""
         raise NotImplementedError
 
-    # -- for owners -----------------------------------------------------------------------------------------------
+    # -- methods for owners ---------------------------------------------------------------------------------------
 
     @property
     def columns(self) -> tuple[Column, ...]:

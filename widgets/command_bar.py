@@ -448,7 +448,7 @@ class CommandBar(BarRows):
         self.watch(self._input, "selection", moved, init=False)
         self.watch(self._input, "scroll_x", self._redraw, init=False)
 
-    # -- for owners -----------------------------------------------------------------------------------------------
+    # -- methods for owners ---------------------------------------------------------------------------------------
 
     @property
     def is_open(self) -> bool:

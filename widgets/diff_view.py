@@ -67,7 +67,7 @@ class DiffView(LineView):
         self._places: dict[Hashable, tuple[int, int]] | None = None
         self._put(groups)
 
-    # -- for owners -----------------------------------------------------------------------------------------------
+    # -- methods for owners ---------------------------------------------------------------------------------------
 
     @property
     def groups(self) -> Sequence[DiffGroup]:

@@ -259,7 +259,7 @@ class LazyTree(ColumnView):
         self._flat = FlatTree(self._source, self._opened)
         self._sample()
 
-    # -- for owners -----------------------------------------------------------------------------------------------
+    # -- methods for owners ---------------------------------------------------------------------------------------
 
     @property
     def source(self) -> TreeSource:

@@ -175,7 +175,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._folded: tuple[Size, tuple[tuple[int, int], ...]] | None = None
         self._painter = LinePainter(self, self._line_at, "line", covering="cursor")
 
-    # -- for subclasses -------------------------------------------------------------------------------------------
+    # -- methods for subclasses -----------------------------------------------------------------------------------
 
     def line_count(self) -> int:
         """Return the number of lines."""
@@ -229,7 +229,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Return whether a line is deleted, not just filtered out: then the cursor does not return to it."""
         return False
 
-    # -- for owners -----------------------------------------------------------------------------------------------
+    # -- methods for owners ---------------------------------------------------------------------------------------
 
     @property
     def cursor_index(self) -> int:

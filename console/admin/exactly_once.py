@@ -110,7 +110,7 @@ class Exactly(Struct):
         }
 
 
-# -- taking over -------------------------------------------------------------------------------------------------------
+# -- taking over a transactional id ------------------------------------------------------------------------------------
 
 
 async def take_over(link: Link, id_: str, before: Exactly | None = None) -> Exactly:

@@ -175,7 +175,7 @@ async def _topics(link: Link, search: model.Search) -> tuple[dict[str, Topic], l
     return {name: listing.topics[name] for name in search.topics if name in listing.topics}, problems
 
 
-# -- where to begin ----------------------------------------------------------------------------------------------------
+# -- start positions ---------------------------------------------------------------------------------------------------
 
 
 class _Plan(NamedTuple):
@@ -855,7 +855,7 @@ class _Searching:
             if reader.scan.position == before and not reader.scan.is_over() and not self._sieve.stopping:
                 self._again(reader, None)
 
-    # -- trouble
+    # -- failures
 
     def _refused(self, reader: _Reader, code: int) -> None:
         if code in _MOVED or code in _PASSING:

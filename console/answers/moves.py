@@ -126,7 +126,7 @@ def _changes(each: BrokerForecast) -> bool:
     return each.copied > 0 or each.read > 0 or each.replicas[0] != each.replicas[1] or each.leads[0] != each.leads[1]
 
 
-# -- for other commands ----------------------------------------------------------------------------------------------
+# -- functions for other commands ------------------------------------------------------------------------------------
 
 
 def moves_script(proposal: Proposal, throttle: int | None, said: Forecast) -> str:

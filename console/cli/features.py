@@ -98,7 +98,7 @@ def _describe(node_id: int | None) -> Carry:
     return carry
 
 
-# -- other levels ------------------------------------------------------------------------------------------------------
+# -- changes of levels -------------------------------------------------------------------------------------------------
 
 
 def _wanted(given: argparse.Namespace, action: str) -> dict[str, int]:

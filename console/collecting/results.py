@@ -134,7 +134,7 @@ def _shown(runs: Iterable[Report]) -> Iterator[Report]:
         seen.add((run.job, run.status))
 
 
-# -- as tables ---------------------------------------------------------------------------------------------------------
+# -- results as tables -------------------------------------------------------------------------------------------------
 
 
 def report_lines(report: Report) -> list[str]:

@@ -219,7 +219,7 @@ def other_version(name: str, wanted: subjects.SchemaSource, snapshot: Snapshot) 
     return plan_edits.AddSchema(name, wanted.kind, wanted.text, wanted.references)
 
 
-# -- what a file alone shows -------------------------------------------------------------------------------------------
+# -- schemas that are not compared -------------------------------------------------------------------------------------
 
 
 def unjudged(wanted: Mapping[ConfigResource, WantedSubject], snapshot: Snapshot, *, alone: bool) -> Iterator[str]:

@@ -188,7 +188,7 @@ class Store:
         for number in [number for number in self._raw if number not in payloads]:
             self._raw_size -= len(self._raw.pop(number))
 
-    # -- how answers are stored ----------------------------------------------------------------------------------------
+    # -- storing answers -----------------------------------------------------------------------------------------------
 
     def _keep(self, answer: Answer) -> None:
         asked = key_of(answer.asked)

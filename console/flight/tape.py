@@ -303,7 +303,7 @@ class Tape:
         _note(best.api_key, track)
         return best
 
-    # -- from parts ------------------------------------------------------------------------------------------------
+    # -- answers from parts of others ------------------------------------------------------------------------------
 
     def _from_parts(self, key: int, version: int, request: bytes, address: Address | None) -> bytes | None:
         wanted = answer_parts.asked_parts(key, version, request)

@@ -85,7 +85,7 @@ Note = (
 """The records of the journal except for intents."""
 
 
-# -- this process ------------------------------------------------------------------------------------------------------
+# -- this process and its operator -------------------------------------------------------------------------------------
 
 
 def this_operator(principal: str, environ: Mapping[str, str]) -> journal_lines.Who:

@@ -518,7 +518,7 @@ def _application(
         yield Application(plan, settings, spark, report, lock.is_held), keep
 
 
-# -- under `spark-submit`, on a cluster -------------------------------------------------------------------------------
+# -- running under `spark-submit`, on a cluster -----------------------------------------------------------------------
 
 
 def files_of_s3a(spark: SparkSession, where: str) -> files.Filesystem:

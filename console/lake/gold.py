@@ -48,7 +48,7 @@ IN_A_BUCKET = 200
 """Minimum number of named entities for each bucket."""
 
 
-# -- new keys --------------------------------------------------------------------------------------------------------
+# -- keys of new rows ------------------------------------------------------------------------------------------------
 
 _KEYS = {
     schema.KRAFT_RECORD: (
@@ -390,7 +390,7 @@ class Renewal:
         )
         return {(cluster, id_): (type_, key) for cluster, id_, type_, key in rows}
 
-    # -- the reach of polls and the log --------------------------------------------------------------------------------
+    # -- time ranges that polls and logs cover -------------------------------------------------------------------------
 
     def _spread(
         self,

@@ -110,7 +110,7 @@ def _cluster_id(folder: Path) -> str:
     )
 
 
-# -- which bytes are read: each record once, without damaged ones and those that do not count ------------------------
+# -- choosing bytes: each record once, without damaged and invalid ones ----------------------------------------------
 
 SPLIT_BYTES = 16 << 20
 """Approximate number of bytes that one read, and one task, processes."""

@@ -48,7 +48,7 @@ class Candidates:
         self._where = where
         self._contexts = contexts
 
-    # -- whole words -----------------------------------------------------------------------------------------------
+    # -- candidates for whole words --------------------------------------------------------------------------------
 
     def words(self, expected: Expected, typed: str) -> list[Candidate]:
         """Return the candidates for a word, or for the key of a ``KEY=VALUE``.

@@ -15,7 +15,7 @@ from console.plan.group_forecast import SHARE
 from console.present.failures import failure_text
 from console.present.text import clean
 
-# -- which partitions --------------------------------------------------------------------------------------------------
+# -- selected partitions -----------------------------------------------------------------------------------------------
 
 
 def shown(name: Name) -> str:
@@ -68,7 +68,7 @@ def partitions_in(snapshot: Snapshot, topic: Name, partition: int | None) -> lis
     return [(name, partition)]
 
 
-# -- which offsets -----------------------------------------------------------------------------------------------------
+# -- selected offsets --------------------------------------------------------------------------------------------------
 
 
 def commits(

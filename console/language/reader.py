@@ -202,7 +202,7 @@ class Reader:
         found = self.take_keyword(*options, label=label, role=role)
         return found if found is not None else self.fail()
 
-    # -- other words -----------------------------------------------------------------------------------------------
+    # -- words -----------------------------------------------------------------------------------------------------
 
     def take(self, expected: Expected, role: Role | None = Role.NAME) -> Word:
         """Read the next word, without checking it.

@@ -110,7 +110,7 @@ def quota_keys(entity: quota.QuotaEntity) -> tuple[str, ...]:
     return quota.IP_KEYS if entity.has(quota.IP) else quota.CLIENT_KEYS
 
 
-# -- whether the named entities exist, as far as the snapshot shows ----------------------------------------------------
+# -- whether named entities exist, as far as the snapshot shows --------------------------------------------------------
 
 _CANDIDATES = 2_000
 """Maximum number of names that are compared for a hint: comparing 100,000 topics takes seconds."""

@@ -274,7 +274,7 @@ def _of_owner(topic: Topic, owner: SystemTopic, policy: frozenset[str], *, limit
                 yield Found(resource, what, key, (SetConfig(resource, key, "-1"),))
 
 
-# -- what an analysis of this session found ----------------------------------------------------------------------------
+# -- findings of an analysis in this session ---------------------------------------------------------------------------
 
 
 def _analyses(seen: Seen) -> Iterator[tuple[Topic, TopicAnalysis, str]]:

@@ -197,7 +197,7 @@ def _unclean(seen: Seen) -> Iterator[Found]:
         yield Found(place.resource, what + place.origin, place.key, (place.set_to("false"),))
 
 
-# -- where replicas are ------------------------------------------------------------------------------------------------
+# -- placement of replicas ---------------------------------------------------------------------------------------------
 
 
 def _unknown_brokers(seen: Seen) -> Iterator[Found]:

@@ -227,7 +227,7 @@ def _texts(found: object) -> tuple[str, ...]:
     return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
 
 
-# -- whether a reader can read what a writer wrote ---------------------------------------------------------------------
+# -- whether a reader's schema can read a writer's data ----------------------------------------------------------------
 
 
 def problems(reader: AvroSchema, writer: AvroSchema) -> tuple[Problem, ...]:

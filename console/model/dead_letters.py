@@ -386,7 +386,7 @@ def moved_on(
     }
 
 
-# -- what is in a dead-letter topic ------------------------------------------------------------------------------------
+# -- the contents of a dead-letter topic -------------------------------------------------------------------------------
 
 MOST_PILES = 500
 """Maximum number of rows of a survey; all further letters are in the row without topic and exception."""
@@ -530,7 +530,7 @@ class Survey(Struct):
             self.failed.setdefault(found.target, set()).add(origin.group)
 
 
-# -- one pile as a condition -------------------------------------------------------------------------------------------
+# -- the condition for a pile ------------------------------------------------------------------------------------------
 
 
 def condition_of(pile: Pile, found: Survey) -> str:

@@ -396,7 +396,7 @@ ENTITY_TYPES = (
     ),
 )
 
-# -- views of the table ------------------------------------------------------------------------------------------------
+# -- indexes of the table ----------------------------------------------------------------------------------------------
 
 BY_WORD: Mapping[str, EntityType] = {each.word: each for each in ENTITY_TYPES}
 BY_NUMBER: Mapping[int, EntityType] = {

@@ -281,7 +281,7 @@ def _read_by_groups(snapshot: Snapshot) -> Mapping[int, float]:
     return found
 
 
-# -- each topic, group and broker --------------------------------------------------------------------------------------
+# -- samples of topics, groups and brokers -----------------------------------------------------------------------------
 
 
 def _kinds(snapshot: Snapshot, moved: _Moved, before: Mapping[Kind, Packed]) -> Mapping[Kind, Packed]:

@@ -159,7 +159,7 @@ def filter_for_entity(entity: QuotaEntity) -> QuotaFilter:
     )
 
 
-# -- which quota applies -----------------------------------------------------------------------------------------------
+# -- the quota that applies --------------------------------------------------------------------------------------------
 
 PRODUCER_BYTE_RATE = "producer_byte_rate"
 CONSUMER_BYTE_RATE = "consumer_byte_rate"

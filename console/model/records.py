@@ -122,7 +122,7 @@ class Undecodable(NamedTuple):
         return f"{self.topic}-{self.partition} {span}: can't be decoded: {self.why}"
 
 
-# -- where to begin ----------------------------------------------------------------------------------------------------
+# -- start positions ---------------------------------------------------------------------------------------------------
 
 
 Place = tuple[str, int]

@@ -73,7 +73,7 @@ def unknown_key(key: str, legal: Collection[str]) -> tuple[str, str]:
     return f"unknown key {key!r}", f"did you mean {near[0]}?" if near else f"known here: {', '.join(legal)}"
 
 
-# -- bounds ----------------------------------------------------------------------------------------------------------
+# -- limits for a file -----------------------------------------------------------------------------------------------
 
 
 def events(text: str | bytes, *, anchors: bool = False, several: bool = False) -> Iterator[yaml.Event]:
@@ -288,7 +288,7 @@ def _key(event: yaml.NodeEvent, inner: _Open, lines: dict[Path, int], source: st
     return key
 
 
-# -- a value and its place -------------------------------------------------------------------------------------------
+# -- values with their places ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -260,7 +260,7 @@ def _with_own(acl: Acl, index: authorizer.AclIndex) -> Iterator[str]:
         yield from (who for who in index.principals_at(pattern) if who != authorizer.EVERYBODY)
 
 
-# -- as text -----------------------------------------------------------------------------------------------------------
+# -- effects as text ---------------------------------------------------------------------------------------------------
 
 
 def _text(acl: Acl, move: Move, names: Sequence[str], change: Change) -> str:

@@ -88,7 +88,7 @@ class EditKind:
         """
         raise NotImplementedError
 
-    # -- what is there -------------------------------------------------------------------------------------------------
+    # -- the present state ---------------------------------------------------------------------------------------------
 
     def current(self, edit: Any, seen: Described) -> Was:
         """Return the state of its target: None if it is absent, UNREAD if that part was not read. An unread target
@@ -206,7 +206,7 @@ class Removal(EditKind):
         return NOTHING
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def each_line(command: Callable[[Any, DiffLine], Command]) -> Callable[[Target, Sequence[DiffLine]], Iterable[Command]]:

@@ -58,7 +58,7 @@ class TopicChange(NamedTuple):
     """Whether the topic's configs were read."""
 
 
-# -- which topics an edit concerns -------------------------------------------------------------------------------------
+# -- topics that an edit concerns --------------------------------------------------------------------------------------
 
 
 def topic_key(edit: edits.Edit) -> str:
@@ -160,7 +160,7 @@ def topic_needs(edit: edits.ConfigEdit, *, sizes: bool = False) -> RiskNeeds:
     return RiskNeeds(every_topic=True, sizes=sizes, a_broker=True)
 
 
-# -- who inherits a default --------------------------------------------------------------------------------------------
+# -- brokers and topics that inherit a default -------------------------------------------------------------------------
 
 
 def inheriting(resource: ConfigResource, key: str, snapshot: Snapshot) -> tuple[str, ...]:

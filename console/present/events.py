@@ -238,7 +238,7 @@ def concerns(event: triage_events.Event, about: object) -> bool:
     return False
 
 
-# -- a terminal, and JSON ----------------------------------------------------------------------------------------------
+# -- events as text and as JSON ----------------------------------------------------------------------------------------
 
 
 def line(event: triage_events.Event) -> str:

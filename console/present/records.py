@@ -536,7 +536,7 @@ def record_notes(read: RecordsRead) -> list[str]:
     return [text for text in (stopped_text(read.progress), *read.notes) if text]
 
 
-# -- as data -----------------------------------------------------------------------------------------------------------
+# -- data for JSON -----------------------------------------------------------------------------------------------------
 
 
 def record_data(row: RecordRow) -> dict[str, Data]:

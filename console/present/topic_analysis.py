@@ -251,7 +251,7 @@ def timeline(times: model.Times, width: int) -> str:
     return "".join(BLOCKS[(count * len(BLOCKS) - 1) // most] if count else " " for count in counts)
 
 
-# -- as data -----------------------------------------------------------------------------------------------------------
+# -- data for JSON -----------------------------------------------------------------------------------------------------
 
 
 def analysis_data(found: Analysed, *, masked: bool) -> dict[str, Data]:

@@ -417,7 +417,7 @@ def refusal(warnings: Iterable[Risk], accepted: Iterable[str], flags: Flags) -> 
     return NotApplied(f"{NOTHING_SENT}: there are warnings that are not accepted", hint, risks)
 
 
-# -- leaving in the middle -------------------------------------------------------------------------------------------
+# -- leaving while a request is in flight ----------------------------------------------------------------------------
 
 
 def stopping_text(flying: InFlight | None, again: str = "once more") -> str:

@@ -497,7 +497,7 @@ def tally(outcomes: Iterable[Outcome]) -> str:
     return ", ".join(f"{count} {status}" for status, count in counts.items())
 
 
-# -- afterwards --------------------------------------------------------------------------------------------------------
+# -- the report of an attempt ------------------------------------------------------------------------------------------
 
 
 def _report(run: ApplyRun, outcomes: Plan, now: Snapshot) -> plan_reconcile.ApplyReport:

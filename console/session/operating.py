@@ -198,7 +198,7 @@ async def way_back(journal: JournalFile, number: int) -> Restore:
     )
 
 
-# -- work --------------------------------------------------------------------------------------------------------------
+# -- the work of this process ------------------------------------------------------------------------------------------
 
 
 class OperationRun(Struct, frozen=True):

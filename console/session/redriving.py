@@ -399,7 +399,7 @@ def edits_of(found: Survey) -> list[WriteRecords]:
     ]
 
 
-# -- the work ----------------------------------------------------------------------------------------------------------
+# -- the work on letters -----------------------------------------------------------------------------------------------
 
 
 class _Back(Struct):
@@ -644,7 +644,7 @@ class Redriving:
             if number in self._positions
         )
 
-    # -- sending
+    # -- sending letters
 
     async def _send_all(self) -> bool:
         """Send what is left. Return whether nothing is left; letters of an open transaction may be left."""
@@ -829,7 +829,7 @@ class Redriving:
         live = {group: committed for group, committed in at.items() if group in readers.members}
         return _Readers({} if unread else live or at, tuple(sorted(readers.members.keys() - at.keys())), problem)
 
-    # -- what comes back
+    # -- letters that came back
 
     async def _look_back(self) -> None:
         """Count the letters that came since the beginning."""
@@ -843,7 +843,7 @@ class Redriving:
                     if not portion.records:
                         self._back.at[each.partition] = max(self._back.at[each.partition], each.next)
 
-    # -- telling
+    # -- progress reports
 
     def _letters(self) -> Letters:
         found = self._positions.values()

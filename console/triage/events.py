@@ -751,7 +751,7 @@ def _group_of_polls(place: Place) -> str | None:
     return place.about.name if isinstance(place.about, changes.GroupTarget) and place.key == MEMBERS else None
 
 
-# -- how bad -----------------------------------------------------------------------------------------------------------
+# -- severity ----------------------------------------------------------------------------------------------------------
 
 _RANKS = {Severity.INFO: 0, Severity.WARNING: 1, Severity.HIGH: 2, Severity.CRITICAL: 3}
 _WORSE_STATES = frozenset({"Dead", "NotReady"})
@@ -816,7 +816,7 @@ def _failures(value: str | None) -> int:
     return sum(int(count) if state else 1 for count, _, state in counts)
 
 
-# -- those that are kept -----------------------------------------------------------------------------------------------
+# -- the kept events ---------------------------------------------------------------------------------------------------
 
 
 class Record(Struct, frozen=True):

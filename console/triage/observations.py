@@ -431,7 +431,7 @@ def _planned(observations: Observations) -> Iterator[datetime]:
                     yield from (each.began, each.ended or each.began)
 
 
-# -- what takes several polls ------------------------------------------------------------------------------------------
+# -- symptoms that need several polls ----------------------------------------------------------------------------------
 
 
 def _over_time(observations: Observations) -> Iterator[symptoms.Symptom]:

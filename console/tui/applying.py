@@ -131,7 +131,7 @@ class Applying:
 
         self._flow = start(app, partial(self._work, flow, "applied"), group="change", name="question")
 
-    # -- the front end of the flow -------------------------------------------------------------------------------------
+    # -- methods that the apply flow calls -----------------------------------------------------------------------------
 
     @property
     def can_ask(self) -> bool:

@@ -58,7 +58,7 @@ class Operating:
         self._task: asyncio.Task[None] | None = None
         self.at_work = ""
 
-    # -- beginning -----------------------------------------------------------------------------------------------------
+    # -- beginning an operation ----------------------------------------------------------------------------------------
 
     def ask_and_begin(self, goal: Goal, throttle: int | None) -> None:
         """Show the forecast of a goal, ask, and begin the operation.
@@ -173,7 +173,7 @@ class Operating:
 
         return await asyncio.to_thread(planned)
 
-    # -- continuing ----------------------------------------------------------------------------------------------------
+    # -- continuing an operation ---------------------------------------------------------------------------------------
 
     def do_work(self) -> None:
         """Run the open operation."""

@@ -125,7 +125,7 @@ class Plain:
             lines.echo(True)
             self._voice.say("left")
 
-    # -- the conversation ----------------------------------------------------------------------------------------------
+    # -- the dialogue with the operator --------------------------------------------------------------------------------
 
     async def _talk(self, _pilot: object) -> None:
         app, context = self._app, self._cluster.session.context

@@ -322,7 +322,7 @@ def _candidates(path: str, patterns: Sequence[str]) -> Iterator[str]:
     yield from sorted({*beside, *found} - {path}, key=lambda each: (each.endswith(".gz"), each))
 
 
-# -- the hour that clocks show twice ----------------------------------------------------------------------------------
+# -- the repeated hour when clocks go back ----------------------------------------------------------------------------
 
 # When clocks go back, the order of lines separates the first pass from the second: times jump back once. A file that
 # begins inside that hour and goes on beyond it has only the second pass. For a file that lies within the hour as a

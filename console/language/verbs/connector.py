@@ -81,7 +81,7 @@ def _after_keyword(reader: language_reader.Reader) -> statements.Name:
     return name_of(reader)
 
 
-# -- create ------------------------------------------------------------------------------------------------------------
+# -- creating connectors -----------------------------------------------------------------------------------------------
 
 
 def parse_creation(reader: language_reader.Reader) -> CreateConnector:
@@ -191,7 +191,7 @@ CREATE = StatementKind(
     secrets=lambda statement: statements.secrets_among(statement.configs, f"connector {statement.name.text} "),
 )
 
-# -- delete, steer -----------------------------------------------------------------------------------------------------
+# -- deleting and controlling connectors -------------------------------------------------------------------------------
 
 
 def _needs_connect(_edit: plan_edits.ConnectorEdit) -> Needs:

@@ -96,7 +96,7 @@ def _parse_records(reader: Reader) -> DeleteRecords:
     return passed_over.with_first(reader, DeleteRecords(topic, partition, at_ms=round(at.timestamp() * 1000)))
 
 
-# -- a topic -----------------------------------------------------------------------------------------------------------
+# -- deleting topics ---------------------------------------------------------------------------------------------------
 
 
 def _named(statement: Delete, staging: Staging) -> list[plan_edits.Edit]:

@@ -81,7 +81,7 @@ def _need_partition(reader: Reader) -> None:
         reader.fail(hint="a whole topic takes an operation: kac moves topic NAME to ID,ID --run, or with --script")
 
 
-# -- to other brokers --------------------------------------------------------------------------------------------------
+# -- moves to other brokers --------------------------------------------------------------------------------------------
 
 
 def _text(statement: MovePartition) -> str:
@@ -102,7 +102,7 @@ def _edits(statement: MovePartition, staging: Staging) -> Iterator[Edit]:
     yield MoveReplicas(topic, statement.partition, statement.replicas, statement.resize)
 
 
-# -- into another directory --------------------------------------------------------------------------------------------
+# -- moves into another directory --------------------------------------------------------------------------------------
 
 
 def _dir_text(statement: MoveToDir) -> str:

@@ -26,7 +26,7 @@ from console.plan.edits import AclEdit, AddAcl, RemoveAcl
 from console.plan.effective_values import NOTHING, EffectiveValue
 from console.plan.kafka_tools import Command, option
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 def _check_opposite(edit: AclEdit, verb: str, draft: plan_staged.Draft) -> None:
@@ -198,7 +198,7 @@ def _overlaps(acl: model_acl.Acl, new: model_acl.Acl) -> bool:
     return new.pattern_type == model_acl.LITERAL and acl.resource_name == new.resource_name
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _removal_steps(staged: Sequence[plan_staged.Staged], facts: requests.Facts) -> list[requests.Step]:
@@ -251,7 +251,7 @@ def _binding_options(acl: model_acl.Acl) -> tuple[str, ...]:
     )
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 ADDITIONS = Batch(
     steps=requests.together(lambda some: CreateAcls(_acls_of(each.edit for each in some))),

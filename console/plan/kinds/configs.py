@@ -35,7 +35,7 @@ from console.plan.stale_throttles import unthrottled, unthrottled_needs
 from console.plan.values import appended, as_compared, canonical, own_text, parts_of, result_of, same_value, subtracted
 from console.sensitive import is_reference
 
-# -- what is there -----------------------------------------------------------------------------------------------------
+# -- the present state -------------------------------------------------------------------------------------------------
 
 
 def _parsed(entry: config.ConfigEntry, type_: ConfigType) -> str | None:
@@ -61,7 +61,7 @@ def _own_is(
     return None if own is None else as_wanted(now, own)
 
 
-# -- before and after --------------------------------------------------------------------------------------------------
+# -- values before and after -------------------------------------------------------------------------------------------
 
 
 def _slots_beneath(edit: plan_edits.UnsetConfig, snapshot: Snapshot) -> Iterator[plan_edits.Slot]:
@@ -156,7 +156,7 @@ def _dead_letters_lost(edit: plan_edits.SetConfig, judged: risk_rules.Judged) ->
     yield f"records that can't be delivered are dropped, not written into {topic}: {why}"
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _predict(snapshot: Snapshot, edits: Sequence[plan_edits.ConfigEdit]) -> Snapshot:
@@ -209,7 +209,7 @@ def _needs_file(pair: tuple[str, str]) -> bool:
     return kafka_tools.needs_file(pair[1])
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 CONFIGS = Batch(steps=config_steps, predict=_predict, commands=_commands)
 BY_LEVEL = Batch(

@@ -33,7 +33,7 @@ from console.plan.kafka_tools import Command
 from console.plan.requests import apart
 from console.plan.risk_rules import CONNECTOR_DELETED, CONNECTOR_OFFSETS_CHANGED, Judged, RiskRule
 
-# -- what is there -----------------------------------------------------------------------------------------------------
+# -- the present state -------------------------------------------------------------------------------------------------
 
 
 class Standing(Struct, frozen=True):
@@ -74,7 +74,7 @@ def _class_of(config: Mapping[str, MaybeSecret]) -> str:
     return found if isinstance(found, str) else ""
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 _STATES = {
     plan_edits.PauseConnector: connect.PAUSED,
@@ -160,7 +160,7 @@ def _key(partition: Mapping[str, object]) -> str:
     return json_text(dict(sorted(partition.items())))
 
 
-# -- in a runbook ------------------------------------------------------------------------------------------------------
+# -- commands in a runbook ---------------------------------------------------------------------------------------------
 
 
 def _command(edit: plan_edits.ConnectorEdit | plan_edits.ChangeConnectorOffsets, _line: DiffLine) -> Command:
@@ -206,7 +206,7 @@ DELETIONS = Batch(
     commands=each_line(_command),
 )
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 
 class _ConnectorKind(EditKind):

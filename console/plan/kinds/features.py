@@ -28,7 +28,7 @@ NAMED = 3
 """Maximum number of nodes that a line names."""
 
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 def _check_nodes(edit: plan_edits.SetFeature, features: ClusterFeatures) -> None:
@@ -203,7 +203,7 @@ def _irreversible_needs(edit: plan_edits.SetFeature) -> RiskNeeds:
     return RiskNeeds(every_broker=edit.name == feature_levels.ELR_VERSION)
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
@@ -243,7 +243,7 @@ def _command(edit: plan_edits.SetFeature, line: DiffLine) -> Command:
     return Command(words, connection_at=1)
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 FEATURES = Batch(steps=_steps, predict=_predict, commands=each_line(_command))
 

@@ -34,7 +34,7 @@ max.message.bytes of __consumer_offsets, because the sizes are estimated."""
 _RECORD_BYTES = 90
 
 
-# -- what is there -----------------------------------------------------------------------------------------------------
+# -- the present state -------------------------------------------------------------------------------------------------
 
 
 def _group_facts(group: Group | None) -> tuple[str, str, tuple[str, ...]]:
@@ -50,7 +50,7 @@ def what_counts(committed: CommittedOffset | None) -> tuple[int, str] | None:
     return None if committed is None else (committed.offset, committed.metadata)
 
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 STOP = "Stop them, wait until the group is Empty, and stage it again."
 
@@ -112,7 +112,7 @@ def _assigned_consumers(edit: GroupOffsetEdit, judged: Judged) -> Iterator[str]:
         )
 
 
-# -- the way back ------------------------------------------------------------------------------------------------------
+# -- reversal ----------------------------------------------------------------------------------------------------------
 
 
 def committed_again(
@@ -126,7 +126,7 @@ def _in_flight(was: GroupOffset | None) -> str:
     return "records in flight are not restored" if was is not None and was.type == group_forecast.SHARE else ""
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _reset_steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
@@ -203,7 +203,7 @@ def _with_offsets(snapshot: Snapshot, edits: Sequence[GroupOffsetEdit]) -> Snaps
     return replace(snapshot, group_positions=positions)
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 
 def _is_of_group(target: changes.Target) -> str:

@@ -22,7 +22,7 @@ from console.plan.kafka_tools import Command
 from console.plan.kinds.group_offsets import STOP, committed_again, what_counts
 from console.plan.requests import together
 
-# -- in files ----------------------------------------------------------------------------------------------------------
+# -- entities in files -------------------------------------------------------------------------------------------------
 
 
 class _KeptGroup(Struct, frozen=True):
@@ -34,7 +34,7 @@ class _KeptGroup(Struct, frozen=True):
     offsets: tuple[tuple[str, int, CommittedOffset], ...]
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _request(some: list[plan_staged.Staged]) -> DeleteGroups:

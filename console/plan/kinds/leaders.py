@@ -52,7 +52,7 @@ def preferred_brokers(topics: Iterable[Topic]) -> frozenset[int]:
     return frozenset(model_elections.preferred(each) for topic in topics for each in topic.partitions)
 
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 def _partition(edit: plan_edits.Election, draft: plan_staged.Draft) -> Partition | None:
@@ -75,7 +75,7 @@ def _partition(edit: plan_edits.Election, draft: plan_staged.Draft) -> Partition
     return found
 
 
-# -- what is there -----------------------------------------------------------------------------------------------------
+# -- the present state -------------------------------------------------------------------------------------------------
 
 
 def _would(edit: plan_edits.ElectUnclean, seen: plan_staged.Described) -> model_elections.UncleanElection | None:
@@ -99,7 +99,7 @@ def _seen_ends(snapshot: Snapshot) -> Mapping[tuple[str, int], int]:
     return ends
 
 
-# -- what it means -----------------------------------------------------------------------------------------------------
+# -- effects -----------------------------------------------------------------------------------------------------------
 
 _MOST_BROKERS = 12
 """Maximum number of brokers that are listed with their numbers of leaders before and after."""
@@ -162,7 +162,7 @@ def _loses(edit: plan_edits.ElectUnclean, judged: Judged) -> Iterator[str]:
     yield _loss(would) + (unknown if would.most is None and silent else "")
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
@@ -226,7 +226,7 @@ def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
 ADMIN_CONFIG = "--admin.config"
 """kafka-leader-election's name of --command-config, which this tool has only since Kafka 4.2."""
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 ELECTIONS = Batch(steps=_steps, predict=_with_leaders, all_commands=_all_commands)
 

@@ -45,7 +45,7 @@ def moves_of(snapshot: Snapshot, topic: str) -> tuple[CancelMove, ...]:
     return tuple(CancelMove(topic, move.partition) for move in snapshot.reassignments if move.topic == topic)
 
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 def is_unclean_to_cancel(move: Reassignment, snapshot: Snapshot) -> bool:
@@ -92,7 +92,7 @@ def _check(edit: MoveEdit, was: plan_staged.Was, draft: plan_staged.Draft, doing
         )
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _request(some: list[plan_staged.Staged]) -> AlterReassignments:
@@ -165,7 +165,7 @@ def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
     return reassignment(wanted, "--cancel", "--preserve-throttles")
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 CANCELLATIONS = Batch(steps=together(_request), predict=_without_moves, all_commands=_all_commands)
 MOVES = Batch(

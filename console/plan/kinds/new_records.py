@@ -153,7 +153,7 @@ def _needs(edit: WriteRecords) -> RiskNeeds:
     return RiskNeeds(topics=name, readers_of=name)
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
@@ -211,7 +211,7 @@ def _commands(_target: Target, lines: Sequence[DiffLine]) -> tuple[Command, ...]
 WRITES = Batch(steps=_steps, predict=_predict, commands=_commands)
 
 
-# -- the kind ----------------------------------------------------------------------------------------------------------
+# -- the kind of edit --------------------------------------------------------------------------------------------------
 
 
 class _WriteRecordsKind(EditKind):

@@ -33,7 +33,7 @@ from console.plan.values import quota_problem, unknown_quota_key
 
 Q = TypeVar("Q", SetQuota, UnsetQuota)
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 def _ordered(edit: Q) -> Q:
@@ -149,7 +149,7 @@ def _level(user: int, client: int) -> int:
     return _LEVELS.get((user, client), _WEAKEST)
 
 
-# -- what is there -----------------------------------------------------------------------------------------------------
+# -- the present state -------------------------------------------------------------------------------------------------
 
 
 def _back(edit: QuotaEdit, was: float | None) -> QuotaEdit:
@@ -247,7 +247,7 @@ def _lowers(edit: SetQuota, judged: Judged) -> bool:
     return not isinstance(was, float | int) or edit.value < was
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
@@ -304,7 +304,7 @@ def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
     yield alter_configs(words, *options)
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 QUOTAS = Batch(steps=_steps, predict=_predict, commands=_commands)
 

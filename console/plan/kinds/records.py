@@ -28,7 +28,7 @@ NAMED = 3
 """Maximum number of groups and partitions that a line names."""
 
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 def _by_request(policy: str, documentation: str | None) -> bool:
@@ -86,7 +86,7 @@ def _risk_needs(edit: TrimLog) -> RiskNeeds:
     return RiskNeeds(readers_of=frozenset({edit.topic}))
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _request(some: list[plan_staged.Staged]) -> DeleteRecords:
@@ -118,7 +118,7 @@ def _commands(lines: Sequence[DiffLine]) -> Iterable[Command]:
     )
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 TRIMS = Batch(steps=together(_request, "partitions"), predict=_predict, all_commands=_commands)
 

@@ -44,7 +44,7 @@ def _replicas_remain(edit: RemoveRegistration, judged: Judged) -> Iterator[str]:
         )
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _predict(snapshot: Snapshot, edits: Sequence[RemoveRegistration]) -> Snapshot:
@@ -58,7 +58,7 @@ def _command(edit: RemoveRegistration, _line: DiffLine) -> Command:
     return Command(("kafka-cluster", "unregister", "--id", str(edit.broker_id)), note=note)
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 UNREGISTERING = Batch(
     steps=apart(lambda edit: UnregisterBroker(edit.broker_id)), predict=_predict, commands=each_line(_command)

@@ -24,7 +24,7 @@ from console.plan.kinds.moves import MOVES
 from console.plan.requests import Facts, Step
 from console.plan.risk_rules import LOG_DIR_SPACE, Judged, RiskRule
 
-# -- what is there -----------------------------------------------------------------------------------------------------
+# -- the present state -------------------------------------------------------------------------------------------------
 
 
 def _held(dirs: Sequence[LogDir], edit: MoveReplicaDir) -> Iterator[tuple[LogDir, ReplicaSize]]:
@@ -35,7 +35,7 @@ def _held(dirs: Sequence[LogDir], edit: MoveReplicaDir) -> Iterator[tuple[LogDir
                 yield each, replica
 
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 def _sizes(edit: MoveReplicaDir, snapshot: Snapshot) -> tuple[int, LogDir | None]:
@@ -68,7 +68,7 @@ def _no_room(edit: MoveReplicaDir, judged: Judged) -> Iterator[str]:
         )
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
@@ -127,7 +127,7 @@ def directories_of(moves: Iterable[tuple[str, int, Sequence[int], int, str]]) ->
     return list(partitions.values())
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 DIRECTORIES = Batch(
     steps=_steps,

@@ -33,7 +33,7 @@ def source_of(edit: plan_edits.AddSchema) -> subjects.SchemaSource:
     return subjects.SchemaSource(edit.kind, edit.text, edit.references)
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _request(staged: plan_staged.Staged) -> subjects.RegisterSchema | subjects.DeleteSchema:
@@ -208,7 +208,7 @@ def _in_use(edit: plan_edits.DropSchema, judged: risk_rules.Judged) -> Iterator[
         yield f"topic {first_few(topics)} uses it{seen}: {left}; records stay readable by their ids"
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 
 def _text(subject: subjects.Subject | None) -> EffectiveValue:

@@ -26,7 +26,7 @@ from console.plan.risk_rules import OWN_LOGIN_DELETED, Judged, RiskRule
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 16384
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 def _check_user(edit: ScramEdit) -> None:
@@ -34,7 +34,7 @@ def _check_user(edit: ScramEdit) -> None:
         raise plan_staged.Refused("the user has no name", "Name the user.")
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
@@ -93,7 +93,7 @@ def _delete_command(edit: DeleteScram, _line: DiffLine) -> Command:
     return Command((), note=f"kafka-configs can't name {mechanism.label} of {user}: it is of a newer release")
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 UPSERTS = Batch(steps=_steps, predict=_with_set, commands=each_line(_set_command))
 DELETIONS = Batch(

@@ -18,7 +18,7 @@ from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
 from console.plan.requests import apart
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 def _check_read(draft: plan_staged.Draft) -> None:
@@ -28,7 +28,7 @@ def _check_read(draft: plan_staged.Draft) -> None:
             raise plan_staged.Refused(each.failure.message or each.failure.name, each.failure.remedy)
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _request(edit: plan_edits.MakeToken | plan_edits.TokenEdit) -> CreateToken | RenewToken | ExpireToken:
@@ -57,7 +57,7 @@ def _command(edit: plan_edits.MakeToken | plan_edits.TokenEdit, _line: DiffLine)
     return Command((_TOOL, *action, str(edit.period_ms), *_HMAC), note=note)
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 LIVING = Batch(steps=apart(_request), predict=lambda snapshot, _: snapshot, commands=each_line(_command))
 EXPIRATIONS = Batch(steps=apart(_request), predict=_without, commands=each_line(_command))

@@ -38,7 +38,7 @@ from console.plan.requests import RECORD_LIMIT, Facts, Step, steps_of
 from console.plan.topic_risks import POLICY, isr_of_new, keeps_all, retention_zero_of_new, unclean_of_new
 from console.plan.values import parse_value
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 """The rule of Kafka's Topic.validate, which refuses ``.`` and ``..`` as well."""
@@ -102,7 +102,7 @@ def _check_shape(topic: NewTopic) -> None:
         )
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _creation_steps(staged: Sequence[plan_staged.Staged], facts: Facts) -> list[Step]:
@@ -217,7 +217,7 @@ def _fits_creation(line: DiffLine) -> bool:
     return isinstance(value, str) and value != "" and "=" not in value and is_trimmed(value)
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 CREATIONS = Batch(steps=_creation_steps, predict=_with_created, commands=_create_commands, carries=_fits_creation)
 

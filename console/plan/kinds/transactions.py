@@ -22,7 +22,7 @@ from console.plan.kafka_tools import Command, option
 from console.plan.requests import Facts, Step
 from console.plan.risk_rules import TRANSACTION_ABORTED, Judged, RiskRule
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 _STANDS = {
@@ -34,7 +34,7 @@ _STANDS = {
 }
 
 
-# -- what is there -----------------------------------------------------------------------------------------------------
+# -- the present state -------------------------------------------------------------------------------------------------
 
 
 def _poll(edit: EndTransaction, snapshot: Snapshot) -> Transactions | None:
@@ -62,7 +62,7 @@ def _aborted(edit: EndTransaction, judged: Judged) -> Iterator[str]:
         )
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
@@ -101,7 +101,7 @@ def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
             yield Command(words, connection_at=1)
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 # Make one request for each transaction: each is checked right before it is sent.
 ABORTS = Batch(steps=_steps, predict=_predict, commands=_commands)

@@ -23,7 +23,7 @@ from console.plan.kafka_tools import Command, option
 from console.plan.requests import Facts, Step
 from console.plan.risk_rules import NO_SPARE_VOTER, Judged, RiskRule
 
-# -- what is there -----------------------------------------------------------------------------------------------------
+# -- the present state -------------------------------------------------------------------------------------------------
 
 
 def _voter(quorum: Quorum, target: VoterTarget) -> QuorumReplica | None:
@@ -80,7 +80,7 @@ def _all_edits(draft: plan_staged.Draft, edit: Edit) -> list[Edit]:
     return [*others, edit]
 
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 def _why_unknown(snapshot: Snapshot) -> Failure | None:
@@ -223,7 +223,7 @@ def _no_spare(edit: LeaveQuorum, judged: Judged) -> Iterator[str]:
         yield f"no voter may fail any more without stopping every change of the cluster: {_forecast(members)}"
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
@@ -281,7 +281,7 @@ def _command(edit: VoterEdit, _line: DiffLine) -> Command:
     return Command(("kafka-metadata-quorum", "add-controller"), note=note, connection_at=1)
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 VOTERS = Batch(steps=_steps, predict=_predict, commands=each_line(_command))
 

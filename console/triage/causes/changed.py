@@ -310,7 +310,7 @@ def _with_effects(
     )
 
 
-# -- who is affected ---------------------------------------------------------------------------------------------------
+# -- affected symptoms -------------------------------------------------------------------------------------------------
 
 
 def _effects_of(change: JudgedChange) -> frozenset[str]:
@@ -558,7 +558,7 @@ def _lost(judged: Sequence[JudgedChange]) -> Mapping[int, Sequence[str]]:
 _OFFSETS_TOPIC = Place(Kind.TOPIC, changes.TopicTarget(OFFSETS), PARTITIONS)
 
 
-# -- the claim ---------------------------------------------------------------------------------------------------------
+# -- the claim about a change ------------------------------------------------------------------------------------------
 
 
 def _claim(made: _Made, observations: Observations) -> cause.Claim:

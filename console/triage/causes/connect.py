@@ -381,7 +381,7 @@ def _unreachable(observations: Observations) -> Iterator[cause.Claim]:
         )
 
 
-# -- work, and what it leaves ------------------------------------------------------------------------------------------
+# -- paused connectors and dead letters --------------------------------------------------------------------------------
 
 
 def _paused(observations: Observations) -> Iterator[cause.Claim]:

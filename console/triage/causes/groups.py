@@ -684,7 +684,7 @@ def _ways_back(reset: str, beyond: bool) -> Iterator[cause.Next]:
         yield cause.Next("reset it", f"{reset} earliest")
 
 
-# -- what no one reads -------------------------------------------------------------------------------------------------
+# -- groups and topics without readers ---------------------------------------------------------------------------------
 
 
 def _without_members(observations: Observations) -> Iterator[cause.Claim]:
