@@ -295,7 +295,7 @@ async def _described(
     return found
 
 
-# Altering.
+# Altering configs.
 
 _FEW_KEYS = 50
 

@@ -98,7 +98,7 @@ Item = TypeVar("Item")
 log = logging.getLogger(__name__)
 
 
-# Listing.
+# Listing groups.
 
 
 async def list_groups(link: Link, states: Sequence[str] = ()) -> cluster.GroupListing:
@@ -172,7 +172,7 @@ def listed_groups(response: Any, broker_id: int) -> list[cluster.Group]:
     ]
 
 
-# Describing.
+# Describing groups.
 
 
 async def describe_groups(
@@ -464,7 +464,7 @@ _PROTOCOLS = (
 )
 
 
-# Lag.
+# The lag of groups.
 
 FETCHED_AT_ONCE = 200
 """Number of groups in one OffsetFetch request; the answer has all their partitions, about 20 bytes each."""
@@ -1178,7 +1178,7 @@ def _members_of(groups: Iterable[cluster.Group], topics: Collection[str]) -> dic
     return found
 
 
-# Coordinators.
+# Finding the coordinators of groups and transactional ids.
 
 
 async def find_coordinators(

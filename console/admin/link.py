@@ -937,7 +937,7 @@ def _codes_of_items(entity: Any) -> Iterator[int]:
                 yield from _codes_of_items(item)
 
 
-# Retries.
+# The delays between retries, and repeated reads.
 
 FIRST_DELAY = 0.1
 LONGEST_DELAY = 2.0

@@ -346,7 +346,7 @@ def _without_credentials(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-# Assertions.
+# Assertions, with which a client authenticates at a token endpoint (RFC 7523).
 
 EXPIRES_SECONDS, NOT_BEFORE_SECONDS = 300, 60
 """Kafka's defaults of sasl.oauthbearer.assertion.claim.exp.seconds and …nbf.seconds."""

@@ -134,7 +134,7 @@ def _entities_of(entries: Iterable[Any]) -> dict[QuotaEntity, QuotaValues]:
     }
 
 
-# AlterClientQuotas.
+# Changing quotas (AlterClientQuotas).
 
 _FEW = 16
 

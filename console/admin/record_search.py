@@ -915,7 +915,7 @@ class _Searching:
             scan.start = scan.position = start
             reader.ahead = start
         elif reader.looks and start <= scan.until:
-            self._again(reader, None)  # reset once the answer before it is searched
+            self._again(reader, None)  # resets to the new start once the last answer is searched
         else:
             self._give_up(reader, problems[0] if problems else _failure(scan, ErrorCode.offset_out_of_range))
 

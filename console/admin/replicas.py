@@ -126,7 +126,7 @@ def _page(topics: Sequence[str], cursor: partitions.Place | None) -> Fields:
     }
 
 
-# Moves between directories.
+# Moving replicas between the log directories of their broker.
 
 _EXPLAINED: Mapping[int, str] = {
     ErrorCode.cluster_authorization_failed: "moving replicas between directories needs ALTER on the cluster",

@@ -58,7 +58,7 @@ _PEER: int | None = getattr(socket, "SO_PEERCRED", None)
 """Linux's socket option for the user of the peer process. It is checked for a control socket of the user's own, which
 may be in any folder; kac's is in a private one."""
 
-# From OpenSSH's PROTOCOL.mux, version 4.
+# Numbers of the protocol in OpenSSH's PROTOCOL.mux, version 4.
 _VERSION, _REQUEST = 4, 1
 _HELLO, _NEW_STDIO_FORWARD, _TERMINATE = 0x00000001, 0x10000008, 0x10000005
 _OPENED = 0x80000006

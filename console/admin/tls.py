@@ -326,7 +326,7 @@ def _checksum_key(name: str, password: str, salt: bytes, rounds: int) -> bytes:
     return key
 
 
-# Stores.
+# Reading key stores and trust stores.
 
 PEM, JKS, PKCS12 = "PEM", "JKS", "PKCS12"
 

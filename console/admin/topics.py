@@ -189,7 +189,7 @@ def leaders(topic: Topic, expected: int | None) -> tuple[int, int]:
     return led, max(expected or 1, len(topic.partitions))
 
 
-# CreateTopics, DeleteTopics and CreatePartitions.
+# Creating, deleting and growing topics (CreateTopics, DeleteTopics and CreatePartitions).
 
 _DEFAULT_THROTTLE = 1.0
 _GONE = "UNKNOWN_TOPIC_OR_PARTITION"

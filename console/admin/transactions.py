@@ -241,7 +241,7 @@ async def _max_timeout(link: Link) -> int | None:
     return max((int(value) for value in values if value is not None), default=None)
 
 
-# The end of a transaction.
+# Aborting a transaction.
 
 
 class _Abort(Sender[AbortTransaction, ProducerTarget]):
@@ -415,7 +415,7 @@ def _producer(state: Any) -> transactions.Producer:
     )
 
 
-# The state of coordinators.
+# Transactions as their coordinators report them.
 
 
 async def list_transactions(

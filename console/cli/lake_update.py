@@ -81,7 +81,8 @@ def update_once(plan: Plan, where: OnSpark, progress: Shown) -> Report:
         return nothing_done()
     from console.lake.app import update
 
-    # Whole: an update that reads logs and makes gold loads everything that any other update needs.
+    # `is_whole` lets the session record its classes for Java's archive: an update that reads logs and makes gold loads
+    # every class that any other update needs.
     return update(plan, _session(plan, where, progress, is_whole=len(wanted) > 1), progress.step)
 
 

@@ -169,7 +169,7 @@ TOPICS = cli_noun.Noun(
 )
 
 
-# `kac quotas`.
+# `kac quotas`: quotas of users, clients and addresses.
 
 _QUOTA_EXAMPLES = """\
 examples:
@@ -230,7 +230,7 @@ QUOTAS = cli_noun.Noun(
 )
 
 
-# `kac brokers`.
+# `kac brokers`: brokers, their configs and their registrations.
 
 _BROKER_EXAMPLES = """\
 examples:
@@ -344,8 +344,6 @@ SCRAM = cli_noun.Noun(
     aliases=(("alter", "create"),),
 )
 
-
-# The nouns by name.
 
 # `kac tokens`: delegation tokens; the HMAC of a new one is shown only on a terminal.
 

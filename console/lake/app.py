@@ -562,7 +562,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         inputs = json_as(text, Inputs)
     except (OSError, ValueError) as wrong:
         options.error(f"the inputs can't be read: {wrong}")
-    # The path on the driver: there, Spark plans the sources in a Python process of its own.
+    # Spark plans the sources in a separate Python process on the driver, which needs the driver's path of kac.
     zipped = str(Path(console.__file__).parents[1])
     with session({"spark.app.name": f"kac lake {given.job}", "spark.executorEnv.PYTHONPATH": zipped}) as spark:
         try:

@@ -36,7 +36,7 @@ class DamagedLake(LakeError):
     """A file with the lake's metadata is missing or unreadable."""
 
 
-# Times and run ids.
+# The text forms of times and run ids.
 
 _RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
 

@@ -114,7 +114,7 @@ def news_of(keys: DataFrame) -> News:
     try:
         rows = lake_tables.taken(keys.groupBy(*about).agg(*counted), MOST_KEYS)
     except lake_tables.TooMany:
-        # Too many keys: collect only types of polls and hours of requests, as there are few.
+        # There are too many keys: collect only the types of polls and the hours of requests, which are few.
         of_polls = F.when(F.col("of") == "poll", F.col("entity_type")).alias("entity_type")
         none = (F.lit(None).cast("string").alias(name) for name in ("entity_key", "entity_id"))
         coarse = keys.groupBy("of", "cluster_id", of_polls, *none, "hour")
@@ -657,7 +657,7 @@ def make_usage(
     placed = packs.withColumn("part", F.explode(F.array_distinct(F.array(*of_parts))))
     by_part = _of_parts(tables, placed, whole, parts)
     history = tables.newest(schema.HISTORY, lake_tables.of_clusters(clusters))
-    # Each additional column here is also one in every packed row.
+    # Select few columns, as each column here is also a column in every packed row.
     quotas = history.where("entity_type = 'quota'").select(
         "cluster_id", *quota_usage.LIMITING, F.lit("quota").alias("of")
     )

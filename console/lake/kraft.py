@@ -638,7 +638,7 @@ def known_schemas() -> Mapping[tuple[int, int], RecordSchema]:
     """Return every version of every record type, by number and version, of the newest known release. It includes those
     of all older releases.
     """
-    # Read by pkgutil, as executors import this module from a zip. `tests/support/record_metadata_schemas.py` writes the
+    # Use pkgutil, as executors import this module from a zip. `tests/support/record_metadata_schemas.py` writes the
     # data.
     return schemas_of(json.loads(pkgutil.get_data(__package__, "kraft_records.json") or ""))
 
@@ -828,7 +828,7 @@ class Decoder:
             api_key, version = _type(d, p, end)
         except (MalformedRecordError, IndexError):
             api_key = version = -1
-        # A number that does not fit the column is not a type.
+        # Replace numbers that do not fit the column: they are no types or versions of records.
         api_key, version = (each if each < 1 << 15 else -1 for each in (api_key, version))
         newer = (origin.path, api_key, version)
         if newer not in self._newer_told:

@@ -197,7 +197,7 @@ def read_policies(text: str, file: str = POLICIES_FILE) -> tuple[Policy, ...]:
 
 def default_policies() -> tuple[Policy, ...]:
     """Return kac's own policies."""
-    # Read by pkgutil, as executors may import this module from a zip.
+    # Use pkgutil, as executors may import this module from a zip.
     data = pkgutil.get_data("console.lake", "default_policies.yaml")
     if data is None:
         raise FileProblem("default_policies.yaml", None, "it is missing in console/lake", "install kac again")

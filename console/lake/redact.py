@@ -95,6 +95,6 @@ def _masked(char: str) -> str:
 
 @lru_cache(maxsize=1)
 def _harmless() -> Mapping[str, frozenset[str]]:
-    # Read by pkgutil, as executors import this module from a zip.
+    # Use pkgutil, as executors import this module from a zip.
     found = json.loads(pkgutil.get_data(__package__, "harmless_configs.json") or "")
     return {entity_type: frozenset(names) for entity_type, names in found.items()}

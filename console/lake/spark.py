@@ -53,7 +53,7 @@ EVERYWHERE = {
     # For each column with statistics, each task compiles code for its minimum and maximum. Readers filter by a file's
     # cluster, entity and time, which are among the first columns.
     "spark.databricks.delta.properties.defaults.dataSkippingNumIndexedCols": "9",
-    # Writing them takes a twentieth of the time of a row, and no reader of these tables uses them.
+    # Writing size statistics takes a twentieth of the time of a row, and no reader of these tables uses them.
     "spark.hadoop.parquet.size.statistics.enabled": "false",
     # A task writes few partitions of a table: with an open file for each, Spark need not sort the rows by partition.
     "spark.sql.maxConcurrentOutputFileWriters": "8",

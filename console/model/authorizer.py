@@ -127,7 +127,8 @@ def address_as_compared(text: str) -> str | None:
         return None
     if isinstance(found, ipaddress.IPv4Address):
         return str(found)
-    # Java turns it into an Inet4Address, so a client of a dual-stack socket appears with its IPv4 address.
+    # Java turns an IPv4-mapped address into an Inet4Address, so a client of a dual-stack socket appears with its IPv4
+    # address.
     if found.ipv4_mapped is not None:
         return str(found.ipv4_mapped)
     plain = ":".join(f"{int(group, 16):x}" for group in found.exploded.partition("%")[0].split(":"))

@@ -142,7 +142,8 @@ class _Reading:
             return self._by_name(found, space)
         if isinstance(found, list):
             branches = tuple(self._type(each, space, depth + 1) for each in found)
-            # Avro's specification forbids it: a writer could not encode in which of the two unions a branch is.
+            # Avro's specification forbids a union directly in a union: a writer could not encode in which of the two a
+            # branch is.
             if any(each.kind == "union" for each in branches):
                 raise NotAvro("a union has a union directly in it")
             return AvroType("union", parts=branches)
@@ -425,7 +426,7 @@ def _places(schema: AvroSchema) -> dict[str, _Seen]:
     entered = count()
 
     def enter(type_: AvroType, path: str, default: str | None, inside: frozenset[str]) -> None:
-        # Count steps too: the records of a union may have the same places, which count once.
+        # Limit the steps as well as the paths: the records of a union may have the same paths, which count only once.
         if len(found) >= MOST_PATHS or next(entered) >= MOST_COMPARISONS:
             return
         type_ = schema.meant(type_)

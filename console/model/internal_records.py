@@ -300,7 +300,7 @@ def _connects(record: Record) -> _Connects | None:
     kind = next(each for each in _CONNECTS if key.startswith(each.key))
     found = _object(value)
     if found is None:
-        # Broken or too large, the value may still contain a secret.
+        # A broken or too large value may still contain a secret.
         begins = f'{{"{kind.members[0]}"'.encode()
         return kind if kind.members[0] in _SECRET_KINDS and value.startswith(begins) else None
     return kind if found.keys() >= set(kind.members) else None

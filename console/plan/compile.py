@@ -47,10 +47,10 @@ def compile_plan(plan: Plan, facts: Facts) -> tuple[Step, ...]:
         for place, step in zip(places[batch], made, strict=True):
             for passed in {each for s in step.staged for each in s.edit.first_for}:
                 letters.setdefault(passed, []).append(place)
-        # Pass over records only once all letters of them are written.
+        # Skip records only once all letters for them are written.
         held = [_held(s.staged, letters) for s in made]
-        # Such a request can't be checked in advance: brokers validate against the present cluster, in which the batch
-        # that this one waits for is missing.
+        # A request that waits for another batch can't be checked in advance: brokers validate against the present
+        # cluster, which lacks the results of that batch.
         unchecked = bool(after) and batch.refused_before
         steps += [
             Step(

@@ -46,7 +46,7 @@ def verdict(edit: Edit, was: Was, now: Was) -> Status:
         return settled
     as_wanted = wanted(edit, now)
     if as_wanted is None or as_wanted is not changed:
-        # A value that is wanted and unchanged shows that the edit had no effect. One that is neither was changed by
-        # another client.
+        # If the value is wanted but has not changed, nothing shows whether the edit had an effect. If it has changed to
+        # an unwanted value, another client changed it.
         return Status.UNKNOWN
     return Status.APPLIED if as_wanted else Status.NOT_APPLIED

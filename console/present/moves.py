@@ -114,7 +114,7 @@ def move_rows(
         dead = tuple(broker for broker in move.adding if broker not in alive)
         rows.append(MoveRow(place, original(move), destination(move), held, dead, limits, owners.get(place), worker))
     rows += _rows_within(snapshot, within, operations, worker)
-    # Stuck moves first: they are why an operator opens the pane.
+    # Sort stuck moves first: they are the reason why an operator opens the pane.
     rows.sort(key=lambda row: (not row.stuck, row.place, row.within or ()))
     heads = []
     # An operation shows the progress of all its moves together.

@@ -291,7 +291,7 @@ async def _sent(sending: Coroutine[Any, Any, ApplyRun], work: Work, front: Front
         Interrupted: it was cancelled; its report was shown.
         Refused, AdminError: as `send_plan` raises them.
     """
-    # A separate task: the second signal cancels the sending, while this coroutine continues and reports.
+    # Send in a separate task: a second signal cancels that task, while this coroutine continues and reports.
     task = asyncio.ensure_future(sending)
     signals = _Signals(work, front, task)
     try:

@@ -157,7 +157,8 @@ async def _take_steps(session: Session, run: ApplyRun, *, sends: bool = True) ->
         await read_again(session, [conflict.staged.edit for conflict in run.report.conflicts])
         return run
     run = await _compile(session.client, session.snapshot, replace(run, plan=Plan(_valid(plan))))
-    # Set before the next await: from here on `Work.stop` lets the work end with a report, instead of cancelling it.
+    # Set this before the next await: from here on, `Work.stop` lets the work end with a report, instead of cancelling
+    # it.
     session.work.committed = True
     if session.context.journal:
         intent = _intent(run, session.context, this_process(session.front_end), session.operation)
@@ -478,7 +479,7 @@ async def _send(client: Client, progress: _Tell, step: Step) -> tuple[Outcome, .
     loop = asyncio.get_running_loop()
 
     def waiting(done: int, total: int) -> None:
-        # Called on the client's thread; listeners of the session run on this loop.
+        # The client calls this on its own thread, but listeners of the session have to run on this loop.
         loop.call_soon_threadsafe(progress, "waiting for leaders", done, total)
 
     try:

@@ -139,8 +139,8 @@ class _Taking:
         if not self.session.plan:
             await self._close([due])
             return Taken()
-        # From here on with an operator, if there is one: warnings and conflicts of a single edit are shown and can be
-        # accepted.
+        # From here on, involve the operator, if there is one: warnings and conflicts of a single edit are shown, and
+        # can be accepted.
         front = TerminalFront(self.session.context.name, self.operator, self._show, complain)
         try:
             reports = await apply_flow(self.session, front, self.options, _ASKS, _FLAGS)

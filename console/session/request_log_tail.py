@@ -64,7 +64,7 @@ class _Tail:
 
     def read(self) -> float:
         """Read the lines that were added, and return the log's last write time, Unix seconds."""
-        # O_NONBLOCK: opening a named pipe would block.
+        # Use O_NONBLOCK, as opening a named pipe would otherwise block.
         with os.fdopen(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             about = os.fstat(file.fileno())
             if not S_ISREG(about.st_mode):
@@ -94,7 +94,7 @@ class _Tail:
             self._has_requests, self.form = True, None
             self.known = self.known.after(clients_requests(chain([first], requests)))
         elif MESSAGE in lines or (lines.strip() and not self._has_requests):
-            # Lines of other loggers between requests are no unreadable form of request lines.
+            # Lines of other loggers between requests do not mean that the form of request lines is unreadable.
             self.form = form_of(lines)
 
 

@@ -264,7 +264,7 @@ class SlowPolls:
 
     async def _read_leaderless(self) -> None:
         """Read the replicas of partitions without a leader: those that may lead, and their logs."""
-        # In a thread: the first pass over a million partitions would block the screen.
+        # Search in a thread: the first pass over a million partitions would block the screen.
         out = await asyncio.to_thread(out_of_sync, self._session.snapshot.topics)
         places = [(name, each.number) for name, each in out if each.leader < 0]
         if places:
@@ -344,7 +344,8 @@ class SlowPolls:
         due = [each for each in listeners if each not in self._shown_at]
         if not due:
             return
-        # Set before the read: after a failure they are due again in a minute, not in an hour or at once.
+        # Set the times before the read: after a failure, these listeners are due again in a minute, not in an hour or
+        # at once.
         self._shown_at |= dict.fromkeys(due, again + UNREACHED_AGAIN)
         shown = await self._session.client.run(certificates.shown_certificates, due)
         self._shown_at |= {each.listener: now for each in shown}
@@ -374,8 +375,8 @@ class SlowPolls:
         late = [each.topic for each in self.facts.views.late.get(broker_id, ())][:TOPICS_OF_VIEW]
         lately = [name for name in reversed(self._changed_at) if name in topics]
         changed = dict.fromkeys((*late, *reversed(_few(topics, lately))))
-        # Request them in separate lists: the requests of a flight record then repeat, instead of differing after each
-        # change.
+        # Request the topics whose turn it is, and the changed topics, in separate lists: the requests of a flight
+        # record then repeat, instead of differing after each change.
         for names in (turn, changed):
             if asked := [topics[name] for name in names if name in topics]:
                 await self.compare_view(broker_id, asked)

@@ -552,8 +552,8 @@ def _set_ahead(group: str, stands: Standing, committed: int, old: Snapshot, new:
     interval, moved = stands.interval, stands.moved
     if before is None or after is None or interval is None or moved is None:
         return False
-    # The partition had members, which by the coordinator's word were gone with their last commits. A job that starts,
-    # reads and ends between two reads commits less often.
+    # The coordinator listed no members, but the offset moved a short time before: the members may have committed a last
+    # time when they left. A job that starts, reads and ends between two reads commits less often.
     if before.last.at - moved < GONE * interval:
         return False
     # Members that joined meanwhile read from the former offset, and commit only after their interval.

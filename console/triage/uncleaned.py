@@ -37,7 +37,7 @@ def uncleaned(snapshot: Snapshot) -> Sequence[Uncleaned]:
 
 @remembered
 def _uncleaned(compacted: Mapping[str, int], dirs: Mapping[int, tuple[LogDir, ...]]) -> Sequence[Uncleaned]:
-    # Read sizes by partition only for topics of which a broker has much.
+    # Read sizes by partition only for topics that take much space on a broker.
     large = {
         topic
         for topic, segment in compacted.items()

@@ -115,7 +115,7 @@ _replay_key = partial(_key, needs=("replay",))
 
 
 KEYS: tuple[Key, ...] = (
-    # Navigation
+    # Keys for navigation
     _key("brokers", "1", "brokers", "The brokers, the controller and the cluster default"),
     _key("topics", "2", "topics", "The topics"),
     _key("configs", "3", "configs", "All entities that have configs"),
@@ -156,7 +156,7 @@ KEYS: tuple[Key, ...] = (
     _key("palette", "ctrl+p", "palette", "Find an action by name"),
     _key("quit", "q,ctrl+q", "quit", "Quit; asks first while edits are staged"),
     _key("suspend", "ctrl+z", "suspend", "Back to the shell until fg, as with other programs"),
-    # Display
+    # Keys for display
     _key("refresh", "r,ctrl+r", "refresh", "Read this view now, and clear the change marks", rank=85),
     _key(
         "pause",
@@ -396,7 +396,7 @@ KEYS: tuple[Key, ...] = (
     _row_change("fix", "F", "fix", "Stage the repair, or put its command into the bar", NOW, LINT, MOVES, rank=10),
     _row_key("mute", "m", "mute 1 h", "Mute the cause for an hour; a second time ends the mute", NOW, rank=20),
     _key("effective", "f", "effective", "The effective quota of a user and a client", QUOTAS, rank=30),
-    # Changes; each of these keys only stages them
+    # Keys that change entities; each of them only stages the change
     _row_change(
         "edit",
         "e",
@@ -538,7 +538,7 @@ KEYS: tuple[Key, ...] = (
     ),
     _key("undo", "u", "undo", "Undo the last change to the plan", needs=("writable", "past"), rank=62),
     _key("redo", "U", "redo", "Redo the last undone change", needs=("writable", "future")),
-    # The plan
+    # Keys for the plan
     _key(
         "check",
         "c",

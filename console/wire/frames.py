@@ -87,7 +87,7 @@ def open_reader(entity: type) -> ReadEntity:
     return reader
 
 
-# The client's side.
+# Encoding requests and decoding responses, as a client.
 
 _INT32 = struct.Struct(">i")
 
@@ -170,7 +170,7 @@ def decode_body(response: type[ResponsePayload], body: bytes | memoryview) -> An
     return entity
 
 
-# The broker's side.
+# Decoding requests and encoding responses, as a broker.
 
 _REQUEST_HEAD = struct.Struct(">hhi")
 _INT16 = struct.Struct(">h")

@@ -181,7 +181,7 @@ class PlainAuthenticator:
         return False
 
 
-# SCRAM.
+# SCRAM (RFC 5802).
 #
 # An impostor may answer at the broker's address. With few iterations, it could cheaply crack the password by the
 # client's proof; with two billion, it could keep the client busy for an hour. A peer without the right signature at the
@@ -267,7 +267,7 @@ def _from_base64(text: str, what: str) -> bytes:
         raise NotTheBroker(f"its {what} is not base 64") from None
 
 
-# OAUTHBEARER.
+# OAUTHBEARER (RFC 7628).
 
 
 class TokenSource(Protocol):

@@ -73,7 +73,7 @@ def response_type(api: str, version: int) -> type[ResponsePayload]:
     return cast("type[ResponsePayload]", getattr(module, name))
 
 
-# The broker's side: by key and version.
+# The messages of an API by key and version, as a broker needs them.
 
 
 class Messages(NamedTuple):

@@ -26,7 +26,7 @@ from console.model.quota import CLIENT_KEYS, IP_KEYS
 from console.present.kinds import filter_names
 from console.terminal import put
 
-# docs/commands.md.
+# The page docs/commands.md.
 
 _INTRODUCTION = """\
 # Commands

@@ -250,7 +250,8 @@ def encoded_topics(version: int, topics: Iterable[Topic], describe: Describe, el
 
 def with_topics(version: int, response: bytes, topics: list[bytes]) -> bytes:
     """Return an encoded response without topics, with these topics inserted."""
-    # The array of topics is followed only by these fields, which have a fixed size.
+    # Only fields of a fixed size follow the array of topics: authorized operations, an error code and an empty section
+    # of tags.
     behind = (4 if version in _OPERATIONS else 0) + (2 if version >= _ERROR_FROM else 0)
     if version >= _FLEXIBLE_FROM:
         behind += 1

@@ -291,8 +291,8 @@ def counted(whose: Whose, blocks: Iterable[tuple[int, bytes]]) -> Iterator[pa.Re
     chunk, end = _Chunk(), 0
     blocks = iter(blocks)
     begin = next(blocks, (0, b""))
-    # A part of a file may begin within a client's name, and more lines of the name may follow. So may lines of a name
-    # follow each decision or ambiguous line.
+    # A part of a file may begin within a client's name, and more lines of that name may follow. Lines of a name may
+    # also follow each decision or ambiguous line.
     named = begin[0] and begin[0] + _LONGEST_NAME
     for found in checks(itertools.chain((begin,), blocks)):
         if found.byte_pos >= end:

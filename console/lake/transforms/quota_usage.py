@@ -75,7 +75,7 @@ class Limits:
                 of_entity.setdefault(attr, []).append(_Held(begins, until, None if is_deleted else _number(text)))
         parts = [part for entity in self._held for part in entity.parts]
         self._named = {type_: {name for of, name in parts if of == type_} for type_ in (quota.USER, quota.CLIENT_ID)}
-        # A name that no limit has: it is longer than all of theirs.
+        # A name that no limit has, as it is longer than the names of all limits.
         self._other = "\0" * (1 + max((len(name or "") for names in self._named.values() for name in names), default=0))
         self._known: dict[tuple[str, str], _OverTime] = {}
 
@@ -183,7 +183,8 @@ def _uses(
 
 # -- seconds, packed by minute -----------------------------------------------------------------------------------------
 
-# A minute of a client is one row with lists: Spark moves and sorts far fewer rows, and Python decodes the texts of few.
+# All seconds of a client in a minute are one row with lists: Spark moves and sorts far fewer rows, and Python decodes
+# fewer texts.
 
 KIND = ("broker_id", "principal", "client_id", "api")
 """The columns by which requests count for the same limits."""
@@ -366,7 +367,8 @@ def _rates(before: _Minute, used: _Minute) -> tuple[float, float, float]:
     """
     amounts = used.amounts
     if used.first == used.last and before.last < _FIRST_REACHING:
-        # Most minutes of many clients: each rate that has the second is the same.
+        # A client was active in one second of the minute, as in most minutes: all rates that include that second are
+        # equal.
         many = min(WINDOW_SECONDS, _MINUTE - used.last)
         sums = [*_NO_RATES[many:], *(amounts[used.last],) * many]
     else:

@@ -340,8 +340,8 @@ class _DeleteConnectorKind(Removal, _ConnectorKind):
         if not hidden:
             state = "" if was.state == connect.RUNNING else was.state
             return Reversal((plan_edits.CreateConnector(edit.name, config, state),), None)
-        # Create it stopped: it must not run with less than it had. A worker may refuse it without the secrets; the
-        # command then asks for these.
+        # Create the connector stopped: it must not run with fewer settings than it had. A worker may refuse it without
+        # the secrets; the command then asks for these.
         asked = " ".join(f"{key}=?" for key in hidden)
         is_one = len(hidden) == 1
         loss = (

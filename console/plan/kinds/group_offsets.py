@@ -189,7 +189,8 @@ def _with_offsets(snapshot: Snapshot, edits: Sequence[GroupOffsetEdit]) -> Snaps
     positions = dict(snapshot.group_positions)
     changed: dict[str, dict[tuple[str, int], CommittedOffset]] = {}
     for edit in edits:
-        # Leave a group that was not read unread: with this offset alone it would look like a whole group.
+        # Skip a group whose positions were not read: with this offset alone, it would look as if all of them were
+        # known.
         if edit.group not in positions:
             continue
         offsets = changed.setdefault(edit.group, dict(positions[edit.group].committed))
@@ -251,7 +252,7 @@ class _GroupOffsetKind(EditKind):
 
     def effects(self, edit: GroupOffsetEdit, draft: plan_staged.Draft) -> tuple[str, ...]:
         """Return the effects of all edits of the group's offsets, for its first edit; nothing for the others."""
-        # Otherwise each of thousands of partitions would repeat the same lines.
+        # Return the lines only for the first edit, as each of thousands of partitions would otherwise repeat them.
         if not draft.begins(edit, edit.group):
             return ()
         return (

@@ -261,7 +261,7 @@ class _MoveReplicasKind(_MoveKind):
             )
         out = [each for each in not_in_sync(partition) if each in edit.replicas] if partition is not None else []
         if out and set(edit.replicas) != set(was.replicas):
-            alone = set(edit.replicas) == set(out)  # then no release ends the move
+            alone = set(edit.replicas) == set(out)  # then the move ends in no release of Kafka
             when = "the move does not end" if alone else "before Kafka 4.3 the move does not end"
             lines.append(f"broker {commas(out)} stays and is not in sync: {when} until it is")
         if edit.replicas[0] != was.replicas[0]:

@@ -435,7 +435,7 @@ def _slow_group(
     rebalanced = _rebalanced(rebalanced_at or (), trend)
     if not _moving(trend) or (is_empty and _rests(trend)):
         return None
-    # A group without members may commit now and then only; if it had members, `_stopped` will soon report it.
+    # A group without members may only commit now and then; if it had members, `_stopped` will soon report it.
     began = since or watched
     lasts = trend.last.at - began.timestamp() >= LASTS
     lags = not is_empty and _falls_behind(trend, began) and not rebalanced and lasts

@@ -327,7 +327,7 @@ class ConnectLoggersView(_Asked[connectors.LoggerRow]):
         from console.admin.connect import describe_loggers
 
         found, failures = await self.session.client.run(describe_loggers)
-        # Show the clusters that answer without the others; other panes report the workers of these as silent.
+        # Show only the clusters that answer; other panes report the silent workers of the others.
         if failures and not found:
             raise AdminError(next(iter(failures.values())))
         return tuple(connectors.LoggerRow(*each) for each in found)
