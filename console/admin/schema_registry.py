@@ -44,8 +44,8 @@ AT_ONCE = 4
 """Number of concurrent requests."""
 
 CCOMPAT, _APICURIO = "/apis/ccompat/", "/apis/registry/v2"
-"""The paths of Apicurio's API that is compatible with Confluent's, and of its own API, which its releases 2 and 3
-have."""
+"""The path of Apicurio's API that is compatible with Confluent's, and the path of Apicurio's own API, which releases 2
+and 3 have."""
 _ID_NAMES = {schemas.GLOBAL_ID: "globalId", schemas.CONTENT_ID: "contentId"}
 
 T = TypeVar("T")

@@ -51,8 +51,8 @@ asks for a password."""
 MAX_LOG = 1 << 18
 """Number of bytes at the end of ssh's log that are read."""
 LONGEST_PLACE = 70
-"""Maximum length in bytes of the folder's path: the path of a socket has at most 107 bytes (unix(7)), of which the
-names of folder and socket take 19, and ssh adds 17 for a temporary name."""
+"""Maximum length in bytes of the folder's path. The path of a socket may have 107 bytes (unix(7)); the names of folder
+and socket take 19 of them, and ssh adds 17 for a temporary name."""
 
 _PEER: int | None = getattr(socket, "SO_PEERCRED", None)
 """Linux's socket option for the user of the peer process. It is checked for a control socket of the user's own, which

@@ -50,7 +50,7 @@ class Manifest(Struct, frozen=True):
     looked_at: int = 0
     undecodable: int = 0
     ranges: tuple[Mapping[str, Data], ...] = ()
-    """For each partition the part that was searched, and the last record that was written."""
+    """For each partition, the part that was searched, and the last record that was written."""
 
 
 def ranges_of(progress: Progress, last: Mapping[tuple[str, int], int]) -> tuple[Mapping[str, Data], ...]:

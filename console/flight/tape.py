@@ -21,7 +21,8 @@ Address = tuple[str, int]
 API_VERSIONS = 18
 CLOCK = -1
 LATER = -2
-"""Pseudo keys next to the keys of APIs: CLOCK stands for the time itself, LATER for an answer that came only later."""
+"""Pseudo keys next to the keys of APIs: CLOCK stands for the time itself, LATER for an answer that is recorded only
+later."""
 MOST_TAKEN_APART = 128
 """Maximum number of answers that stay decoded."""
 METADATA, DESCRIBE_CLUSTER = 3, 60

@@ -22,7 +22,7 @@ class MetadataLog(_Input, frozen=True):
 
     path: str
     cluster_id: str | None = None
-    """The id of the cluster; None for the one in the ``meta.properties`` of the folder above."""
+    """The id of the cluster; None to read it from ``meta.properties`` in the parent folder."""
 
 
 class LogOfBroker(_Input, frozen=True):

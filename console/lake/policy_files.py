@@ -113,7 +113,7 @@ class Policy:
     default: str | None = None
     """Kafka's own default, if that config has no value either."""
     expected_words: str | None = None
-    """A text that replaces the one of `expected`."""
+    """A text that is shown in place of `expected`; None to show `expected`."""
     show_actual: bool = True
     """Whether the value may be shown."""
     rules: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 MOST_FIELDS, MOST_TOPICS = 200, 50
-"""Maximum number of names for a topic, and of topics, the oldest of which is dropped first."""
+"""Maximum number of names for a topic, and of topics; the oldest topic is dropped first."""
 DEEPEST = 4
 """Maximum depth of a value down to which names are kept."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")

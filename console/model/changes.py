@@ -103,7 +103,7 @@ class OwnTarget(Struct, frozen=True):
     """A target with a type for itself: two with one name (``topic orders``, ``group orders``) are never equal."""
 
     text: ClassVar[str] = ""
-    """Its name in a line, formatted with the target: ``feature {0.name}``."""
+    """The text that names the target in a line, formatted with the target: ``feature {0.name}``."""
     part: ClassVar[Part | None] = None
     """The part of the snapshot that shows it, which is the name of a view on the screen; None if several parts do."""
 

@@ -192,8 +192,8 @@ def _masked(document: Any, states: frozenset[Steps], aliases: Aliases, texts: in
 
 _PAIR = {"key", "value"}
 _NOTATION = re.compile('[{\\["=:>,;|\t\x00-\x08\x0b\x0c\x0e-\x1f\x7f]')
-"""Matches characters of which a text has at least one if it is JSON, binary, or has a field with a name: of a million
-texts, few do."""
+"""Matches characters that JSON, binary contents and texts with named fields have at least once; few of a million other
+texts have one."""
 
 
 def _element(element: Any, states: frozenset[Steps], left: frozenset[Steps], aliases: Aliases, texts: int) -> Any:

@@ -60,11 +60,11 @@ class EditKind:
     batch: Batch
     """The batch in which its edits are sent. Kinds that one request can carry share a batch."""
     risks: tuple[RiskRule, ...] = ()
-    """Its warnings, in the order of `risk_rules.NAMES`."""
+    """The warnings about edits of this kind, in the order of `risk_rules.NAMES`."""
     no_way_back: str
-    """For a kind without a `reversal`: the reason for an operator why it can't be reverted."""
+    """For a kind without a `reversal`: the reason why an edit can't be reverted, as a text for operators."""
     left: Was = None
-    """For a kind without a `reversal`: the state of its target after an edit."""
+    """For a kind without a `reversal`: the state of the target after an edit."""
     is_loss = True
     """Whether it is a loss for an operator that an edit can't be reverted."""
 

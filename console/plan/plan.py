@@ -143,7 +143,7 @@ class Staging:
         self._log: list[_Entry] = []
         self._steps: list[Moment] = []
         self._sent: set[Passed] = set()
-        """The places of which the plan contains letters."""
+        """The places whose letters the plan contains."""
         for each in plan.staged:
             self._sent.update(each.edit.first_for)
 

@@ -29,7 +29,7 @@ LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttle
 
 THROTTLES = frozenset((*RATES, LOG_DIRS_RATE, *LISTS))
 ADDED = "added replicas"
-"""The replicas that a move adds to those of its topic; it stands in place of a key."""
+"""In place of a key: the replicas that a move adds to those of its topic."""
 _SHOWN = 3
 """Maximum number of moves that are named for a throttle."""
 

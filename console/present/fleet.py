@@ -117,7 +117,7 @@ class FleetRow(NamedTuple):
     origin: str = ""
     """The source of the context, as text."""
     health: Health | None = None
-    """The last look; None before the first."""
+    """The result of the last look; None before the first look."""
     failure: Failure | None = None
     """The reason why its brokers do not answer; None if the last look succeeded."""
     since: datetime | None = None

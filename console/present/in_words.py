@@ -317,7 +317,7 @@ class Sentence(NamedTuple):
     word: str
     """The word of its `Course`."""
     values: tuple[float, float, float]
-    """The last value, the lowest and the highest."""
+    """The last, the lowest and the highest value."""
     begin: int
     """The time of the first value."""
     since: int

@@ -47,8 +47,8 @@ _INTERNAL = attrgetter("internal")
 log = logging.getLogger(__name__)
 
 LOGS_AT_ONCE, LOGS_IN_TURN, LOGS_FIRST = 4_000, 3_000, 1_000
-"""Maximum number of partitions whose offsets are read at once. Above it: the number that is read in turn, and the
-number of stalled ones and of ones that groups read, which are read each time."""
+"""Maximum number of partitions whose offsets are all read each time. If there are more: the number that is read in
+turn, and the maximum numbers of stalled partitions and of partitions of groups that are read each time."""
 STANDS = 4.0
 """Seconds without progress of a last stable offset, the time of two reads, before its producers are read."""
 TRANSACTIONS_AT_ONCE = 200

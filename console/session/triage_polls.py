@@ -54,7 +54,7 @@ ASK_REST, LONGEST_ASK_REST = 5.0, 0.6
 """A round of probes to all brokers that took t seconds is followed by ASK_REST times t without one, at most
 LONGEST_ASK_REST seconds. With the time to answer this is less than two seconds if logins are quick."""
 USUAL_TIMES = 3
-"""The last round's duration times this factor limits the next round: over a slow line a login takes longer."""
+"""Factor of the last round's duration that limits the next round: over a slow line, a login takes longer."""
 FEW_CONFIGS, MANY_SECONDS = 2_000, 60.0
 """Number of resources above which configs are read less often: this many seconds after the last read."""
 CONFIGS_OF_SYMPTOMS = 200

@@ -619,9 +619,8 @@ class Event(Struct, frozen=True):
     author: Author | None = None
     """The author; None if the journal of this host has no matching change."""
     times: int = 1
-    """How often a broker went or came, or a Connect cluster had instances without a worker, if one event stands for
-    several.
-    """
+    """If one event stands for several: how often a broker left or returned, or how often a Connect cluster had
+    instances without a worker."""
 
     @property
     def trouble(self) -> bool:

@@ -85,9 +85,9 @@ class JudgedChange(Struct, frozen=True):
 
     place: triage_events.Place
     was: str | None
-    """As in `triage_events.Difference`."""
+    """The former value, as in `triage_events.Difference`."""
     became: str | None
-    """As in `triage_events.Difference`."""
+    """The new value, as in `triage_events.Difference`."""
     risks: tuple[Warned, ...]
     back: tuple[edits.Edit, ...]
     """The edits that revert it; empty if nothing restores the former state, or if a rule of the plan warns of these

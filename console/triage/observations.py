@@ -87,7 +87,8 @@ class Observations(Struct, frozen=True):
     dirs: Mapping[tuple[int, str], tuple[DirSample, ...]] = field(default_factory=dict)
     """Broker and directory -> its samples, the earliest first."""
     epochs: tuple[Epoch, ...] = ()
-    """The epochs of the quorum, the earliest first. One failover may use several numbers, of which polls see few."""
+    """The epochs of the quorum, the earliest first. A failover may use several epochs, and polls see only few of
+    them."""
     past: Past = NOTHING
     """The events between polls."""
     copies: Mapping[Replica, Copy] = field(default_factory=dict)

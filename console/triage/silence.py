@@ -60,7 +60,7 @@ FIRST_LOOK = 15.0
 APPEARED = 60.0
 """Maximum seconds from the last record of a topic to the first look at the topic that is written to instead."""
 SIMILAR = 0.8
-"""Minimum similarity of two names (difflib's ratio) of which one may be a slip of the other."""
+"""Minimum similarity (difflib's ratio) of two names to suspect that one is a slip of the other."""
 
 
 def instead_of(observations: Observations) -> Sequence[tuple[Silence, str]]:

@@ -238,7 +238,7 @@ class Drawn(NamedTuple):
 
     lines: Sequence[tuple[Line, Graph | None]] = ()
     seconds: int = 0
-    """The seconds that a column stands for; 0 without a chart."""
+    """The seconds that a column covers; 0 without a chart."""
 
 
 NO_GRAPHS = "there is no graph on the screen: a taller one has some, and ^G"
@@ -559,7 +559,7 @@ class ShownCluster(NamedTuple):
     triage: Watch
     """The causes of problems."""
     half_hour: HalfHourWatch
-    """The last half hour."""
+    """The values of the last half hour."""
     changed: Changed
     """The marks of changes since the operator's last refresh."""
     lint: LintWatch

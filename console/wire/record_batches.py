@@ -66,8 +66,8 @@ class Batch(NamedTuple):
     """One batch, or one message of an old set, with its records still encoded."""
 
     base_offset: int
-    """The offset of the first record, from the header, of which the checksum covers only a part; for a compressed old
-    message, the offset of its last record."""
+    """The offset of the first record, from the header; the checksum covers only a part of the header. For a compressed
+    old message, the offset of its last record."""
     last_offset: int
     """The offset of the last record, from the same header."""
     facts: BatchFacts

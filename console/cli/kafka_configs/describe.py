@@ -71,9 +71,9 @@ class Unread(Struct, frozen=True):
     what: str
     failure: Failure
     type: str = ""
-    """As in `ResourceConfigs`."""
+    """The type of the entities, as in `ResourceConfigs`."""
     name: str = ""
-    """As in `ResourceConfigs`."""
+    """The name of the entity, as in `ResourceConfigs`."""
 
 
 Described = ResourceConfigs | Absent | QuotaConfigs | ScramConfigs | Unread

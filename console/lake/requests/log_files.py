@@ -525,7 +525,7 @@ class _Seen(NamedTuple):
 
     path: str
     stat: Mapping[str, Any]
-    """Its `place`, `size` and `changed`."""
+    """The `place`, `size` and `changed` of the file."""
     line: str
     """The digest of its first line."""
     line_end: int

@@ -199,7 +199,7 @@ the minute; moved, its bytes; throttled and longest (None: no request of the min
 SECONDS = ("cluster_id", *KIND, "second", "bytes_in", "bytes_out", "local_ms", "throttle_ms_sum", "throttle_ms_max")
 """The columns of REQUEST_1S that `packed` needs."""
 _PACKS_AT_ONCE, _ROWS_AT_ONCE = 512, 8192
-"""Limits for the rows held as Python objects."""
+"""Maximum number of packed rows, and of rows, that are held as Python objects at the same time."""
 
 
 def packed(seconds: pa.Table) -> pa.Table:

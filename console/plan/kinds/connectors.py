@@ -355,7 +355,7 @@ class _DeleteConnectorKind(Removal, _ConnectorKind):
 
 class _SteeringKind(_ConnectorKind):
     already: str
-    """Its state, for the message about an edit that changes nothing."""
+    """The name of the state, for the message about an edit that changes nothing."""
 
     def kept(self, was: Standing) -> Standing:
         """Return the connector as files store it: without its config, which the edit does not change."""

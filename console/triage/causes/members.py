@@ -22,7 +22,7 @@ hands once."""
 CREATED = timedelta(seconds=30)
 """The time in which a deployment creates the topics of a service that is running already."""
 SLIP = 0.8
-"""Minimum similarity of two names (difflib's ratio) of which one may be a slip of the other."""
+"""Minimum similarity (difflib's ratio) of two names to suspect that one is a slip of the other."""
 COMPARED = 100
 """Maximum number of topics with which a missing one is compared."""
 LEARNED = timedelta(minutes=6)
