@@ -220,8 +220,7 @@ async def apply_flow(
         Interrupted: it was cancelled; its report was shown.
     """
     run = ApplyRun(options)
-    # Show former changes before the plan is judged: one with an unknown outcome may have changed keys that the plan
-    # changes too.
+    # Show former changes first: one with an unknown outcome may have changed the same keys as the plan.
     if asks.former:
         run = replace(run, former=await former_lines(session))
         _show_former(front, run.former, session.snapshot)
@@ -241,8 +240,7 @@ async def apply_flow(
     question = _question(plan, session.context, run, asks, flags, can_ask=front.can_ask)
     run = await asked(_shown(front, run, asks), question, plan)
     while True:
-        # Warnings and conflicts that the operator accepts need another attempt. Each attempt checks and compares the
-        # plan again.
+        # Each attempt checks the plan again: the operator may accept warnings and conflicts of the last one.
         run = await _sent(send_plan(session, run), session.work, front, listens=asks.signals)
         report = run.report
         assert report is not None
