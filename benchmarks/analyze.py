@@ -26,13 +26,13 @@ from benchmarks.records import PARTITIONS, broker, order, send
 
 TOPIC = "analyzed"
 HOT = 0.3
-"""The share of the records with the hot key."""
+"""The share of the records that have the hot key."""
 KEYS = 200_000
-"""Other keys, at random."""
+"""Number of other keys, which are chosen at random."""
 MOST_TIME = 1.5
-"""Times of the export."""
+"""Maximum ratio of the time of the analysis to the time of the export."""
 MOST_CANCELLING = 1.0
-"""Seconds."""
+"""Maximum seconds until a cancelled analysis has ended."""
 
 
 def fill(bootstrap: str, count: int) -> None:
@@ -97,7 +97,7 @@ def counted(export: Path) -> dict[str, Any]:
         return base.execute(query).fetchall()
 
     base.execute(f"create table exported as select * from read_json('{export}', columns = {kinds})")
-    # KLL's sizes are those of bytes: the export's values are text of one byte a character.
+    # Compare sizes in bytes with lengths in characters: the values in the export have one byte per character.
     sizes = "coalesce(length(value), 0) + coalesce(length(key), 0) + if(json_array_length(headers) > 0, 9, 0)"
     earlier = 'partition by partition order by "offset" rows between unbounded preceding and 1 preceding'
     late = f"select timestamp < max(timestamp) over ({earlier}) as late from exported"

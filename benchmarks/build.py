@@ -40,7 +40,7 @@ TOPIC, KEY = "team-1.orders-{}.v1", "retention.ms"
 PATIENCE = 600.0
 _CHECK_SECONDS = 0.05
 _CLOSED = ("valid_to", "is_current", "made")
-"""What differs in a row once another follows it."""
+"""The columns of a row that change when a newer row follows it."""
 
 
 @dataclass
@@ -109,7 +109,7 @@ def while_it_runs(growing: Growing, rounds: int) -> None:
             before, began = running.cost(), time.perf_counter()
             until(growing.is_there, running)
             seconds.append(time.perf_counter() - began)
-            # What follows `history` in its batch is part of what it costs.
+            # Wait for the tables that follow `history` in the same batch, as they are part of the cost.
             until(lambda: committed(growing.lake, GOLD) is not None, running)
             batches.append(running.cost() - before)
             growing.check()

@@ -30,7 +30,7 @@ from tests.support.free_ports import LOOPBACK, free_ports
 ROOT = Path(__file__).resolve().parents[1]
 EDGE = SshHost("edge")
 AT_ONCE = 64
-"""Brokers that the client connects to at a time."""
+"""Number of brokers that the client connects to at the same time."""
 
 
 @contextmanager
@@ -52,13 +52,13 @@ def ssh_host() -> Iterator[None]:
     os.environ["PATH"] = f"{wrapper.parent}{os.pathsep}{os.environ['PATH']}"
     os.environ["XDG_RUNTIME_DIR"] = str(folder)
     if os.geteuid() == 0:
-        Path("/run/sshd").mkdir(exist_ok=True)  # sshd's own, which a service makes
+        Path("/run/sshd").mkdir(exist_ok=True)  # a service creates sshd's folder on other machines
     command = [shutil.which("sshd") or "/usr/sbin/sshd", "-D", "-e", "-f", str(folder / "sshd")]
     sshd = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert sshd.stderr is not None
     while "listening" not in sshd.stderr.readline() and sshd.poll() is None:
         pass
-    # What it says further is read, or it would wait for that.
+    # Read everything that sshd writes, as a full pipe would block it.
     threading.Thread(target=sshd.stderr.read, daemon=True).start()
     try:
         yield

@@ -23,7 +23,7 @@ TOPICS = 4_000
 QUOTAS = 20_000
 AT_ONCE = 1_000
 OVERRIDDEN = 50
-"""Every so many-th topic has overrides of its own, of a few kinds, so that not all config sets are equal."""
+"""One topic of this many has its own overrides, of a few kinds, so that not all sets of configs are equal."""
 
 JVM = ("-Xms256m", "-Xmx1g", "-XX:+UseSerialGC")
 

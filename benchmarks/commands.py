@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     topic = topic_name(7)
-    # As bin/kafka-configs.sh starts it.
+    # The command with which bin/kafka-configs.sh starts Java.
     tool = [java(), "-Xmx256M", "-cp", f"{jars(KAFKA_4_3)}/*", "kafka.admin.ConfigCommand"]
     with nullcontext(options.address) if options.address else filled_broker() as address:
         server = ["--bootstrap-server", address]

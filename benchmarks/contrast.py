@@ -19,21 +19,21 @@ from textual.theme import Theme
 from themes import ANSI, ANSI_LIGHT, CONTEXTS, DARK, LIGHT, header_look
 
 LEGIBLE: Final = 4.5
-"""The least contrast of text (WCAG 2.1, level AA)."""
+"""The least contrast of text with its background (WCAG 2.1, level AA)."""
 APART: Final = 15.0
-"""The least CIEDE2000 difference of two colours that mean different things, where no sign tells them apart."""
+"""The least difference (CIEDE2000) of two colours that mean different things, if no sign tells them apart."""
 
 INKS: Final = (
     *("override", "default", "sensitive", "read-only", "pending", "failed", "stale", "changed", "danger", "ok"),
     *("muted", "heading", "marked", "graph", "name", "value"),
 )
-"""The meanings that have a colour of text."""
+"""The meanings that are shown by a colour of the text."""
 PAIRS: Final = (
     *(("ok", "pending"), ("ok", "danger"), ("muted", "pending"), ("muted", "danger"), ("pending", "danger")),
     *(("override", "default"), ("changed", "danger")),
 )
-"""Meanings that a reader must not confuse: calm or information, a warning, and danger; added and removed; a default and
-its override; what another client changed, and what failed."""
+"""Pairs of meanings that a reader must not confuse: calm or information, a warning, and danger; added and removed; a
+default and its override; another client's change, and a failure."""
 SIGNS: Final[Mapping[str, str]] = {
     "override": "O",
     "default": "D",
@@ -47,7 +47,8 @@ SIGNS: Final[Mapping[str, str]] = {
     "stale": "STALE",
     "marked": "+",
 }
-"""Meaning -> what stands next to its colour, for all pairs of meanings, and for the terminal's own sixteen colours."""
+"""Meaning -> the sign that is shown next to its colour. Signs count for all pairs of meanings, and for the sixteen
+colours of terminals."""
 BLINDNESSES: Final = {"protan": "protanopia", "deutan": "deuteranopia", "tritan": "tritanopia"}
 DEPTHS: Final = {"true colours": ColorSystem.TRUECOLOR, "256 colours": ColorSystem.EIGHT_BIT}
 
@@ -80,10 +81,11 @@ PALETTES: Final[Mapping[str, tuple[Palette, ...]]] = {
     ),
     ANSI_LIGHT.name: (Palette("xterm, black on white", XTERM, "#000000", "#ffffff", brightens=True),),
 }
-"""Theme -> the terminals whose default ground it is for (XTerm-col.ad; drivers/tty/vt/vt.c)."""
+"""Name of a theme -> the terminals with a default background that the theme is for (XTerm-col.ad;
+drivers/tty/vt/vt.c)."""
 _NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _BOLD = frozenset({"pending", "failed", "danger", "stale", "marked"})
-"""Meanings in bold, unless their theme says otherwise."""
+"""Meanings that are bold, unless their theme defines otherwise."""
 
 
 class Text(NamedTuple):

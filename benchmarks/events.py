@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 SEED = 1
 LINEAR = 1.15
-"""How much more than its share a larger input may take."""
+"""Maximum factor by which a larger input may take longer than its size explains."""
 _BEGIN = datetime(2026, 11, 1, tzinfo=UTC)
 _TICK = timedelta(seconds=5)
-"""More than clocks may be apart: a request fits its own record alone."""
+"""More time than clocks may be apart, so that a request fits only its own record."""
 _ASKED = 10
-"""A request is known for one of so many records."""
+"""One record of this many has a known request."""
 
 
 @dataclass
@@ -141,7 +141,7 @@ def main(arguments: list[str]) -> int:
     report("change events and history", records=asked.records, **load())
     ok = True
     with tempfile.TemporaryDirectory() as folder, lake_session(os.environ, master="local[2]") as spark:
-        # The first batch of a session takes seconds that no other does.
+        # Discard the first batch of the session, which takes seconds longer than all others.
         measured(spark, Path(folder, "first"), 1_000)
         taken = [measured(spark, Path(folder, str(size)), size) for size in sizes]
         for (_, smaller), (_, larger), size in zip(taken, taken[1:], sizes[1:], strict=False):

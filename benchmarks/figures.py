@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Callable, Mapping
 
 Measure = Callable[[], float]
-"""Runs once; milliseconds."""
+"""Runs once, and returns the milliseconds that it took."""
 
 
 def interleaved(measures: Mapping[str, Measure], rounds: int) -> dict[str, list[float]]:

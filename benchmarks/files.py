@@ -23,7 +23,7 @@ from benchmarks.embedded import started
 from tests.support.kafka_jars import KAFKA_4_3, jars, java
 
 LIMIT = 1.5
-"""Seconds of an export."""
+"""Maximum seconds for an export."""
 
 
 class Timed:

@@ -35,7 +35,7 @@ from tests.support import delta_lake
 
 SERVE = "--serve"
 LIMITS = {100: 8.0, 1_000: 60.0}
-"""Seconds for a poll of so many clusters."""
+"""Number of clusters -> maximum seconds for a poll of all of them."""
 QUERY_SECONDS = 0.5
 CLUSTERS, POLL_MINUTES, CHANGES_A_DAY = 100, 5, 10
 DAYS_AT_ONCE = 30

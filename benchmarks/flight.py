@@ -44,7 +44,8 @@ TOPICS, PARTITIONS, REPLICAS = 400, 100, 3
 MOVING = TOPICS * PARTITIONS // 200
 POLL = 2.0
 PATIENT = 600.0
-"""Seconds for an answer: of a busy machine, which has the cluster and the client, none is late."""
+"""Timeout in seconds for an answer: the machine is busy with the cluster and the client, so no answer counts as
+late."""
 _LIMITS = {
     triage_polls: ("ANSWER_SECONDS", "FIRST_ANSWER_SECONDS"),
     slow_polls: ("VIEW_SECONDS",),
@@ -53,7 +54,7 @@ _LIMITS = {
 }
 MOST_AN_HOUR = 10 << 20
 MOST_CPU = 0.02
-"""Of one processor."""
+"""Maximum share of one processor."""
 
 
 class Simulated:

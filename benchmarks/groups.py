@@ -31,15 +31,15 @@ from console.wire import fields as wire_fields
 from console.wire.aiokafka_request import Exchange
 
 SCREEN = 36
-"""Groups on a screen of 40 lines."""
+"""Number of groups on a screen of 40 lines."""
 USABLE, ALL = 2.0, 10.0
-"""Seconds of the processor."""
+"""Maximum seconds of processor time until the pane can be used, and until all groups are read."""
 SEEN, LATER = 20.0, 60.0
-"""Seconds until the memory is looked at, and until once more: by then the groups were polled in turn."""
+"""Seconds until the memory is measured, and until it is measured again; by then, all groups were polled in turn."""
 GROWTH = 15
-"""MiB that the memory may grow by between the two."""
+"""Maximum MiB by which the memory may grow between the two measurements."""
 LARGEST = 4 << 20
-"""Bytes of a request or an answer. An answer that is longer than 100 MiB would not be read."""
+"""Maximum bytes of a request or an answer. kac does not read an answer of more than 100 MiB."""
 
 
 class Asked(NamedTuple):
@@ -126,7 +126,7 @@ async def reads(addresses: Sequence[tuple[str, int]], rounds: int) -> None:
         ours, bare = [], []
         link = WatchedLink(settings)
         try:
-            await read(link)  # not counted: modules are imported
+            await read(link)  # do not count the first read, which imports modules
             for _ in range(rounds):
                 link.asked.clear()
                 ours.append(await timed(read(link)))

@@ -32,13 +32,13 @@ from widgets.terminal_diff import TerminalDiff
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ASKS_FOR_MOVES = b"\x1b[?1003h"
 COLORS = {"": "39", "muted": "38;2;139;148;158", "strong": "1", "graph": "38;2;79;138;196"}
-"""Meaning -> its colour in the dark theme."""
+"""Meaning -> the escape sequence of its colour in the dark theme."""
 POLLS = 5
-"""Samples that are taken, of the `OWN_SLOTS`."""
+"""Number of samples that are measured, of the `OWN_SLOTS` that the half hour has."""
 BETWEEN = 1.0
-"""Seconds without a byte between two drawings."""
+"""Seconds without output that separate two drawings."""
 COLUMN = 4096
-"""Bytes that a new column may take."""
+"""Maximum bytes of output for a new column."""
 
 
 def polls(topics: int, busy: int) -> Iterator[Snapshot]:

@@ -31,29 +31,30 @@ MOST_PROTOCOLS, MOST_WITH_SESSION = 15, 60
 MOST_TOUCHED = {
     "type of resource": 2, "verb": 2, "query": 2, "column": 1, "cause": 1, "kind of edit": 2, "part of the snapshot": 5,
 }  # fmt: skip
-"""Files that something new of a sort touches, tests and pages that are made aside; a kind of edit without its verb, and
-where another kind's request carries it."""
+"""Maximum number of files that change if something new of a kind is added, without tests and generated pages. A kind of
+edit is counted without its verb, and as one that another kind's request carries."""
 MOST_CODE = 75_000
-"""Lines of the product without blanks, comments and docstrings."""
+"""Maximum lines of the product without blanks, comments and docstrings."""
 OFTEN, MANY_METHODS, LONG = 3, 25, 60
 WIDE = 6
-"""Names from which on a module is imported whole: its name at each use says where a name comes from."""
+"""Number of names from which on a module should be imported as a whole, so that each use shows which module a name is
+from."""
 NOUNS: Mapping[str, tuple[tuple[str, ...], frozenset[str]]] = {
     "connectors": (("connect", "mirror"), frozenset({"console.model.connect", "console.admin.connect"})),
     "schemas": (("schema", "subjects", "avro"), frozenset({"console.model.subjects", "console.admin.schemas"})),
 }
-"""A noun -> words in the names of its own files, and the modules that a file which knows it imports."""
+"""Noun -> words in the names of its own files, and the modules that a file which knows the noun imports."""
 MOST_NAMING = 10
-"""Files that import a noun's modules beside its own."""
+"""Maximum number of files that import a noun's modules, besides the noun's own files."""
 SERIES = (Path("console/tui/panes"), Path("console/plan/kinds"))
-"""Folders with a file for each noun."""
+"""Folders that contain a file for each noun."""
 HOLD_PARTS = ("read_at", "read_at.keys()", ".part", "unread", "need.parts", "unread.parts", "self._read")
-"""Ends of expressions that hold names of parts of the snapshot."""
+"""Ends of expressions whose values contain names of parts of the snapshot."""
 TAKE_PARTS = {"whole_parts", "with_failures", "with_part", "_part", "_fail", "_marked", "problems", "unread"}
 TAKE_PARTS |= {"nothing_text", "_read_at", "_simple", "_table", "found", "read", "ReadFailure", "Needs", "about"}
-"""Functions that take names of parts."""
+"""Functions that take names of parts of the snapshot."""
 ARE_PARTS = frozenset({"PARTS", "_PARTS", "NEEDS", "READ", "_READ", "VITAL", "BLOCKING"})
-"""Constants that hold names of parts."""
+"""Constants that contain names of parts of the snapshot."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -72,7 +73,7 @@ class Module(Struct, frozen=True, dict=True):
 
 
 Count = Callable[[list[Module]], list[str]]
-"""A finder of places in modules, of which there shall be few: returns each as text."""
+"""Finds places in modules that should be rare, and returns each as text."""
 
 
 def modules(root: Path, folders: Iterable[str]) -> list[Module]:
@@ -80,7 +81,7 @@ def modules(root: Path, folders: Iterable[str]) -> list[Module]:
     files = chain.from_iterable(sorted((root / folder).rglob("*.py")) for folder in folders)
     texts = ((path.relative_to(root), path.read_text("utf-8")) for path in files)
     was_on = gc.isenabled()
-    gc.disable()  # it would walk all trees again and again: parsing takes a quarter of the time without
+    gc.disable()  # the collector would walk all trees repeatedly; without it, parsing takes a quarter of the time
     try:
         return [Module(path, text, ast.parse(text)) for path, text in texts]
     finally:
@@ -105,7 +106,7 @@ def names_in(annotation: ast.expr | None) -> set[str]:
     found: set[str] = set()
     for node in ast.walk(annotation):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            with suppress(SyntaxError):  # a Literal
+            with suppress(SyntaxError):  # the text is a value of Literal, not code
                 found |= names_in(ast.parse(node.value, mode="eval").body)
         elif isinstance(node, ast.Name):
             found.add(node.id)
@@ -233,7 +234,7 @@ def lines_of_code(module: Module) -> int:
     for node in module.nodes:
         if isinstance(node, Documented):
             for statement in node.body:
-                if _is_text(statement):  # of the constant before it, or of the whole
+                if _is_text(statement):  # the docstring of a constant, class, function or module
                     coded.difference_update(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))
     return len(coded)
 

@@ -34,7 +34,7 @@ from tests.support.kafka_jars import KAFKA_4_3, jars, java
 
 KEY = b"key of the lake"
 CHECKED = 100_000
-"""Records of which the payload is compared too."""
+"""Number of records whose payload is also compared."""
 
 GROWTH = (1, 4, 16)
 ALONE, SPARK, DUMP = "kac, decoder alone", "kac, through Spark local[2]", "DumpLogSegments"
@@ -162,7 +162,7 @@ def _dumped(lines: Any) -> Iterator[tuple[int, dict[str, Any]]]:
     for line in lines:
         found = _RECORD.match(line)
         if found:
-            # Only what is compared is worth decoding.
+            # Decode only the payloads that are compared.
             yield int(found[1]), _Lazy(found[2], found[3])
 
 

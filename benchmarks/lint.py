@@ -23,7 +23,7 @@ from benchmarks.embedded import started
 from benchmarks.figures import load, report, report_ratio
 
 LARGE, SMALL = 20.0, 2.0
-"""Seconds on the clock."""
+"""Maximum seconds of wall time."""
 
 
 def measure(name: str, program: list[str], bootstrap: str, rounds: int, limit: float) -> None:

@@ -28,7 +28,7 @@ _SHARES = (
     ("brokers", 2),
     ("rare", 1),
 )
-"""How many of a hundred batches are of what."""
+"""Kinds of batches, with their number among every hundred batches."""
 
 
 class Day:

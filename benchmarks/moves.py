@@ -17,7 +17,7 @@ from console.operations.placement import Host, Placed, Placement
 from console.operations.planner import propose
 
 LIMITS = {10_000: 2.0, 100_000: 20.0}
-"""Partitions -> CPU seconds for a plan and its forecast."""
+"""Number of partitions -> maximum CPU seconds for a plan and its forecast."""
 
 
 def placement(partitions: int, brokers: int) -> Placement:

@@ -18,7 +18,7 @@ from console.admin.topics import describe_topics
 from console.model import changes
 
 AGAIN = 0.1
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 
 def connected(settings: ConnectionSettings) -> AdminClient:

@@ -28,7 +28,8 @@ JAVA = "java"
 _TICKS = os.sysconf("SC_CLK_TCK")
 _CHECK_SECONDS = 0.1
 _CHECKS_TO_MEMORY = 5
-"""What a process shares with others takes the kernel some time to say."""
+"""The memory is read only at one of this many checks: the kernel needs some time to compute how much a process shares
+with others."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class Tree:
         with self._alone:
             self._checks += 1
             together = 0.0
-            # One whose parents have ended is below the root still.
+            # A process whose parents have ended still counts as one below the root.
             known = {pid: each for (pid, begun), each in self._seen.items() if pid in found and found[pid][19] == begun}
             for pid, fields in found.items():
                 above = _above(pid, found)

@@ -30,11 +30,12 @@ from console.triage.symptoms import Poll
 from console.triage.trouble import troubles
 
 TICK = 2.0
-"""Seconds."""
+"""Seconds between reads of the rates."""
 SHARE = 0.01
-"""Of a broker's time."""
+"""Maximum share of a broker's time."""
 CPU = 3.0
-"""Seconds of the processor of a search in 100,000 topics, 100,000 ACLs and a million quotas, beside the screen."""
+"""Maximum seconds of processor time for a search in 100,000 topics, 100,000 ACLs and a million quotas, while the screen
+runs."""
 
 
 async def watched(session: Session, cluster: int, seconds: float, partitions: int) -> None:
@@ -43,7 +44,7 @@ async def watched(session: Session, cluster: int, seconds: float, partitions: in
     await session.read_topics()
     every = session.snapshot.topics
     session.learn(lambda snapshot, _at: replace(snapshot, topics=dict(islice(every.items(), partitions // 3))))
-    await session.rates.read()  # not counted: modules are imported, connections opened
+    await session.rates.read()  # do not count this read, which imports modules and opens connections
     brokers = len(session.snapshot.cluster.brokers)
     began, busy, ours = time.monotonic(), processor_seconds(cluster), time.process_time()
     while (passed := time.monotonic() - began) < seconds:

@@ -21,7 +21,7 @@ from console.lake.schema import HISTORY, arrow_schema
 from tests.support import delta_lake
 
 LIMIT = 0.25
-"""Seconds until the first row."""
+"""Maximum seconds until the first row."""
 ROWS = 100
 CLUSTER = "cluster-1"
 TOPIC = "topic-77"

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 PARTITIONS = 4
 WANTED = 1_234_567
-"""Only this order is looked for."""
+"""The number of the only order that is searched for."""
 CUSTOMER = f"customer-{WANTED}"
 LITERAL = f'value.customer == "{CUSTOMER}" && value.amount >= 0.0'
 NO_LITERAL = "value.amount > 998.0 && value.items[0].count == 1"
 MOST_MEMORY = 150
-"""MiB of the whole process."""
+"""Maximum MiB of the whole process."""
 LOOPED = 20_000
-"""Records of the loop that is compared; its time is scaled."""
+"""Number of records of the loop that is compared; its time is scaled to all records."""
 
 
 def order(number: int) -> bytes:
@@ -81,7 +81,7 @@ def send(producer: Producer, topic: str, value: bytes | None, key: bytes | None,
 # -- what runs, and what it takes --------------------------------------------------------------------------------------
 
 KCAT = "kcat -C -b {bootstrap} -t {topic} -e -q"
-"""All records of a topic, until its end."""
+"""The command that reads all records of a topic, until its end."""
 
 
 class Taken(NamedTuple):
@@ -89,7 +89,7 @@ class Taken(NamedTuple):
 
     milliseconds: float
     mebibytes: float
-    """The peak of the largest process."""
+    """The peak memory of the largest process, in MiB."""
     lines: int
 
 

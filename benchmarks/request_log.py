@@ -16,7 +16,7 @@ TEMPLATES = 4000
 BEGIN = datetime(2026, 11, 21, 10)
 _WRITTEN_AT_ONCE = 20_000
 _NUMBER = "#number#"
-"""Stands in a template for the number of the line."""
+"""The text that stands for the number of the line in a template."""
 
 
 def _usual(dice: random.Random) -> Logged:
@@ -95,7 +95,7 @@ class Shape:
 
 
 _LONG_NAME = f"прод/заказы/{'süß-' * 20}{{}}-消費者-🚚-2026-11-21 09:59:59,999 Completed request"
-"""Letters of several bytes, and what a line has elsewhere too."""
+"""A name with letters of several bytes, and with text that also occurs elsewhere in a line."""
 
 SHAPES: Mapping[str, Shape] = {
     "usual": Shape(),
@@ -105,9 +105,9 @@ SHAPES: Mapping[str, Shape] = {
     "json": Shape(layout=_json, form="json"),
     "container": Shape(_mixed, client=_LONG_NAME, per_second=2_000, layout=_container, form="container", fewer=2),
 }
-"""usual: lines of 1.3 kB. long: few lines of 70 kB. short: many of 0.7 kB. strangers: an hour, at two million lines, in
-which no client comes twice. json: an object a line, with the request as a text. container: 4 kB in another layout,
-as a container's runtime keeps them, with long names of clients."""
+"""Name -> shape. usual: lines of 1.3 kB. long: few lines of 70 kB. short: many lines of 0.7 kB. strangers: an hour in
+which no client comes twice, at two million lines. json: an object in each line, with the request as a text. container:
+lines of 4 kB in another layout, as a container's runtime keeps them, with long names of clients."""
 
 
 def templates(shape: Shape, seed: int = 7) -> list[str]:

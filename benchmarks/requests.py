@@ -33,9 +33,9 @@ from console.lake.schema import REQUEST
 
 OURS, DUCKDB, FROM_JSON, POLARS = "kac lake update", "duckdb", "spark", "polars"
 AT_THE_MARGIN = {DUCKDB: 1.3, FROM_JSON: 0.5}
-"""The most CPU that a further line may take of what it takes a peer."""
+"""Peer -> maximum ratio of the CPU time that kac takes for an additional line to the CPU time of the peer."""
 WALL, MANY = 2.0, 8_000_000
-"""The most wall time of DuckDB's, for so many lines."""
+"""Maximum ratio of the wall time to DuckDB's, and the number of lines for which it is checked."""
 JAVA_MIB, WORKER_MIB, TOGETHER_MIB = 900.0, 150.0, 1638.0
 _PEERS = Path(__file__).parent / "peers" / "request_logs.py"
 _KEY = "second, principal, client_id, api"
@@ -44,7 +44,7 @@ _SUMS = (
     "sum(bytes_out)::BIGINT AS bytes_out, round(sum(local_ms), 3) AS local_ms, "
     "sum(throttle_ms_sum)::BIGINT AS throttle_ms_sum, max(throttle_ms_max)::BIGINT AS throttle_ms_max"
 )
-"""A second may come in several rows; sums of doubles may differ in their last digits."""
+"""The sums that are compared: a second may have several rows, and sums of doubles may differ in their last digits."""
 
 
 def measured(who: str, python: str, log: Path, out: Path, layout: str) -> Cost:

@@ -18,20 +18,20 @@ from benchmarks.figures import report, report_ratio
 from benchmarks.terminal import Terminal
 
 TOPICS, ROW = b"100,00", b"ads.audit."
-"""How the header's number of topics begins, and how the first rows do."""
+"""The beginning of the number of topics in the header, and of the first rows."""
 PANES = {b"1": b"127.0.0.1:", b"3": b"logger", b"4": b"user-0000", b"5": b"User:user-0000", b"2": b"ads.audit."}
-"""The key of each pane and what it shows, once it has read that."""
+"""Key of a pane -> a text that the pane shows once it has read its data."""
 KEYS = (b"j", b"k", b"G", b"g", b"\x1b[6~", b"\x1b[5~", b"O", b"O", b"O")
 FILTER = (b"/", b"m", b"a", b"p", b"s", b"\r", b"\x1b")
 PATIENCE, UNCHANGED = 120.0, 3.0
-"""Seconds."""
+"""Seconds to wait for a text, and seconds after which a key counts as without effect."""
 
 
 def started(command: Sequence[str]) -> tuple[float, float]:
     """Seconds from process start to the first rows of topics, and of the processors' time for it."""
     with terminal(command) as screen:
         screen.until(TOPICS, PATIENCE)
-        screen.press(b"2")  # it opens on Now
+        screen.press(b"2")  # the console opens with the pane Now
         seconds = screen.until(ROW, PATIENCE)
         return seconds, sum(map(processor_seconds, (screen.pid, *children(screen.pid))))
 

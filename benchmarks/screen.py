@@ -25,22 +25,23 @@ from console.model.config import topic_resource
 
 IDLE = 30.0
 QUIET = 0.3
-"""Seconds without a byte after which a key has been shown."""
+"""Seconds without output after which the effect of a key has been shown."""
 RATES = 15.0
-"""Seconds without a byte after which the rates of all rows have come: they take two polls, ten seconds apart."""
+"""Seconds without output after which the rates of all rows are shown: they take two polls, ten seconds apart."""
 SLOW = 3.0
-"""The same after which the bar is gone, on a busy machine too: what it still draws would count as the changed value."""
+"""Seconds without output after which the bar is gone, even on a busy machine: what the bar still draws would count as
+output for the changed value."""
 ROW = b"service-0000.eve"
-"""Of the first topic, as it is cut at 100 columns."""
+"""The name of the first topic, as it is cut at a width of 100 columns."""
 HEADER = f"{TOPICS:,} topics".encode()
-"""What the console says first of the cluster: it opens on Now."""
+"""The text that the console shows first of the cluster, in the pane Now."""
 VISIBLE = 40
 """The number of the second topic in the order of names; it has no overrides."""
 
 
 COMMAND = b"set topic service-0000.events retention.ms=7d min.insync.replicas=2"
 EDITS = (b"\x7f",) * 5 + (b"\x1b[D",) * 5 + (b"x",) * 3 + (b"\x17",)
-"""Deletes to the left, moves, letters in the middle, and a word deleted."""
+"""Keys that edit the command: deletions to the left, moves, letters in the middle, and the deletion of a word."""
 
 
 def topics(terminal: Terminal) -> float:

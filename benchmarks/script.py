@@ -28,7 +28,7 @@ from console.session.script_runner import run_script
 
 LIMIT = 20.0
 BATCH = 2_000
-"""Topics that are created at once beforehand."""
+"""Number of topics that are created before the measurement, in one request."""
 
 LINES: Mapping[str, Callable[[int], str]] = {
     "one key": lambda number: f"set topic orders retention.ms={100_000 + number}",
@@ -38,7 +38,7 @@ LINES: Mapping[str, Callable[[int], str]] = {
     "creations": lambda number: f"create topic new{number} partitions=1 retention.ms={100_000 + number}",
     "groups": lambda number: f"set group g{number} consumer.session.timeout.ms=50s",
 }
-"""What the lines change -> a line by its number."""
+"""What the lines change -> the function that returns a line by its number."""
 
 
 def run(bootstrap: str, text: str) -> float:

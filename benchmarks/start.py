@@ -29,12 +29,12 @@ from benchmarks.terminal import Terminal
 from tests.support import start_counts
 
 ROW = f"{TOPICS:,} topics; looking at what is wrong".encode()
-"""What the pane of causes says of the brokers and topics that it knows, before it has looked further."""
+"""The text that the pane Now shows of the brokers and topics that it knows, before it has read more."""
 FRAME = b"Brokers"
-"""Of the line of panes, which is in the first frame."""
+"""A text in the line of panes, which is in the first frame."""
 TICKS = os.sysconf("SC_CLK_TCK")
 LIMITS = {"screen": 0.38, "first frame": 0.25, "help": 0.045, "configs --describe": 0.18}
-"""Seconds of wall time on a machine that is otherwise idle, and on which the import of Textual takes FLOOR."""
+"""Measure -> maximum seconds of wall time on an otherwise idle machine, on which the import of Textual takes FLOOR."""
 FLOOR = 0.17
 
 
@@ -112,7 +112,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
     python = str(Path(options.kac).parent / "python")
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed has its modules compiled
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # as installed packages have compiled modules
     report("machine", **load())
     with nullcontext(options.address) if options.address else filled_broker() as address:
         describe = ["configs", "--bootstrap-server", address, "--topic", topic_name(7), "--describe"]

@@ -88,7 +88,7 @@ def report_score(done: Iterable[Trial]) -> None:
     """The figures, with their targets, by version."""
     by_version: dict[str, list[Judged]] = {}
     for trial in done:
-        if FAULTS.keys() & set(trial.faults):  # what is well has nothing to be named: its alarms are reported by it
+        if FAULTS.keys() & set(trial.faults):  # a healthy cluster has no cause: its false alarms are reported
             by_version.setdefault(trial.version, []).append(judge(trial))
     for version, judged in by_version.items():
         found = score(judged)
@@ -113,7 +113,7 @@ def main() -> int:
     if options.kept is not None:
         report_score(trials(options.kept))
         return 0
-    # Ended politely or not, the brokers end and the small filesystem is unmounted.
+    # End the brokers and unmount the small filesystem also if this process gets a signal.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     report("machine", **load())

@@ -41,19 +41,20 @@ from tests.support.kafka_jars import java
 
 A_TOPIC, TOPICS_AT_ONCE, GROUPS_AT_ONCE = 100, 25, 100
 OF_A_GROUP = 4
-"""Partitions in which a group has committed."""
+"""Number of partitions in which a group has committed offsets."""
 HANDLERS = 8
-"""Brokers' default of num.io.threads."""
+"""The brokers' default of num.io.threads."""
 SHARE, KEY_SECONDS = 0.01, 0.2
 JVM = ("-Xms512m", "-Xmx1500m", "-XX:+UseSerialGC")
 PROPERTIES = {"log.index.size.max.bytes": "4096", "offsets.topic.num.partitions": "50"}
 WRITTEN_EVERY = 2.0
 KEYS = (b"j", b"j", b"k", b"\r", b"\x1b", b"2", b"j", b"G", b"g", b"6", b"j", b"G", b"g", b".", b",", b"j", b".")
 WARM, QUIET = 45.0, 30.0
-"""Seconds before anything is counted: at first all is read at once. Seconds in which nothing may be written."""
+"""Seconds before the measurement begins, as everything is read at first; and seconds in which nothing may be
+written."""
 FILL_SECONDS = 900.0
 SHOWN = b"looked at"
-"""Of the pane Now."""
+"""A text in the pane Now."""
 
 
 class Requests(NamedTuple):

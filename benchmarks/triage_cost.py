@@ -37,11 +37,11 @@ from console.triage.symptoms import Poll
 
 TOPICS, PARTITIONS, GROUPS, BROKERS = 5_000, 8, 10_000, 6
 LIMIT = 0.1
-"""Seconds of the processor."""
+"""Maximum seconds of processor time."""
 START = datetime(2026, 3, 1, tzinfo=UTC)
 PARTS = ("cluster", "topics", "quorum", "groups", "reassignments", "log_dirs", "configs", "quotas")
 DOWN, FIRST = 3, 3
-"""The broker that is down, and the polls before those that are measured."""
+"""The id of the broker that is down, and the number of polls before the ones that are measured."""
 Change = Callable[[Snapshot, int], Snapshot]
 
 
@@ -210,7 +210,7 @@ def measure(change: Change, rounds: int) -> list[float]:
         elif made != min(tick, FIRST):
             now, made = change(base, tick), min(tick, FIRST)
         poll = Poll(at, replace(now, lag_trends=trends), facts=known)
-        with gc_paused():  # what was read is frozen, as after each decode
+        with gc_paused():  # freezes the objects that were read, as after each decode
             pass
         began = time.thread_time()
         observations = after(observations, poll)

@@ -36,7 +36,7 @@ from console.lake.kraft import plan_log
 from tests.support.spark_cluster import SparkCluster, spark_cluster
 
 LEAST = {"request_log": 1.6, "kraft_log": 1.5}
-"""How many times faster two workers have to be."""
+"""Kind of log -> minimum factor by which two workers have to be faster than one."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def run(inputs: Inputs, workers: int, folder: Path) -> Stages:
         "spark.eventLog.rolling.enabled false\n"
     )
     with spark_cluster(place, workers) as cluster:
-        # The first process is the master.
+        # Skip the first process, which is the master.
         running = cluster.processes[1:]
         for process, core in zip(running, sorted(os.sched_getaffinity(0)), strict=False):
             bind(process.pid, core)

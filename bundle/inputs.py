@@ -23,10 +23,10 @@ LOCKS = ROOT / "requirements"
 INTERPRETER = "github.com/kluctl/go-embed-python"
 GO_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}
 GLIBC = (2, 28)
-"""The oldest glibc that a bundle runs with: wheels may want that or older."""
+"""The oldest glibc that a bundle runs with: wheels may require this version or an older one."""
 _PLATFORMS = (*(f"manylinux_2_{minor}" for minor in range(GLIBC[1], 4, -1)), "manylinux2014", "manylinux2010")
 _FOLDER = 1 << 31
-"""The bit of Go's file modes."""
+"""The bit that marks a folder in Go's file modes."""
 _LINK = 1 << 27
 _OURS = ("console", "widgets", "themes")
 

@@ -7,7 +7,7 @@ from packaging.markers import Marker
 from requirements.locked import locked
 
 PYTHON = "3.14"
-"""The release of a bundle's Python."""
+"""The release of Python in a bundle."""
 
 
 def holds(marker: Marker | str | None, **names: str) -> bool:

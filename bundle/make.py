@@ -13,7 +13,7 @@ from bundle import inputs, papers, tree, unwinder
 from bundle.locks import with_needs
 
 LIMITS = {False: (40_000_000, 130_000_000), True: (60_000_000, 230_000_000)}
-"""Bytes of the file and of its tree, without and with what reads lakes."""
+"""Whether the bundle reads lakes -> maximum bytes of the file and of its tree."""
 
 
 class Bundle(NamedTuple):
@@ -49,7 +49,8 @@ def make(arch: str, machine: str, out: Path, cache: Path, *, with_lake: bool, le
         own = inputs.own_wheel(Path(folder))
         for wheel in (*packages, own):
             tree.unpack_wheel(wheel, made)
-    # DuckDB wants the host's libstdc++, which comes with the host's libgcc_s and wants more of it than ours has.
+    # With DuckDB, use the host's libgcc_s: DuckDB requires the host's libstdc++, which requires more of the host's
+    # libgcc_s than the one that is built here provides.
     zig = None if with_lake else unwinder.build(arch, made / "lib" / unwinder.NAME, cache)
     tree.prune(made)
     papers.write(made, packages, arch, zig, version)

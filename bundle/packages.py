@@ -20,7 +20,7 @@ _COMMAND = f"""#!/bin/sh
 exec {_PLACE}/bin/python3.14 -I -B -c 'import sys; from console.__main__ import main; sys.exit(main())' "$@"
 """
 UNIT = "kac-watch@.service"
-"""The unit of systemd that watches a context. No package starts it."""
+"""The systemd unit that watches a context. No package starts it."""
 _COMPLETIONS = {
     "bash": "bash-completion/completions/kac",
     "zsh": "zsh/{}/_kac",
@@ -28,7 +28,7 @@ _COMPLETIONS = {
 }
 _ZSH = {"deb": "vendor-completions", "rpm": "site-functions"}
 _RELEASE = "1"
-"""The release of the package itself, as RPM wants one."""
+"""The release of the package itself, which RPM requires."""
 
 
 def packages(tree: Path, arch: str, version: str, out: Path, *, with_lake: bool) -> Iterator[Path]:
@@ -81,7 +81,7 @@ def packages(tree: Path, arch: str, version: str, out: Path, *, with_lake: bool)
 
 def _contents(tree: Path, kind: str, folder: Path) -> Iterator[dict[str, Any]]:
     """Yield the files of a package as nFPM takes them. folder: of the files that are made here."""
-    # RPM takes away the folders that are named to it, and no others.
+    # RPM removes only the folders that the package lists, so list all of them.
     folders = [_PLACE, *(f"{_PLACE}/{path.relative_to(tree)}" for path in sorted(tree.rglob("*")) if path.is_dir())]
     for place in (*folders, "/usr/share/doc/kac"):
         yield {"dst": place, "type": "dir", "file_info": {"mode": 0o755}}

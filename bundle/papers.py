@@ -19,7 +19,7 @@ SBOM = "share/kac/sbom.cdx.json"
 LICENSES = "share/kac/licenses.txt"
 _NAMES = ("LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS", "COPYRIGHT")
 STATIC = (
-    # Part of the program: python-build-standalone links them in.
+    # python-build-standalone links these libraries into the program.
     ("OpenSSL", "Apache-2.0", "openssl.org"),
     ("libffi", "MIT", "sourceware.org/libffi"),
     ("zlib", "Zlib", "zlib.net"),
@@ -37,7 +37,7 @@ MODULES = {
     "github.com/klauspost/compress": "BSD-3-Clause AND Apache-2.0 AND MIT",
     "golang.org/x/sys": "BSD-3-Clause",
 }
-"""What the launcher links in -> its licence."""
+"""Go module that is linked into the launcher -> its licence."""
 
 
 def write(tree: Path, wheels: list[Path], arch: str, zig: Path | None, version: str) -> None:
@@ -73,7 +73,8 @@ def write(tree: Path, wheels: list[Path], arch: str, zig: Path | None, version: 
     texts.extend(_section(name, "see below", _module_licence(name)) for name in MODULES)
     static = "\n".join(f"{name}: {licence}, {where}" for name, licence, where in STATIC)
     texts.append(_section("Linked into CPython by python-build-standalone", "as listed", static))
-    # What no other part asks for, kac does: the interpreter, the launcher's modules, what reads lakes.
+    # Let kac depend on all parts that no other part requires: the interpreter, the launcher's modules, and the packages
+    # that read lakes.
     asked_for = {each for name, needed in needs.items() if name != PROJECT for each in needed}
     needs["kac"] = [*needs.pop(PROJECT), *(str(each.name) for each in parts if each.name not in asked_for)]
     (tree / SBOM).parent.mkdir(parents=True, exist_ok=True)

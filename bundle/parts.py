@@ -54,7 +54,8 @@ def listed(root: Component, parts: Iterable[Component], needs: Mapping[str, Iter
 
     Raises RuntimeError with what the schema refuses.
     """
-    # Here, as it makes parsers of 38 grammars, which takes seconds: who only reads locks, or tests, has no use of them.
+    # Import late: the module makes parsers of 38 grammars, which takes seconds, and callers that only read locks do not
+    # need it.
     from cyclonedx.validation.json import JsonStrictValidator
 
     named = {str(each.name): each for each in (root, *parts)}

@@ -19,9 +19,9 @@ UNUSED = (
     "bin/p[!y]*",
     "bin/pydoc*",
     "bin/*-config",
-    # The program has the whole interpreter in it; no wheel asks for the shared one.
+    # The program contains the whole interpreter, and no wheel needs the shared library.
     "lib/libpython*",
-    # Tk and Tcl, tests, and what installs and edits programs.
+    # Tk and Tcl, tests, and programs that install and edit programs.
     "lib/libtcl*",
     "lib/itcl*",
     "lib/thread*",
@@ -43,9 +43,10 @@ UNUSED = (
     f"{_STDLIB}/lib-dynload/_dbm*",
     f"{SITE}/pip/*",
     f"{SITE}/pip-*/*",
-    # Batches of records in C, for producers and consumers; they alone want the host's libz. We have our own reader.
+    # Record batches in C for producers and consumers: only these need the host's libz, and kac has its own reader.
     f"{SITE}/aiokafka/record/_crecords/*",
-    # What describes hundreds of services, and authorities that are not asked: see KEPT.
+    # Descriptions of hundreds of services, and certificates of authorities that kac does not use (see KEPT for the
+    # exceptions).
     f"{SITE}/botocore/data/*",
     f"{SITE}/botocore/cacert.pem",
     f"{SITE}/dateutil/zoneinfo/*.tar.gz",
@@ -65,7 +66,8 @@ KEPT = tuple(
         *(f"{service}/*/{part}.json.gz" for service in _SERVICES for part in ("service-2", "endpoint-rule-set-1")),
     )
 )
-"""What stays of UNUSED: the services of AWS that give credentials, and where they are."""
+"""The files that stay although they match UNUSED: the services of AWS that provide credentials, and the addresses of
+these services."""
 
 
 def unpack_wheel(wheel: Path, tree: Path) -> None:
@@ -103,7 +105,7 @@ def compile_sources(tree: Path, python: Path) -> None:
     """Put code in the place of each source, never compared with one. python: of the same release, for this machine."""
     for cache in sorted(tree.rglob("__pycache__")):
         shutil.rmtree(cache)
-    # One process in one order, without random hashes: the same sources are the same bytes.
+    # Compile in one process and one order, without random hashes, so that the same sources always give the same bytes.
     code = (
         "import compileall, sys\n"
         "from py_compile import PycInvalidationMode\n"

@@ -34,7 +34,7 @@ def build(arch: str, target: Path, cache: Path) -> Path:
     place = {"ZIG_GLOBAL_CACHE_DIR": str(cache / "zig"), "ZIG_LOCAL_CACHE_DIR": str(cache / "zig")}
     versions, part = target.with_suffix(".map"), target.with_suffix(".o")
     versions.write_text(_VERSIONS)
-    # Paths below the compiler's own folder: other places make the same bytes.
+    # Use paths below the compiler's own folder, so that the bytes do not depend on the place of the sources.
     sources = Path("lib/libunwind/src")
     cc = ["./zig", "cc", "-target", f"{arch}-linux-gnu.{GLIBC[0]}.{GLIBC[1]}", "-fPIC", "-O2", "-g0", "-funwind-tables"]
     cc += ["-fno-sanitize=all", "-I", "lib/libunwind/include", "-I", str(sources)]

@@ -8,7 +8,8 @@ import resource
 import sys
 
 OPEN_FILES = 65_536
-"""Files and sockets; a hard limit may be a billion, and child processes inherit it."""
+"""Maximum number of open files and sockets that kac sets: the hard limit may be a billion, and child processes inherit
+the value."""
 
 
 def main() -> int:

@@ -60,7 +60,7 @@ async def apart(work: Callable[[], T], name: str) -> T:
             settle = partial(done.set_result, work())
         except Exception as failed:  # noqa: BLE001 - the waiting coroutine gets it
             settle = partial(done.set_exception, failed)
-        with suppress(RuntimeError):  # the loop is closed
+        with suppress(RuntimeError):  # the loop may be closed
             loop.call_soon_threadsafe(give, settle)
 
     threading.Thread(target=run_it, name=name, daemon=True).start()

@@ -11,7 +11,7 @@ from console.model.foreign_json import json_of
 
 NAME = "kafka-admin-console"
 _IN_ONE_FILE = {"history": "take the file with -lake in its name, or "}
-"""The other one-file kac that has an extra, by extra."""
+"""Extra -> how to get the one-file kac that contains it."""
 
 
 def licences_of_bundle() -> Path:

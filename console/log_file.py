@@ -105,7 +105,7 @@ def open_log(environ: Mapping[str, str]) -> str | None:
             if (rotated := directory / f"kac.log.{number}").exists():
                 os.close(open_private(rotated, os.O_RDONLY))
     except OSError as error:
-        # Without any handler, logging would print to the screen.
+        # Without a handler, logging would print to the screen.
         root.addHandler(logging.NullHandler())
         return f"no log file: {error.strerror} ({directory})"
     handler.setFormatter(WithoutSecrets("%(asctime)s %(levelname)s %(name)s: %(message)s"))

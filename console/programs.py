@@ -20,17 +20,18 @@ from typing import IO, Any, NamedTuple, NoReturn
 from console.safe_files import UntrustedPath, require_own
 
 LONGEST = 1 << 20
-"""Maximum bytes of output. No secret is longer, and some programs never stop writing."""
+"""Maximum size in bytes of a program's output. No secret is longer, and some programs never stop writing."""
 LONGEST_REASON = 200
 LAST_BYTES = 16 << 10
-"""Bytes of standard error that are kept for the reason, the last ones."""
+"""Number of bytes at the end of standard error that are kept to report the reason of a failure."""
 _PIPE_BYTES = 64 << 10
-"""Most bytes that wait in a pipe."""
+"""Maximum number of bytes that wait in a pipe."""
 _LOOKS = 0.1
-"""Seconds between two looks whether a silent program has ended."""
+"""Seconds between checks whether a program without output has ended."""
 _INTERPRETER = re.compile(r"(?:ba|da|z|k|fi)?sh|python[\d.]*|perl|ruby|node")
 _OF_KAC = frozenset({"PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "_PYSPARK_DRIVER_CONN_INFO_PATH"})
-"""Variables that connect kac's own parts: with the secret, a program could command Spark's Java."""
+"""Variables that connect kac's own processes with each other. Other programs do not get them: with the secret, a
+program could command Spark's Java."""
 _NAMES_FOR_INTERPRETERS = """
 HOME USER LOGNAME LANG LANGUAGE TZ TMPDIR LD_LIBRARY_PATH SSL_CERT_FILE SSL_CERT_DIR JAVA_HOME JAVA_TOOL_OPTIONS
 PYTHONDONTWRITEBYTECODE http_proxy https_proxy no_proxy all_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY
@@ -40,9 +41,9 @@ _PREFIXES_FOR_INTERPRETERS = (
     *("LC_", "XDG_", "KAC_", "AWS_", "SPARK_", "PYSPARK_", "HADOOP_", "YARN_", "KRB5"),
     *("KUBE", "AZURE_", "GOOGLE_"),
 )
-"""The user's settings of paths, languages, proxies, stores and clusters. PYTHONPATH, PYTHONSTARTUP, CLASSPATH and all
-others, which choose the code that is loaded, are not passed on; JAVA_TOOL_OPTIONS is, since companies set their
-certificates and proxies in it."""
+"""The beginnings of names of further variables that are passed on: the user's settings of paths, languages, proxies,
+stores and clusters. Variables that choose the code that is loaded, such as PYTHONPATH, PYTHONSTARTUP and CLASSPATH, are
+not passed on. The exception is JAVA_TOOL_OPTIONS, as companies set their certificates and proxies in it."""
 
 
 class ProgramFailed(Exception):
@@ -61,7 +62,7 @@ class Program(NamedTuple):
     """The absolute path of the program, and its arguments."""
     environ: Mapping[str, str]
     folder: Path | None
-    """The working directory; None for kac's own."""
+    """The working directory of the program; None for kac's own."""
 
 
 # -- programs that may be started ------------------------------------------------------------------------------------
@@ -70,7 +71,7 @@ class Program(NamedTuple):
 def safe_path(environ: Mapping[str, str]) -> str:
     """Return PATH with only the folders in which no other user may put a program, as `require_own` checks. Relative
     folders are dropped, since they depend on the working directory."""
-    # For an empty PATH, some shells use their working directory.
+    # Some shells search their working directory if PATH is empty, so never return an empty path.
     return os.pathsep.join(each for each in _folders(environ) if not _danger(Path(each))) or os.defpath
 
 
@@ -141,7 +142,8 @@ def interpreter(
         for name, value in os.environ.items()
         if name not in _OF_KAC and (name in _FOR_INTERPRETERS or name.startswith(_PREFIXES_FOR_INTERPRETERS))
     }
-    # A Python that it starts does not import modules from its working directory either.
+    # With PYTHONSAFEPATH, Python programs that the program starts do not import modules from their working directory
+    # either.
     safe = {"PATH": safe_path(os.environ), "PYTHONSAFEPATH": "1"}
     merged = {**own, **safe, **variables}
     return Program(tuple(map(str, words)), {name: each for name, each in merged.items() if each is not None}, folder)
@@ -212,7 +214,7 @@ def finished(program: Program, seconds: float | None, **streams: Any) -> subproc
 
 
 OF_KEYS = (signal.SIGINT, signal.SIGQUIT)
-"""The signals of Ctrl-C and Ctrl-\\, which a terminal sends to kac and to a program in its foreground alike."""
+"""The signals of Ctrl-C and Ctrl-\\, which a terminal sends both to kac and to a program in its foreground."""
 
 
 def with_terminal(program: Program) -> int:
@@ -301,13 +303,13 @@ def fed(words: Sequence[str], data: bytes, limit: float, folder: Path) -> None:
     Raises:
         ProgramFailed: it can't be run, another user may change it, it fails, or does not end in time.
     """
-    from tempfile import TemporaryFile  # no start of kac needs it
+    from tempfile import TemporaryFile  # imported late, as no start of kac needs it
 
     name = Path(words[0]).name
     said = bytearray()
     try:
         program = of_user(words, folder=folder)
-        # A file, as a program that does not read would block who writes into a pipe.
+        # Use a file instead of a pipe, as a write into a pipe would block if the program does not read it.
         with TemporaryFile() as given:
             given.write(data)
             given.seek(0)

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 PRIVATE, SHARED = 0o600, 0o666
-"""Modes of new files: for their owner only, or for all users that the umask permits."""
+"""The modes of new files: for their owner only, or for all users that the umask permits."""
 MAX_LINKS = 40
-"""Maximum length of a chain of links, as in the kernel."""
+"""Maximum length of a chain of symbolic links, as in Linux."""
 
 
 class UntrustedPath(OSError):
@@ -97,11 +97,11 @@ def open_plain(path: str | Path, flags: int = os.O_RDONLY, *, buffering: int = -
     Raises:
         OSError: it can't be opened, or is a pipe or device, which might not end. Nothing was written.
     """
-    # Without O_NONBLOCK, open would block on a named pipe.
+    # Use O_NONBLOCK, as open() would otherwise block on a named pipe.
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, SHARED)
     try:
         file = os.fdopen(descriptor, _MODES[flags & os.O_ACCMODE], buffering)
-    except OSError:  # a folder
+    except OSError:  # the path is a folder
         os.close(descriptor)
         raise
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -135,7 +135,7 @@ def _link(scratch: Path, path: Path, content: bytes, mode: int) -> None:
     except FileExistsError:
         raise
     except OSError:
-        # A filesystem without hard links: a process that is killed here leaves an incomplete file.
+        # The filesystem has no hard links. If the process is killed here, an incomplete file stays.
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
             try:
                 file.write(content)
@@ -211,7 +211,7 @@ def require_own(path: Path) -> None:
             at = at.parent
         if not waiting:
             return
-        # An absolute target starts again at the root, and `..` is a folder that was checked before.
+        # An absolute target starts at the root again; for `..`, the parent is a folder that was already checked.
         at = at.parent if (part := waiting.pop()) == ".." else at / part
 
 
@@ -220,7 +220,7 @@ def _may_be_written(path: Path, found: os.stat_result) -> bool:
     if stat.S_ISDIR(found.st_mode) and mode & stat.S_ISVTX:
         return False
     if stat.S_ISCHR(found.st_mode) and found.st_rdev == Path(os.devnull).stat().st_rdev:
-        return False  # it stays empty
+        return False  # /dev/null always stays empty
     return bool(mode & stat.S_IWOTH or (mode & stat.S_IWGRP and not _is_private_group(path, found.st_gid)))
 
 
@@ -230,7 +230,7 @@ def _is_private_group(path: Path, number: int) -> bool:
     import grp
     import pwd
 
-    with suppress(AttributeError, OSError):  # not every system and filesystem has them
+    with suppress(AttributeError, OSError):  # not every system and filesystem has extended attributes
         if "system.posix_acl_access" in os.listxattr(path):
             return False
     try:

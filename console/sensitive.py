@@ -27,13 +27,16 @@ _KEY = re.compile(r"[\w.-]+")
 _HELD = re.compile(_WORDS, re.IGNORECASE)
 _NAMED_SO = re.compile(rf"\A-*(?:\w[\w.-]*[._-])?(?:{_WORDS}|{_PASSWORDS.pattern[:-1]})s?:?", re.IGNORECASE)
 _QUOTE = r"""(?:\\{0,15}["'])?"""
-"""A quote, possibly escaped, as in JSON within JSON: the value ends at a quote with the same number of backslashes."""
+"""Matches a quote, possibly escaped, as in JSON within JSON: the value ends at a quote with the same number of
+backslashes."""
 _PAIR = re.compile(
     rf"""(?<![\w.-])(?=[\w.-]*?(?:{_WORDS}))([\w.-]++)"""
-    # Also ``"name": KEY, "value": VALUE``, as Connect and Kafka's own tools write a config.
+    # The separator may also be that of ``"name": KEY, "value": VALUE``, as Connect and Kafka's own tools write a
+    # config.
     rf"""({_QUOTE}\s*+(?:=>|->|:=|[=:]|,\s*+{_QUOTE}value{_QUOTE}\s*+[=:])\s*+)"""
     r"""(b?"(?:[^"\\]|\\.)*+"|b?'[^']*+'|(\\{1,15}")(?:(?!(?<!\\)(?:\4|")).)*+(?:\4)?"""
-    # Lists and objects; a block of YAML; a word, which may contain a comma unless a new key or value follows it.
+    # The value may be a list or an object; a block of YAML; or a word, which may contain a comma unless a new key or
+    # value follows the comma.
     r"""|\[[^\]]*+\]?|\{[^}]*+\}?|[|>][+-]?[ \t]*+(?:(?:\n|\\{1,31}n)[ \t]++[^\n\\"]*+)++"""
     r"""|(?:[^\s"',;}]|[,;](?![\w. -]{0,60}[=:]|[\s"',;}\])]|\Z))++)""",
     re.IGNORECASE | re.DOTALL,
@@ -44,7 +47,7 @@ _OPTION = re.compile(
 )
 _INVALID, _OF_CONFIG = "Invalid value ", " for configuration "
 _REFUSED = re.compile(rf"{_OF_CONFIG}([\w.-]+)")
-"""Kafka's ``Invalid value VALUE for configuration KEY: why``."""
+"""Matches Kafka's error ``Invalid value VALUE for configuration KEY: why``."""
 _NAMES_ONE = re.compile(r"\b(?:topic|group)s? ['\"]?\Z", re.IGNORECASE)
 _API_KEY = re.compile(r"api[._-]?key\Z", re.IGNORECASE)
 _FILE_KEY = re.compile(r"[._-](?:file|location|path)\Z", re.IGNORECASE)
@@ -57,7 +60,7 @@ def seems_sensitive(key: str) -> bool:
     False for keys that Kafka does not treat as passwords (``password.encoder.iterations``).
     """
     if _KEY.fullmatch(key) is None:
-        return False  # not a config's key
+        return False  # the text is not the key of a config
     return _PASSWORDS.search(key) is not None or (_HELD.search(key) is not None and is_secret("broker", key))
 
 

@@ -17,9 +17,10 @@ from typing import TextIO, cast
 from widgets.cells import cell_width, clean, wrapped
 
 THEMES = ("dark", "light", "ansi")
-"""The names of the screen's themes, for settings, options and the language, which do not import the screen."""
+"""The names of the screen's themes. They are here because settings, options and the language use them without importing
+the screen."""
 HANDLER = "kac-plain"
-"""The name of the error handler for encoding, once `register` has run."""
+"""The name of kac's error handler for encoding, which exists once `register` has run."""
 
 _IN_ASCII = MappingProxyType(
     {
@@ -76,11 +77,11 @@ def standard_streams() -> tuple[TextIO, ...]:
 
 # The only output of this process: standard output, standard error, the log and the clipboard.
 #
-# No text of a cluster, a file or another host can control the terminal or begin its own line.
-# `tests/unit/test_output_is_written_in_one_place.py` refuses other ways.
+# No text from a cluster, a file or another host may control the terminal or begin a line of its own.
+# `tests/unit/test_output_is_written_in_one_place.py` finds other ways of output.
 
 LONGEST_COMPLAINT = 4_000
-"""Maximum characters of a line for the operator."""
+"""Maximum characters of a message to the operator."""
 _HARMLESS = re.compile(r"[\n\x20-\x7e]*")
 
 
@@ -129,7 +130,7 @@ def stderr() -> TextIO:
 
 
 LEAST_WIDTH = 20
-"""Width in cells below which the terminal's own line breaks are as good."""
+"""Width in cells below which kac does not fold lines, as the terminal's own line breaks are as good."""
 
 
 def width_of(stream: TextIO) -> int | None:
@@ -198,7 +199,7 @@ def put_bytes(data: bytes) -> None:
         OSError: the pipe is closed, or the disk is full; its `written` is the number of bytes that were written.
     """
     buffer = getattr(sys.stdout, "buffer", None)
-    raw = getattr(buffer, "raw", buffer)  # an unbuffered one has none
+    raw = getattr(buffer, "raw", buffer)  # an unbuffered stream has no `raw`
     if not isinstance(raw, RawIOBase) or sys.stdout.isatty():
         put(data.decode(errors="backslashreplace"))
         return

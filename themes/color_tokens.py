@@ -106,7 +106,8 @@ _ON_BLACK: Final = {
     "name": "ansi_bright_cyan",
     "value": "ansi_bright_green",
 }
-"""The bright colours: of the others, red and blue are too dark on black. Dim text is too dark on the Linux console."""
+"""Colours for a black background. They are bright, as normal red and blue are too dark on black. None is dim, as dim
+text is too dark on the Linux console."""
 _ON_WHITE: Final = {
     "override": "ansi_magenta",
     "sensitive": "ansi_magenta",
@@ -120,7 +121,7 @@ _ON_WHITE: Final = {
     "name": "ansi_blue",
     "value": "ansi_magenta",
 }
-"""The colours that are dark enough on white. Xterm makes bold red brighter, so failures are not bold."""
+"""Colours that are dark enough on a white background. Failures are not bold, as xterm makes bold red brighter."""
 _NOT_BOLD: Final = {"failed": "none", "danger": "none"}
 
 DEFAULTS: Final[dict[str, str]] = _DARK
@@ -192,12 +193,13 @@ CONTEXTS: Final[Mapping[str, str]] = {
     "cyan": "#1a6f7c",
     "white": "#d5d9de",
 }
-"""The colours of contexts by name, on terminals with more than sixteen colours: calm enough to be on top all day."""
+"""Name of a context's colour -> its value on terminals with more than sixteen colours; calm enough to be at the top of
+the screen all day."""
 
 
 _ON_BRIGHT: Final = frozenset({"green", "yellow", "cyan", "white"})
 _NEITHER: Final = 0.179
-"""The luminance at which black and white text have the same contrast (WCAG 2.1)."""
+"""The luminance of a background on which black and white text have the same contrast (WCAG 2.1)."""
 
 
 def header_look(wanted: str, *, native: bool) -> tuple[Color, Color]:
@@ -211,7 +213,8 @@ def header_look(wanted: str, *, native: bool) -> tuple[Color, Color]:
         ColorParseError: there is no such colour.
     """
     if native and wanted in CONTEXTS:
-        # The yellow of the Linux console is a brown, and that of xterm is not: black is legible on both bright ones.
+        # The normal yellow is brown on the Linux console, but not in xterm, so use the bright yellow, on which black
+        # text is legible in both.
         ground = Color.parse("ansi_bright_yellow" if wanted == "yellow" else f"ansi_{wanted}")
         return ground, Color.parse("black" if wanted in _ON_BRIGHT else "white")
     ground = Color.parse(CONTEXTS.get(wanted, wanted))

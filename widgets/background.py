@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 ASK: Final = "\x1b]11;?\x1b\\"
-"""OSC 11: queries the background colour. Terminals that don't support it do not respond."""
+"""OSC 11: queries the background colour. Terminals that do not support it do not respond."""
 _ANSWER = re.compile(r"\x1b\]11;([^\x07\x1b]{0,48})(?:\x07|\x1b\\)")
 _BEGINNING = "\x1b]11;"
 _BEGUN = re.compile(r"\x1b(?:\](?:1(?:1(?:;[^\x07\x1b]{0,48}\x1b?)?)?)?)?\Z")
@@ -47,7 +47,7 @@ class Listener:
 
     def feed(self, data: str) -> str:
         """Return the data without the response. A possible beginning of it is held back until more data comes."""
-        if self.is_done:  # a late or second response is not a key either
+        if self.is_done:  # a late or second response is not typed text either
             return _ANSWER.sub("", data) if _BEGINNING in data else data
         data, self._held = self._held + data, ""
         if (found := _ANSWER.search(data)) is not None:

@@ -15,9 +15,9 @@ from typing import Literal
 Align = Literal["left", "right"]
 ELLIPSIS = "…"
 
-# Printable for Python, but drawn without a width, or with one that terminals disagree on: Hangul fillers, the grapheme
-# joiner, Mongolian and emoji variation selectors, the braille blank (Unicode's Default_Ignorable_Code_Point), skin
-# tones.
+# Characters that are printable for Python, but drawn without a width, or with a width that terminals disagree on:
+# Hangul fillers, the grapheme joiner, Mongolian and emoji variation selectors, the braille blank (Unicode's
+# Default_Ignorable_Code_Point), skin tones.
 _UNSEEN = frozenset(
     map(
         chr,
@@ -84,7 +84,7 @@ def clean(text: str, limit: int | None = None) -> str:
     shown: list[str] = []
     length = marks = 0
     for char in text[: most + 1]:
-        # A mark without a letter before it would combine with the character left of the text.
+        # Escape a mark without a letter before it: it would combine with the character to the left of the text.
         marks = marks + 1 if _joins(char) else 0
         stray = marks > _MARKS_IN_A_ROW or (marks and not shown)
         piece = char if is_visible(char) and not stray else escaped(char)

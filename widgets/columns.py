@@ -15,15 +15,16 @@ from widgets.row_source import Cell, Column, Span, as_spans, natural_width
 GAP = 2
 """Blank cells between two columns."""
 MORE_SIGN = 2
-"""Cells reserved at the right edge for the sign of further columns."""
+"""Number of cells reserved at the right edge for the sign that there are more columns."""
 
 
 MOST_BLANK = 24
-"""Maximum blank cells after the longest text of a flexible column: a wider gap makes a line hard to follow."""
+"""Maximum number of blank cells after the longest text of a flexible column: with a wider gap, a line is hard to
+follow."""
 FOLDED_FROM = 8
 """Minimum width in cells of a column whose texts are folded: a narrower one would break them too often to read."""
 MOST_LINES = 4
-"""Maximum screen lines of a row."""
+"""Maximum number of screen lines of a row."""
 
 
 class Placed(NamedTuple):
@@ -145,7 +146,7 @@ def _place(
 
 
 SAMPLE = 200
-"""Number of lines that are measured for the width of a column."""
+"""Number of lines that are measured to find the width of a column."""
 
 
 class ColumnView(LineView):
@@ -153,8 +154,8 @@ class ColumnView(LineView):
 
     HEADER_LINES = 1
     folds = True
-    """Whether texts that are wider than their column are folded if there is space below the lines; False for drawings,
-    where each line is one screen line."""
+    """Whether texts that are wider than their column are folded if there is space below the lines. False for drawings,
+    in which each line is one screen line."""
 
     class SortRequested(Message):
         """A press of a column's sort key, or a click on its label."""
@@ -180,7 +181,7 @@ class ColumnView(LineView):
         """Return a line's cells, one for each column."""
         raise NotImplementedError
 
-    # -- for owners -----------------------------------------------------------------------------------------------
+    # -- methods for owners ---------------------------------------------------------------------------------------
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -207,7 +208,7 @@ class ColumnView(LineView):
             column = self._columns[place.column]
             label = widgets_cells.clean(column.label)
             if self._sort is not None and self._sort[0] == column.id:
-                # The arrow is never cut.
+                # Shorten the label, but never cut off the arrow.
                 label = widgets_cells.truncate(label, place.width - 1) + (
                     "▾" if self._sort[1] != column.is_most_first else "▴"
                 )

@@ -30,9 +30,9 @@ from widgets.line_painting import Line, LinePainter
 from widgets.row_source import Span
 
 ROWS = 6
-"""Number of candidates that are shown at once."""
+"""Number of candidates that are shown at the same time."""
 SHORTEST = 20
-"""Minimum cells of the text next to a long prompt."""
+"""Minimum number of cells for the text next to a long prompt."""
 
 
 class Candidate(NamedTuple):
@@ -110,7 +110,7 @@ def error_lines(message: str, column: int | None, width: int) -> list[Line]:
 
 
 HIGHLIGHTS = ("keyword", "name", "key", "value", "operator", "string", "number", "comment", "wrong")
-"""The names that a highlighter may return; each is a component class `bar--NAME`."""
+"""The names of styles that a highlighter may return; each is a component class `bar--NAME`."""
 
 
 class BarMode(NamedTuple):
@@ -135,7 +135,7 @@ Completer = Callable[[str, int], Sequence[Candidate]]
 
 
 REMEMBERED = 1000
-"""Maximum entries of a mode."""
+"""Maximum number of remembered entries of a mode."""
 
 
 class LineHistory:
@@ -231,7 +231,7 @@ class BarInput(Input):
         super().__init__(compact=True, select_on_focus=False, validate_on=())
         self.cursor_blink = False
         self.between = " "
-        """The replacement of line ends in a paste."""
+        """The text that replaces line ends in a paste."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action may run: text that is shown as dots can't be copied or cut."""
@@ -438,17 +438,17 @@ class CommandBar(BarRows):
         """Follow the cursor, and horizontal scrolling of the line, before or after a resize of the bar."""
 
         def moved() -> None:
-            self.call_later(self._follow)  # Input sets its text before or after its cursor
+            self.call_later(self._follow)  # Input may set its text before or after its cursor
 
         def recolored(_theme: Theme) -> None:
             self.notify_style_update()
-            self._input.refresh()  # its own ground may be the same in both themes
+            self._input.refresh()  # the input's background may be the same in both themes
 
         self.app.theme_changed_signal.subscribe(self, recolored)
         self.watch(self._input, "selection", moved, init=False)
         self.watch(self._input, "scroll_x", self._redraw, init=False)
 
-    # -- for owners -----------------------------------------------------------------------------------------------
+    # -- methods for owners ---------------------------------------------------------------------------------------
 
     @property
     def is_open(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import NamedTuple, Protocol
 
 NEIGHBOURS = 32
-"""Number of neighbours on each side that the cursor may move to if its line is gone."""
+"""Number of lines on each side that the cursor may move to if its own line is gone."""
 
 
 class KeyedLines(Protocol):

@@ -18,7 +18,7 @@ from widgets.row_source import Cell, Span, as_spans, natural_width
 SAMPLE = 200
 NAME_MAX = 40
 MEASURED = 1_000
-"""Number of changes whose values are measured."""
+"""Number of changes whose values are measured for the widths of columns."""
 ARROW = "  →  "
 BELOW_INDENT = 7
 
@@ -67,7 +67,7 @@ class DiffView(LineView):
         self._places: dict[Hashable, tuple[int, int]] | None = None
         self._put(groups)
 
-    # -- for owners -----------------------------------------------------------------------------------------------
+    # -- methods for owners ---------------------------------------------------------------------------------------
 
     @property
     def groups(self) -> Sequence[DiffGroup]:

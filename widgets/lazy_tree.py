@@ -13,7 +13,7 @@ from textual.message import Message
 from widgets.columns import ColumnView
 from widgets.row_source import Cell, Column, as_spans
 
-# A tree as numbered lines, where only open nodes cost anything. Pure: no drawing, no waiting.
+# A tree as numbered lines, in which only open nodes cost time or memory. The classes do not draw and do not wait.
 
 
 class Node(NamedTuple):
@@ -259,7 +259,7 @@ class LazyTree(ColumnView):
         self._flat = FlatTree(self._source, self._opened)
         self._sample()
 
-    # -- for owners -----------------------------------------------------------------------------------------------
+    # -- methods for owners ---------------------------------------------------------------------------------------
 
     @property
     def source(self) -> TreeSource:

@@ -25,9 +25,9 @@ from widgets.terminal_diff import TerminalDiff, UnreadableFrame
 
 ESC: Final = "\x1b"
 _NO_KEY = "[]OPNX^_\\" + ESC
-"""The characters after Esc that begin other sequences."""
+"""The characters that, after Esc, begin other escape sequences."""
 WITH_ALT: Final[Mapping[str, str]] = {"b": "alt+b", "f": "alt+f", "d": "alt+d", "\x7f": "alt+backspace"}
-"""The keys that stay combined with Alt, as in every line editor; all others are split into Esc and the key."""
+"""The keys that stay combined with Alt, as in all line editors; other combinations are split into Esc and the key."""
 _KEY_BEHIND = re.compile(rf"\x1b([^{re.escape(_NO_KEY)}])")
 _PASTE = re.compile(r"\x1b\[20[01]~")
 
@@ -87,21 +87,23 @@ class EscapeKeys(XTermParser):
             yield self._tokens.popleft()
 
 
-# Textual's driver for Unix terminals, sending only differences. Give it to an app as its `driver_class`.
+# Textual's driver for Unix terminals, changed to send only differences. An app uses it as its `driver_class`.
 
 log = logging.getLogger(__name__)
 
 ALTERNATE_SCREEN = "\x1b[?1049"
 CHECK_EVERY = 0.1
-"""Seconds after which an Esc without a successor is a key, and after which the input thread sees the exit."""
+"""Seconds to wait for the next key before an Esc counts as a key, and seconds until the input thread notices that the
+app exits."""
 MOUSE_MODES = (1000, 1002, 1015, 1006)
-"""The terminal's mouse modes: presses and the wheel, moves while a button is held, and their encoding. Textual also
-requests every move (1003): 11 bytes upstream for each cell that the pointer passes, for no benefit."""
+"""The mouse modes of the terminal that kac enables: presses and the wheel, moves while a button is held, and their
+encoding. Textual also enables reports of every move (1003), which send 11 bytes for each cell that the pointer passes
+and have no use here."""
 ANSWERED_WITHIN = 5.0
-"""Seconds after which the terminal's response with its background is no longer expected."""
+"""Seconds within which the terminal's response with its background colour is expected."""
 AT_ONCE = 4096
 LONG_FRAME = 1024
-"""Minimum characters of a frame that is sent as a synchronized update; shorter ones arrive in one piece anyway."""
+"""Minimum characters of a frame that is sent as a synchronized update; shorter frames arrive in one piece anyway."""
 
 _NO_COLOR_ERASE = ("screen", "linux", "vt", "ansi", "dumb", "cons", "sun")
 
@@ -157,7 +159,7 @@ class LeanDriver(LinuxDriver):
     """Keeps the content of the terminal, and writes only the differences."""
 
     listener: Listener | None = None
-    """Receives the response to the query for the background; None if there is no query."""
+    """Receives the response to the query for the background colour; None if there is no query."""
 
     def __init__(self, app: Any, **options: Any) -> None:
         super().__init__(app, **options)
@@ -247,13 +249,14 @@ class LeanDriver(LinuxDriver):
                     except OSError:
                         data = b""
                     if not data:
-                        # The kernel also sends it, but not to every process of a terminal, and not under nohup.
+                        # The kernel also sends SIGHUP when the terminal is closed, but not to every process of the
+                        # terminal, and not under nohup.
                         os.kill(os.getpid(), signal.SIGHUP)
                         return
                     typed = self._heard(decoder.decode(data))
                 else:
                     typed = self.listener.rest() if self.listener is not None else ""
-                if typed:  # a parser takes empty input for its end
+                if typed:  # the parser treats empty input as the end of the input
                     self._process(parser.feed(typed))
                 self._process(parser.tick())
 

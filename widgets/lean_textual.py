@@ -9,9 +9,10 @@ from functools import partial
 from types import ModuleType
 
 PALETTE = "textual.command"
-"""The module of the palette, which imports the inputs, lists, trees and selects of `textual.widgets`."""
+"""The name of the palette's module, which imports the inputs, lists, trees and selects of `textual.widgets`."""
 FOLDERS = "platformdirs"
-"""The module of the folders, which imports modules for temporary files and archives, with their libraries."""
+"""The name of the module that looks up folders, which imports modules for temporary files and archives, with their
+libraries."""
 
 
 def import_app() -> None:

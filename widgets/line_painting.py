@@ -39,7 +39,7 @@ class LinePainter:
         self._prefix = prefix
         self._covering = covering
         self.dimmed = False
-        """Whether all styles are shown as muted, except on the cursor's line."""
+        """Whether all styles are drawn as muted, except on the cursor's line."""
         self._painted: dict[int, Line] = {}
         self._styles: dict[tuple[str, str], Style] = {}
 

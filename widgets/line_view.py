@@ -62,7 +62,7 @@ class MarksChanged(Message, namespace="line_view"):
 
 # The base of table, tree and diff: lines by index, drawn on demand, with a cursor that stays on its key.
 #
-# Only visible lines are computed, and only lines whose content changed are painted again.
+# Only visible lines are computed, and only lines with changed content are painted again.
 
 STYLE_NAMES = (
     "override",
@@ -80,11 +80,11 @@ STYLE_NAMES = (
     "header",
     "mark",
 )
-"""The style names of spans; each is a component class `line--NAME`."""
+"""The names of the styles of spans; each is a component class `line--NAME`."""
 
 
 MOST_FOLDED = 100
-"""Most lines whose folding is computed to know the space that they want: no screen has more."""
+"""Maximum number of lines whose folding is computed to find the space that they need: no screen has more."""
 
 
 class LineView(ScrollView, can_focus=True, inherit_bindings=False):
@@ -175,7 +175,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._folded: tuple[Size, tuple[tuple[int, int], ...]] | None = None
         self._painter = LinePainter(self, self._line_at, "line", covering="cursor")
 
-    # -- for subclasses -------------------------------------------------------------------------------------------
+    # -- methods for subclasses -----------------------------------------------------------------------------------
 
     def line_count(self) -> int:
         """Return the number of lines."""
@@ -229,7 +229,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Return whether a line is deleted, not just filtered out: then the cursor does not return to it."""
         return False
 
-    # -- for owners -----------------------------------------------------------------------------------------------
+    # -- methods for owners ---------------------------------------------------------------------------------------
 
     @property
     def cursor_index(self) -> int:
@@ -302,7 +302,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def _on_screen(self) -> tuple[tuple[int, int], ...]:
         """The content of each screen line, as line and piece, if all lines fit and some are folded; otherwise empty:
         each line takes one screen line."""
-        # Lines are painted in a new size before `on_resize` hears of it.
+        # Textual paints lines in a new size before it calls `on_resize`.
         if self._folded is None or self._folded[0] != self.size:
             self._folded = self.size, self._fold()
         return self._folded[1]
@@ -333,7 +333,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return self.HEADER_LINES + lines
 
     KEEPS_COLUMNS: ClassVar[bool] = False
-    """Whether all columns matter more than lines for details: details next to the lines must hide none."""
+    """Whether showing all columns matters more than details: details next to the lines must not hide columns."""
 
     def hides_columns(self, width: int) -> bool:  # noqa: ARG002
         """Return whether columns do not fit into a width, in cells."""

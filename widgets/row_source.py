@@ -8,10 +8,10 @@ from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 from widgets.cells import Align, cell_width
 
 Span: TypeAlias = tuple[str, str]
-"""A text and the name of its style (see `line_view.STYLE_NAMES`; "" is plain)."""
+"""A text and the name of its style (see `line_view.STYLE_NAMES`; ``""`` for plain text)."""
 
 Cell: TypeAlias = str | Span | list[Span]
-"""The content of a cell: a plain text, a styled one, or several."""
+"""The content of a cell: a plain text, a styled text, or several styled texts."""
 
 
 def as_spans(cell: Cell) -> list[Span]:

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from widgets.columns import ColumnView
 from widgets.row_source import Cell, Column, ListRows, RowSource
 
-# Subsets and orders of rows, without copying any row; and the search that finds them.
+# Subsets and orders of rows, made without copying a row, and the search for rows.
 #
-# A query is words that must all occur (`svc-8 dlq`), a regular expression after a slash (`/svc-[0-9]+$`, a closing
-# slash is allowed), or either of them negated (`!dlq`, `!/^__/`). Case is ignored.
+# A query is a list of words that must all occur (`svc-8 dlq`), a regular expression after a slash (`/svc-[0-9]+$`; a
+# closing slash is allowed), or the negation of either (`!dlq`, `!/^__/`). Case is ignored.
 
 
 class BadQuery(ValueError):

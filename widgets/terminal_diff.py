@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rich.cells import get_character_cell_size
 
 VISIBLE_ON_BLANKS = frozenset({"4", "7", "9", "21", "51", "52", "53"})
-"""Attributes that are visible on a blank: underlines, reverse, strike, frames, overline."""
+"""The attributes that are visible on a blank: underlines, reverse, strike, frames, overline."""
 
 FIRST_CODE = 0xE000
 
@@ -103,12 +103,12 @@ def on_blank(pen: Pen) -> Pen:
     return pen if pen.attributes & VISIBLE_ON_BLANKS else Pen(background=pen.background)
 
 
-# The content of a terminal, and the fewest bytes that change it to another content.
+# The content of a terminal, and the fewest bytes that change it into another content.
 #
 # Textual repaints whole lines and repeats every colour in every segment, which is most of the traffic over a slow link.
-# This module parses its frames into cells, and writes only cells that differ, with the shortest changes of colour,
-# erasures for runs of blanks and, if lines moved, a scroll. If a part of a line moved to the left, as graphs do, the
-# terminal deletes characters before it, and inserts as many behind it.
+# This module parses Textual's frames into cells, and writes only cells that differ, with the shortest changes of
+# colour, erasures for runs of blanks and, if lines moved, a scroll. If a part of a line moved to the left, as in
+# graphs, the terminal deletes characters before the part, and inserts as many after it.
 
 _TOKEN = re.compile(
     r"\x1b\[(?P<row>\d+);(?P<column>\d+)H|(?P<link>\x1b\]8;[^\x1b\x07]*(?:\x1b\\|\x07))|\x1b\[(?P<pen>[\d;:]*)m|(?P<down>\n)|(?P<text>[^\x00-\x1f\x7f]+)|(?P<other>.)",
@@ -116,17 +116,18 @@ _TOKEN = re.compile(
 )
 CLEAR = "\x1b[m\x1b[2J"
 UNKNOWN = "\x00"
-"""The character of a cell of unknown content."""
+"""The character that stands for a cell of unknown content."""
 BRIDGE = 4
-"""Up to this many unchanged cells are written again instead of skipped: a cursor movement takes as many bytes."""
+"""Maximum number of unchanged cells that are written again instead of skipped: a movement of the cursor takes as many
+bytes."""
 ERASE_FROM = 12
 """Minimum number of blanks in the middle of a line that are erased instead of written."""
 FEW_ROWS = 3
-"""Number of changed rows above which a scroll is considered."""
+"""Number of changed rows above which the terminal may be scrolled instead."""
 LONG_LINE = 40
-"""Characters of output for one line above which a move to the left is considered."""
+"""Number of characters of output for a line above which a move to the left may be used instead."""
 MOST_LEFT = 4
-"""Most cells of such a move."""
+"""Maximum number of cells of a move to the left."""
 
 
 class UnreadableFrame(ValueError):
@@ -293,7 +294,7 @@ class TerminalDiff:
             if len(written.output) > LONG_LINE:
                 ways = [written]
                 for moves, row in _moved_left(y, rows[y], targets[y], self.width):
-                    # Erased cells take the pen's background, as far as the terminal does that.
+                    # Cells that the move erases take the pen's background, in terminals that support that.
                     moved = self._write_line(y, row, targets[y], pen, None)
                     ways.append(moved._replace(output=moves + moved.output))
                 written = min(ways, key=lambda way: len(way.output))
@@ -391,7 +392,7 @@ def _moved_left(y: int, old: Row, new: Row, width: int) -> Iterable[tuple[str, R
         start = 0
         for x in range(width - cells + 1):
             if x == width - cells or after[x] != before[x + cells]:
-                # Cells that are alike anyway do not count.
+                # Count only cells that the move makes equal, and not cells that are equal anyway.
                 moved = sum(after[place] != before[place] for place in range(start, x))
                 longest = max(longest, (moved, start, cells))
                 start = x + 1

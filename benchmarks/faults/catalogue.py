@@ -13,7 +13,7 @@ FAULTS: dict[str, Fault] = {
 }
 
 CHOSEN = ("disk filled", "min ISR above replicas", "consumer stopped", "broker killed")
-"""Those of `make test`: one of each sort, quick ones."""
+"""The faults of `make test`: one of each kind, and only quick ones."""
 
 PAIRS = 40
 

@@ -19,8 +19,8 @@ from tests.support.server_properties import NodePorts
 SPARE_ON = 2
 """The broker that has the spare log directory."""
 SPARE_MIB, DISKS_MIB = 256, 4096
-"""Filesystems that nobody else writes to: what fills up is what a fault fills. The load takes hours for the small one.
-"""
+"""Sizes in MiB of filesystems to which no other program writes, so that only faults fill them. The load would take
+hours to fill the small one."""
 CORE, ANNEX = (1, 2, 3), (4, 5)
 ANNEX_RACK = "annex"
 
@@ -29,21 +29,21 @@ _DAY = timedelta(days=1)
 _LOGINS = "SASL_PLAINTEXT:SASL_PLAINTEXT"
 
 PROPERTIES = {
-    # A follower that does not fetch leaves the ISR after 5 s instead of 30.
+    # By default, a follower that does not fetch leaves the ISR only after 30 s.
     "replica.lag.time.max.ms": "5000",
     "auto.leader.rebalance.enable": "false",
-    # A client that is told of a topic that was just deleted would make it again.
+    # Otherwise a client that requests metadata of a topic that was just deleted would create it again.
     "auto.create.topics.enable": "false",
     "log.retention.check.interval.ms": "1000",
     "log.cleaner.backoff.ms": "1000",
     "log.initial.task.delay.ms": "2000",
-    # Leaders take transactional records that no coordinator knows of, as before KIP-890: so a transaction hangs.
+    # As before KIP-890, leaders accept transactional records that no coordinator knows, so that a transaction hangs.
     "transaction.partition.verification.enable": "false",
     "min.insync.replicas": "1",
-    # On a machine that is busy a broker that starts takes its time.
+    # On a busy machine, the start of a broker takes a while.
     "initial.broker.registration.timeout.ms": "240000",
     "log.index.size.max.bytes": "65536",
-    # Kafka's own: who does not fetch the metadata log falls behind at once.
+    # The default: a broker that does not fetch the metadata log falls behind at once.
     "metadata.max.idle.interval.ms": "500",
 }
 
@@ -70,7 +70,8 @@ class FaultCluster(KafkaCluster):
             folder.mkdir()
             _run("mount", "-t", "tmpfs", "-o", f"size={size}m,mode=0700", "kac-faults", str(folder))
         self.spare_dir.mkdir()
-        # Brokers take another key store while they run only for the same names (SslFactory.CertificateEntries).
+        # A running broker accepts another key store only if the certificate has the same names
+        # (SslFactory.CertificateEntries).
         lasting, ending = (Authority(self.directory / name) for name in ("tls", "tls-ending"))
         self.certificate = lasting.issue("broker", LOOPBACK, age=_DAY, left=365 * _DAY).pem
         self.ending_certificate = ending.issue("broker", LOOPBACK, age=364 * _DAY, left=_DAY).pem

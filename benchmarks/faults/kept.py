@@ -14,14 +14,14 @@ from console.triage.diagnosis import Verdict
 from console.triage.observations import Observations
 
 _KEPT = Path(__file__).resolve().parents[2] / "tests" / "faults"
-"""Tests read them."""
+"""The folder of the kept results, which tests read."""
 RESULTS = _KEPT / "results.json"
 NEIGHBOUR_RESULTS = _KEPT / "neighbours" / "results.json"
 REAL_NEIGHBOUR_RESULTS = _KEPT / "neighbours" / "real" / "results.json"
-"""Of those on real brokers, by name and form."""
+"""The results of the neighbours on real brokers, by name and form."""
 RECORDS = _KEPT / "records"
 RECORDED = RECORDS / "trials.json"
-"""The trials that the records are of; those in `RESULTS` may be later ones."""
+"""The trials that were recorded; the trials in `RESULTS` may be newer."""
 
 
 def trials(file: Path = RESULTS) -> list[Trial]:

@@ -30,11 +30,11 @@ from console.triage.observations import Observations
 from console.triage.symptoms import Subject
 
 PATIENCE = 90.0
-"""Seconds until a cluster has to be well again."""
+"""Maximum seconds until a cluster is healthy again."""
 WARM = 12.0
 """Seconds of polling before a fault begins."""
 AFTER = 6.0
-"""Seconds of polling after everything was named: what comes then is counted too."""
+"""Seconds of polling after everything was named; causes that are named in this time count too."""
 STEADY, READERS = "steady", "steady-readers"
 
 
@@ -236,7 +236,7 @@ class Laboratory:
             try:
                 return await self._watched(begins, record)
             finally:
-                # What the other fault of a pair takes away needs a quorum.
+                # Repair the network and the brokers first: undoing the other fault of a pair needs a quorum.
                 self.cluster.relays.heal()
                 await self.bring_up()
 

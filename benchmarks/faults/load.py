@@ -14,7 +14,7 @@ from aiokafka.errors import KafkaError  # type: ignore[import-untyped]
 VALUE = b"v" * 100
 _TICK = 0.25
 _LEAVE = 12.0
-"""Seconds for a client to end: above those that its own parts have."""
+"""Maximum seconds for a client to end: more than the client's own timeouts."""
 
 
 class Producer:
@@ -49,13 +49,13 @@ class Producer:
             while True:
                 await asyncio.sleep(_TICK)
                 due = int((time.monotonic() - began) * self.rate - sent)
-                if due < 0 or due > 10 * self.rate:  # the rate was changed, or this process had no time
+                if due < 0 or due > 10 * self.rate:  # the rate was changed, or this process was not scheduled
                     began, sent = time.monotonic(), 0.0
                     continue
                 for _ in range(due):
                     sent += 1
                     with contextlib.suppress(KafkaError, asyncio.TimeoutError):
-                        # Not awaited for long: what has no leader now is dropped with its batch.
+                        # Wait only briefly: a record for a partition without a leader is dropped with its batch.
                         delivered = await asyncio.wait_for(
                             self._client.send(
                                 self._topic,

@@ -20,7 +20,7 @@ VICTIM = 3
 NODE = frozenset({"a broker"})
 RELAY = frozenset({"a relay"})
 DELAY = 7.0
-"""Seconds: above replica.lag.time.max.ms of the laboratory."""
+"""Delay in seconds, above the laboratory's replica.lag.time.max.ms."""
 
 
 @asynccontextmanager
@@ -58,7 +58,7 @@ async def _flapping(lab: Laboratory) -> AsyncIterator[Begin]:
             await lab.until(lambda: _without(lab, VICTIM), f"broker {VICTIM} is missed")
             if turn < 2:
                 await lab.bring_up()
-                await asyncio.sleep(3)  # long enough up for a poll of the console
+                await asyncio.sleep(3)  # leave the broker up long enough for a poll of the console
 
     try:
         yield begin
@@ -206,8 +206,8 @@ async def _behind(lab: Laboratory) -> AsyncIterator[Begin]:
     """The broker sends heartbeats, and takes nothing of the metadata log in: the thread that does is stopped."""
     before, after = (1, 2), (2, 1)
     stopped = ExitStack()
-    # One leader after another is turned, beside many that stay: at no time does broker 2 miss a tenth of those that
-    # prefer it, which would be a trouble of its own.
+    # Move only one leader after another, next to many that stay, so that broker 2 never lacks a tenth of the leaders
+    # that prefer it: that would be a fault of its own.
     async with lab.topic("led-all-along", on=[after] * 12), lab.topic("turned", on=[before] * 4) as topic:
 
         def stop() -> None:
@@ -236,7 +236,7 @@ async def _elected(lab: Laboratory, topic: str) -> bool:
     (partition,) = await lab.partitions(topic)
     if partition.leader == 2:
         return True
-    if partition.leader < 0:  # controllers of 3.9 look for them only now and then
+    if partition.leader < 0:  # controllers of 3.9 look for such partitions only now and then
         await lab.client.run(send, ElectLeaders((PartitionTarget(topic, 0),), unclean=True), validate_only=False)
     return False
 

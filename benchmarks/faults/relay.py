@@ -75,7 +75,7 @@ class Relays:
             async def serve(
                 reader: asyncio.StreamReader, writer: asyncio.StreamWriter, broker: int = broker, target: int = target
             ) -> None:
-                # asyncio's server asks an ended task for its error, and a cancelled one raises.
+                # asyncio's server asks each task that ended for its exception, and a cancelled task raises then.
                 with contextlib.suppress(asyncio.CancelledError):
                     await self._serve(broker, target, reader, writer)
 
@@ -109,7 +109,7 @@ class Relays:
                 group.create_task(_copy(client, to_broker))
                 group.create_task(self._answers(from_broker, to_client, pair))
         except* (OSError, asyncio.IncompleteReadError):
-            pass  # either end went away
+            pass  # one side closed the connection
         finally:
             self._pipes.pop(task, None)
             to_client.close()

@@ -19,7 +19,7 @@ async def _few_rights(lab: Laboratory) -> AsyncIterator[Begin]:
     acls = (
         acl("DENY", "CLUSTER", CLUSTER_NAME, "DESCRIBE"),
         acl("DENY", "CLUSTER", CLUSTER_NAME, "DESCRIBE_CONFIGS"),
-        # Where a resource has an ACL, what none allows is refused: its configs too.
+        # If a resource has an ACL, brokers refuse every operation that no ACL allows, including reads of its configs.
         acl("ALLOW", "TOPIC", "*", "DESCRIBE"),
     )
 

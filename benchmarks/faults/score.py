@@ -28,7 +28,7 @@ class Judged(Struct, frozen=True):
 
 def judge(trial: Trial) -> Judged:
     """Every cause that has to be named, and every one that was."""
-    faults = [FAULTS[name] for name in trial.faults if name in FAULTS]  # a trial without a fault is of what is well
+    faults = [FAULTS[name] for name in trial.faults if name in FAULTS]  # a trial of a healthy cluster has no fault
     wanted = [name for fault in faults for name in fault.named]
     unique = list({str(name): name for name in wanted}.values())
     allowed = [*unique, *(each.name for fault in faults for each in fault.beside)]

@@ -18,13 +18,13 @@ from console.model.config import topic_resource
 
 SPARE = frozenset({"the spare directory"})
 LEFT = 0.05
-"""The share of the small filesystem that is left usable."""
+"""The share of the small filesystem that stays usable."""
 DAYS_MS = 86_400_000
 CORRUPT_ON = 3
 SEGMENT = 1 << 20
-"""Bytes: the smallest segment that Kafka 4 takes."""
+"""Segment size in bytes: the smallest that Kafka 4 accepts."""
 MAGIC_AT = 16
-"""Where a batch has its magic byte: after its offset, length and leader epoch."""
+"""The position of the magic byte in a batch: after its offset, length and leader epoch."""
 
 
 @asynccontextmanager
@@ -40,7 +40,7 @@ async def _unreadable(lab: Laboratory) -> AsyncIterator[Begin]:
         yield begin
     finally:
         await asyncio.to_thread(lab.cluster.stop, SPARE_ON)
-        shutil.rmtree(spare, ignore_errors=True)  # what the broker may have made again
+        shutil.rmtree(spare, ignore_errors=True)  # the broker may have created the folder again
         away.rename(spare)
         await lab.bring_up()
 
@@ -200,7 +200,7 @@ FAULTS = (
         how=f"a byte of a compacted log is overwritten on broker {CORRUPT_ON}, whose cleaner gives it up",
         make=_uncleanable,
         named=(cause("cleaner-stopped", broker=CORRUPT_ON),),
-        takes=NODE | {"compacted"},  # a broker that starts again has its cleaner again
+        takes=NODE | {"compacted"},  # a broker that starts again also starts its cleaner
         within=90,
     ),
     Fault(

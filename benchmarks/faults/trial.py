@@ -12,7 +12,7 @@ from console.triage.diagnosis import Verdict
 from console.triage.symptoms import Subject
 
 SPARE = "/spare/logs"
-"""How the path of the spare log directory ends."""
+"""The end of the path of the spare log directory."""
 _CERTAINTIES = [each.value for each in Certainty]
 
 

@@ -27,7 +27,7 @@ from benchmarks.nights.score import average, worse
 from tests.support.kafka_jars import RELEASES
 
 LONGEST = 300
-"""Characters of the reason why a night could not be made."""
+"""Maximum characters of the reason why a night could not be made."""
 
 
 def _halves(night: Night, options: argparse.Namespace) -> Iterator[str]:
@@ -151,7 +151,7 @@ def main() -> int:
         page = table.PAGE.read_text("utf-8")
         table.PAGE.write_text(table.written(page, nights, kept.scores(), kept.judged(nights, kept.halves())), "utf-8")
         return 0
-    # Ended politely or not, the brokers and clients end.
+    # End the brokers and clients also if this process gets a signal.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     if options.again:

@@ -20,9 +20,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 TICK = 0.05
 """Seconds between two batches of a producer."""
 AGAIN = 1.0
-"""Seconds until another client takes the place of one that failed for good, as a restarted service does."""
+"""Seconds until a new client replaces one that failed for good, as with a restarted service."""
 TRANSACTION = 1.0
-"""Seconds that a transaction is open."""
+"""Seconds for which a transaction is open."""
 HOT = b"hot"
 
 
@@ -83,7 +83,7 @@ def _write(client: Producer, life: Life, *, transactional: bool) -> None:
     rate = life.told["rate"]
     while not life.ended.wait(TICK) and not life.fatal():
         now = time.monotonic()
-        if rate != life.told["rate"] or (now - began) * rate - sent > 10 * rate:  # changed, or this process had no time
+        if rate != life.told["rate"] or (now - began) * rate - sent > 10 * rate:  # changed, or this process had to wait
             rate, sent, began = life.told["rate"], 0, now
         due = int((now - began) * rate) - sent
         if transactional and due and not opened:
@@ -107,7 +107,7 @@ def _produce(client: Producer, life: Life, number: int, delivered: Any) -> None:
     try:
         client.produce(life.order["topic"], b"v" * told["value_bytes"], key, on_delivery=delivered, **more)
     except BufferError:
-        client.poll(TICK)  # nothing leaves: this record is lost, as a service without patience loses it
+        client.poll(TICK)  # the record can't be sent and is lost, as with a service that does not wait
     except KafkaException as error:
         life.failed(error.args[0])
 
@@ -164,7 +164,7 @@ def _read(client: Consumer, life: Life) -> None:
                 continue
             if _is_stuck(life, partition, offset):
                 stuck.add(partition)
-                with suppress(KafkaException):  # the partition may be another member's by now
+                with suppress(KafkaException):  # the partition may belong to another member by now
                     client.seek(TopicPartition(life.order["topic"], partition, offset))
                 continue
             life.ended.wait(life.told["work_ms"] / 1000)

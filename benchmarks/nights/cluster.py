@@ -44,7 +44,7 @@ _COMMANDS = {
 }
 _OF_KAFKA_3 = {"kafka-acls": "kafka.admin.AclCommand", "kafka-console-producer": "kafka.tools.ConsoleProducer"}
 _AFTER_A_WORD = frozenset({"kafka-cluster"})
-"""Commands whose first argument is a verb, before their options."""
+"""Commands whose first argument is a verb, which has to be before the options."""
 _WITHOUT_BOOTSTRAP = frozenset({"kafka-producer-perf-test"})
 
 

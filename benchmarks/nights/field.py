@@ -30,7 +30,7 @@ from tests.support.patience import PATIENCE
 
 Key = Literal["spread", "one"] | None
 IN_ORDER = 10.0
-"""Seconds for a process to end in order: then it is killed."""
+"""Maximum seconds for a process to end in order; after that, it is killed."""
 
 
 class Client:

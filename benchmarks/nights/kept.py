@@ -19,7 +19,7 @@ from console.triage.diagnosis import diagnose
 from console.triage.observations import after, begin
 
 FOLDER = Path(__file__).resolve().parents[2] / "tests" / "nights"
-"""Tests read it."""
+"""The folder with the kept results, which tests read."""
 RESULTS, SCORES, RECORDS = FOLDER / "results.json", FOLDER / "scores.json", FOLDER / "records"
 
 

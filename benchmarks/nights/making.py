@@ -21,7 +21,7 @@ from console.admin.settings import ConnectionSettings
 WARM = 12.0
 """Seconds of polls before `Begin`."""
 LOOKS_ON = 10.0
-"""Seconds after `Begin` until a night that nobody watches is ended."""
+"""Seconds after `Begin` until a night that is made without the console ends."""
 
 
 @asynccontextmanager

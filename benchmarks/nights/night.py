@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 Begin = Callable[[], Awaitable[None]]
-"""Does what goes wrong (or, of a twin, what looks alike), on a cluster that is prepared for it. It returns when that is
-done; the console watches all the while."""
+"""Does what goes wrong (or, for a twin, what looks alike) on a cluster that is prepared for it, and returns when that
+is done. The console watches the whole time."""
 Make = Callable[["Field"], AbstractAsyncContextManager[Begin]]
-"""Prepares topics, groups and clients, and yields the `Begin`; leaving it ends what it started."""
+"""Prepares topics, groups and clients, and yields the `Begin`; at its end, it stops everything that it started."""
 
 
 class Words(Struct, frozen=True):
     """Words that a text must and must not have: regular expressions, searched without case, ``.`` also for newlines."""
 
     must: tuple[str, ...]
-    """Each has to be found in the one text: alternatives stand within an expression, as ``deleted|gone``."""
+    """Patterns that all have to be found in the same text. Alternatives are within one pattern, as ``deleted|gone``."""
     never: tuple[str, ...] = ()
-    """Each makes the text wrong."""
+    """Patterns that must not be found in the text."""
 
     def fit(self, text: str) -> bool:
         """Whether a text has all that it must, and nothing that it must not.
@@ -46,39 +46,41 @@ class Night(Struct, frozen=True, kw_only=True):
     """A night and its twin."""
 
     name: str
-    """A few words, lower case: the name under which results are kept."""
+    """The name under which results are kept: a few words in lower case."""
     source: str
-    """Address of the public report that it is made after."""
+    """The address of the public report that the night is based on."""
     story: str
-    """What went wrong and what people saw, in the author's own words: two or three sentences."""
+    """What went wrong and what people saw, in the author's own words, in two or three sentences."""
     make: Make
     twin_story: str
-    """What looks alike and is well."""
+    """What happens in the twin, which looks alike and is healthy."""
     twin: Make
     cause: Words
-    """A row that names the cause."""
+    """The words of a row that names the cause."""
     symptom: Words
-    """A row that names the symptom rightly, without its cause."""
+    """The words of a row that names the symptom correctly, without its cause."""
     step: Words | None
-    """The proposed step that helps, or the advice that leads there; None if nothing can be done from here."""
+    """The words of a proposed step that helps, or of advice that leads to the step; None if the console can do
+    nothing."""
     wrong: tuple[str, ...] = ()
-    """Regular expressions over proposed statements: steps that would make it worse, or lose something."""
+    """Patterns of proposed statements that would make the situation worse, or lose something."""
     unknowable: bool = False
-    """No API of the brokers tells the cause: to say so, and where to look, counts as naming it. `cause` then has the
-    words of that."""
+    """Whether no API of the brokers shows the cause. Then a row counts as naming the cause if it says that, and where
+    to look; `cause` has the words of such a row."""
     fine: tuple[str, ...] = ()
-    """Regular expressions: rows that may stand on the twin, as they are true and worth a row (say why in a comment)."""
+    """Patterns of rows that are allowed for the twin, because they are true and useful (give the reason in a
+    comment)."""
     stands: bool = False
-    """It went wrong before the console was opened: `Begin` runs first, and the console opens after it."""
+    """Whether it goes wrong before the console is opened: `Begin` runs first, and the console opens after it."""
     watch: float = 90.0
-    """Seconds that the console watches, from the end of `Begin`."""
+    """Seconds for which the console watches after `Begin` has ended."""
     brokers: int = 3
     properties: Mapping[str, str] = field(default_factory=dict)
-    """Server properties of every broker."""
+    """Properties in the file of every broker."""
     format_options: tuple[str, ...] = ()
-    """More arguments of ``kafka-storage format``, as ``("--release-version", "4.1")``."""
+    """Further arguments of ``kafka-storage format``, as ``("--release-version", "4.1")``."""
     security: str = "plain"
-    """``plain``, ``logins`` (a second listener with SASL PLAIN and SCRAM users) or ``acls`` (the same, and only who has
-    an ACL may do something on it)."""
+    """``plain``, ``logins`` (a second listener with SASL PLAIN and SCRAM users) or ``acls`` (the same, and only users
+    with an ACL may do anything on that listener)."""
     versions: tuple[str, ...] = ("4.3", "4.4", "3.9")
-    """Releases on which it can be made, the first one is the one of record."""
+    """The releases on which the night can be made; the results of the first one are the ones that count."""

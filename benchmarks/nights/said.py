@@ -21,7 +21,7 @@ from console.triage.diagnosis import Verdict
 INFO, POSSIBLE = Severity.INFO.value, Certainty.POSSIBLE.value
 NIGHT, TWIN = "night", "twin"
 LONGEST = 1200
-"""Characters that are kept of a row."""
+"""Maximum characters of a row that are kept."""
 MOST_PROPOSALS = 12
 MOST_LINES = 100
 _NUMBER = re.compile(r"\d[\d.,:]*")

@@ -31,7 +31,7 @@ from benchmarks.nights.night import Night
 from benchmarks.nights.said import Half, Row
 
 NAMED, TWINS, FIRST_ROW = 1.5, 1.9, 20.0
-"""What is wanted on average; and the most seconds to the first row."""
+"""The required averages of the nights' and the twins' points, and the maximum seconds to the first row."""
 
 
 class Score(Struct, frozen=True, kw_only=True):

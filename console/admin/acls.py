@@ -20,7 +20,7 @@ from console.wire.fields import Fields
 
 _EVERYTHING = AclFilter()
 BATCHED = 4
-"""The version of DescribeAcls with many filters, from a proposal: no released Kafka has it."""
+"""The version of DescribeAcls with many filters, from a proposal that no Kafka release has."""
 
 
 async def describe_acls(link: Link, filter: AclFilter = _EVERYTHING) -> tuple[Acl, ...]:
@@ -36,7 +36,7 @@ async def describe_acls(link: Link, filter: AclFilter = _EVERYTHING) -> tuple[Ac
 
 
 ACL_BYTES = 64
-"""Approximate bytes of an ACL in a response."""
+"""Approximate size in bytes of an ACL in a response."""
 
 
 async def describe_acls_of(link: Link, filters: Sequence[AclFilter]) -> list[tuple[Acl, ...] | Failure]:
@@ -49,7 +49,7 @@ async def describe_acls_of(link: Link, filters: Sequence[AclFilter]) -> list[tup
         try:
             return await each_of(filters, partial(_batched, link))
         except Unsupported:
-            pass  # another broker answers now, without this version
+            pass  # another broker answered, which lacks this version
 
     async def one(filter: AclFilter) -> tuple[Acl, ...] | Failure:
         try:

@@ -22,7 +22,7 @@ USER_AGENT = "kac"
 _REGION = re.compile(
     r"\A[a-z0-9.-]+\.kafka(?:-serverless)?\.([a-z]{2,8}(?:-[a-z]{1,16}){1,3}-\d{1,2})\.amazonaws\.com(?:\.cn)?"
 )
-"""Matches a whole host name only, since a name inside another one proves nothing."""
+"""Matches the whole host name only: a name inside another one proves nothing."""
 
 
 def mechanism_payload(keys: AwsKeys, region: str, host: str) -> bytes:

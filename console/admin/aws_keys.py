@@ -63,15 +63,14 @@ from console.programs import ProgramFailed, output_of
 from console.safe_files import UntrustedPath, require_own
 
 METADATA_SECONDS = 1.0
-"""Seconds for one request to an instance's metadata service, which is close by or absent."""
+"""Seconds for one request to an instance's metadata service: it is close by, or does not exist."""
 CONTAINER_SECONDS = 2.0
 LARGEST_ANSWER = 1 << 20
 _PART = 1 << 16
 _REGION = "us-east-1"
-"""The token service's region if none is named."""
+"""The region of the token service if none is named."""
 
-# At DEBUG botocore logs whole responses, and its warnings have errors of failed requests: kac reports the errors
-# itself.
+# botocore logs whole responses at DEBUG, and errors of failed requests as warnings; kac reports the errors itself.
 logging.getLogger("botocore").setLevel(logging.CRITICAL)
 
 
@@ -82,7 +81,7 @@ class AwsKeys(NamedTuple):
     secret: Secret
     token: Secret | None
     source: str
-    """Description of their source, for an operator."""
+    """The source of the credentials, described for an operator."""
     ends: datetime | None = None
     """Expiry time; None if they do not expire."""
 
@@ -92,7 +91,7 @@ class Role(NamedTuple):
 
     arn: str
     session: str | None = None
-    """The session name in AWS' own logs."""
+    """The name of the session in the logs of AWS."""
     external_id: str | None = None
     region: str | None = None
     """Region of the token service; None for the profile's."""
@@ -128,7 +127,7 @@ class AwsSource:
                 raise
             except Exception as error:  # noqa: BLE001 - its parsers may raise any error for an unexpected response
                 raise _told(error, self._named) from None
-        # Only this private field has their expiry.
+        # botocore has the expiry only in this private field.
         ends = getattr(found, "_expiry_time", None)
         return AwsKeys(str(access), Secret(str(secret)), Secret(str(token)) if token else None, self._source(), ends)
 
@@ -186,7 +185,7 @@ _SOURCES = {
     "container-role": "the container's service",
     "iam-role": "the instance's role",
 }
-"""botocore's name of a source -> its description for an operator; the other sources belong to a profile."""
+"""botocore's name of a source -> its description for an operator; all other sources belong to a profile."""
 
 
 def signed_query(keys: AwsKeys, service: str, action: str, region: str, host: str, seconds: int) -> str:
@@ -247,7 +246,7 @@ class _Profiles(ProfileProviderBuilder):  # type: ignore[misc]
         names = ("config_file", "credentials_file")
         files = [Path(self._session.get_config_variable(name)).expanduser() for name in names]
         try:
-            for file in files:  # either file may name the command
+            for file in files:  # check both files, as either may name the command
                 require_own(file)
             return _Ended(output_of(shlex.join(words), self._limit, files[0].absolute().parent))
         except UntrustedPath as error:

@@ -20,7 +20,7 @@ HANDSHAKE_SECONDS = 3.0
 AT_ONCE = 16
 log = logging.getLogger(__name__)
 MOST = 300
-"""Most listeners to connect to."""
+"""Maximum number of listeners to connect to."""
 
 
 async def shown_certificates(link: Link, listeners: Iterable[Listener]) -> tuple[Certificate, ...]:
@@ -31,7 +31,7 @@ async def shown_certificates(link: Link, listeners: Iterable[Listener]) -> tuple
     """
     listeners = list(dict.fromkeys(listeners))[:MOST]
     own = {*link.settings.bootstrap}
-    # `kac doctor` connects to bootstrap addresses, and possibly none of them answers.
+    # `kac doctor` connects to bootstrap addresses themselves, and possibly no broker answers the request for nodes.
     if any((each.host, each.port) not in own for each in listeners):
         own.update((await link.nodes()).brokers.values())
     with_own = await asyncio.to_thread(_context, link.settings, own=True)
@@ -71,9 +71,9 @@ async def _certificate(listener: Listener, context: ssl.SSLContext) -> Certifica
             )
         shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         return _read(listener, shown) if shown else None
-    except OSError:  # also TimeoutError and SSLError
+    except OSError:  # including TimeoutError and SSLError
         return None
-    except Exception:  # an odd certificate, or name, affects only its own row
+    except Exception:  # an odd certificate or name must affect only its own row
         log.info("the certificate of a listener of broker %d can't be read", listener.broker, exc_info=True)
         return None
     finally:

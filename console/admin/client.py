@@ -125,13 +125,13 @@ class AdminClient:
             loop.close()
 
     async def _end(self) -> None:
-        # First the operations, which would open connections again; then the connections; then the remaining tasks. So
-        # no task is cancelled twice, which would interrupt its clean-up.
+        # End the operations first, as they would open connections again; then the connections; then the remaining
+        # tasks. In this order no task is cancelled twice, which would interrupt its clean-up.
         await _cancelled({task for task in self._operations if task is not None})
         await asyncio.wait({asyncio.ensure_future(self._link.close())}, timeout=CLOSE_SECONDS)
         await _cancelled(asyncio.all_tasks() - {asyncio.current_task()})
         await asyncio.get_running_loop().shutdown_asyncgens()
-        await asyncio.sleep(0)  # transports end in their own callbacks
+        await asyncio.sleep(0)  # let transports end in their own callbacks
 
 
 async def _cancelled(tasks: set[asyncio.Task[Any]]) -> None:

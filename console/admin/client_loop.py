@@ -63,7 +63,7 @@ class ClientLoop(asyncio.SelectorEventLoop):
 
     async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> Any:
         """Resolve as asyncio does, but in a daemon thread: a resolver without servers takes many seconds."""
-        from console.event_loop import apart  # most starts resolve no name
+        from console.event_loop import apart  # imported late, as most starts resolve no name
 
         return await apart(lambda: _resolved(host, port, **options), "look up")
 
@@ -77,7 +77,7 @@ class ClientLoop(asyncio.SelectorEventLoop):
         return await start_connection(addresses, happy_eyeballs_delay=HAPPY_EYEBALLS_DELAY, loop=self)
 
     async def _addresses(self, host: str, port: int) -> Sequence[AddrInfoType]:
-        with suppress(socket.gaierror):  # a numeric address needs no look-up
+        with suppress(socket.gaierror):  # a numeric address needs no look-up; this fails for a name
             return _resolved(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
         found: Sequence[AddrInfoType] = await self.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         return found
@@ -87,5 +87,5 @@ def _resolved(host: Any, port: Any, **options: Any) -> Sequence[AddrInfoType]:
     """Do as socket.getaddrinfo. Raises OSError also for text that is invalid as a host name."""
     try:
         return socket.getaddrinfo(host, port, **options)
-    except UnicodeError:  # a label of more than 63 characters, or an empty one
+    except UnicodeError:  # idna refuses a label that is empty or has more than 63 characters
         raise socket.gaierror(socket.EAI_NONAME, "it can't be a host's name") from None

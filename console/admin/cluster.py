@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from console.wire.partition_decoders import DirAnswer
 
 _SHOWS_FENCED = 2
-"""The version of DescribeCluster that describes fenced brokers (KIP-1073)."""
+"""The version of DescribeCluster that includes fenced brokers (KIP-1073)."""
 QUORUM_TOPIC = "__cluster_metadata"
 _OPERATIONS_OMITTED = -(2**31)
 _QUORUM_UNSETTLED = frozenset(
@@ -53,7 +53,7 @@ _QUORUM_UNSETTLED = frozenset(
 )
 _SETTLE_SECONDS = 10.0
 _READING_ATTEMPTS = 12
-"""Attempts while a controller reads the log, which takes a second or two."""
+"""Number of attempts while a controller reads the log, which takes a second or two."""
 
 
 async def describe_cluster(link: Link) -> model_cluster.ClusterInfo:
@@ -82,7 +82,7 @@ async def describe_cluster(link: Link) -> model_cluster.ClusterInfo:
 
 
 async def _describe_controllers(link: Link) -> model_cluster.ClusterInfo:
-    # A controller that has just started has not read the log yet, so it does not know yet that it may answer clients.
+    # A controller that has just started may not have read the log, and does not know yet that it may answer clients.
     response = await until_settled(
         partial(link.call, "describe_cluster", CONTROLLERS_OF_CLUSTER),
         lambda answer: answer.error_code == ErrorCode.unsupported_version,
@@ -209,14 +209,14 @@ async def describe_quorum(link: Link) -> model_cluster.Quorum:
     async def ask() -> Any:
         answer = await link.ask_controller("describe_quorum", {"topics": [topic]})
         if link.settings.controllers and _quorum_error(answer)[0] in _QUORUM_UNSETTLED:
-            await link.refresh()  # another controller leads
+            await link.refresh()  # another controller leads by now
         return answer
 
     limit = ELECTION_SECONDS if link.settings.controllers else _SETTLE_SECONDS
     response = await until_settled(ask, lambda answer: _quorum_error(answer)[0] in _QUORUM_UNSETTLED, within=limit)
     code, message = _quorum_error(response)
     if code in _QUORUM_UNSETTLED and link.settings.controllers:
-        raise no_such_broker(-1, (), controllers=True)  # the leader has resigned, and has no successor
+        raise no_such_broker(-1, (), controllers=True)  # the leader has resigned, and no other one was elected yet
     if code:
         raise errors.BrokerError(errors.failure(code, message))
     found = quorum(response)
@@ -349,8 +349,8 @@ def _dirs_of(raw: RawResponse) -> tuple[model_cluster.LogDir, ...]:
         errors.check(response)
         answers = dir_answers(response)
     if not answers:
-        # Every broker has a directory. Before v3 a broker returns this without an error if the principal lacks the
-        # right.
+        # Every broker has a directory. Before v3, a broker answers without an error and without directories if the
+        # principal lacks the right.
         raise errors.BrokerError(_NO_DIRS)
     found = log_dirs(answers)
     for log_dir in found:

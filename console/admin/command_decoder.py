@@ -27,10 +27,10 @@ from console.safe_files import UntrustedPath
 from console.wire.decoding import LARGEST_MADE, MEMORY
 
 SECONDS = 2.0
-"""Seconds for one answer; for the first one START_SECONDS."""
+"""Seconds for one answer; for the first answer, START_SECONDS."""
 START_SECONDS = 10.0
 MOST_STARTS = 5
-"""Starts of a program that fails: then its records stay hex."""
+"""Maximum number of starts of a program that fails; afterwards its records stay hex."""
 _GLANCE = 0.1
 """Seconds between two checks whether the read was cancelled."""
 
@@ -113,7 +113,7 @@ class CommandDecoder:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 bufsize=0,
-                start_new_session=True,  # so that Ctrl-C reaches only this process
+                start_new_session=True,  # Ctrl-C then reaches only kac's own process
             )
             _limit(self._process.pid)
             weakref.finalize(self, ended, self._process)

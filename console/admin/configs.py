@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 
 CHUNK = 100
-"""Resources in one request: a few milliseconds of a broker's time, so that other clients do not wait."""
+"""Number of resources in one request: they take a few milliseconds of a broker's time, so that other clients do not
+wait."""
 IN_FLIGHT = 4
 
 log = logging.getLogger(__name__)
@@ -144,7 +145,7 @@ class _RequestShape(NamedTuple):
 
     def request(self, resources: Sequence[ConfigResource]) -> Asked:
         def made(kio: ModuleType) -> Any:
-            # Without a look at each one's fields: 100,000 topics are requested like that.
+            # Create the objects directly, without checking each one's fields: there may be 100,000 topics.
             resource, keys = kio.DescribeConfigsResource, self.keys
             asked = [
                 resource(resource_type=type_, resource_name=name, configuration_keys=keys) for type_, name in resources
@@ -199,7 +200,7 @@ async def _describe_broker(reading: _Reading, broker_id: int, resources: list[Co
 
 
 _MOST_TRIED = 10
-"""Most brokers to try in turn: another cluster's response may name new ones each time."""
+"""Maximum number of brokers to try in turn: another cluster's response may name new ones each time."""
 
 
 async def _describe_others(reading: _Reading, resources: list[ConfigResource]) -> None:
@@ -294,7 +295,7 @@ async def _described(
     return found
 
 
-# Altering.
+# Altering configs.
 
 _FEW_KEYS = 50
 
@@ -316,7 +317,7 @@ class _Altering(Sender[AlterConfigs, ConfigResource]):
         request = self.request
         parts: tuple[Sender[AlterConfigs, ConfigResource], ...] = ()
         if self.link.settings.controllers and self._levels and len(self._levels) < len(request.ops):
-            # A controller sets its own levels; the active one sets all other configs.
+            # A controller sets its own loggers' levels; the active controller sets all other configs.
             others = {each: ops for each, ops in request.ops.items() if each not in self._levels}
             ops_of = (others, self._levels)
             parts = tuple(_Altering(self.link, replace(request, ops=ops), self.validate_only) for ops in ops_of)
@@ -469,7 +470,7 @@ _FIRST, _SINCE = next(
     for number, each in BY_NUMBER.items()
     if each.listed is not None and each.listed.version == 0
 )
-"""The only type that version 0 lists, without naming it, and the first release that lists it."""
+"""The only type that version 0 lists, without naming the type, and the first release that lists it."""
 
 
 async def list_config_resources(link: Link, types: Iterable[codes.ResourceType | int]) -> tuple[ConfigResource, ...]:

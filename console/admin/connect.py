@@ -38,18 +38,18 @@ from console.sensitive import without_secrets as without_looks
 
 SERVICE = Service("the Connect worker", "Connect worker")
 LARGEST = 64 << 20
-"""Most bytes of the answer with all connectors of a cluster."""
+"""Maximum size in bytes of the answer with all connectors of a cluster."""
 MOST_CONNECTORS = 5_000
 MOST_TRACE = 16_000
-"""Most characters of a stack trace that are kept."""
+"""Maximum length in characters of a stack trace that is kept."""
 CHECK_SECONDS = 60.0
-"""Seconds for a check: connectors may connect to their databases for it."""
+"""Seconds for a check, for which connectors may connect to their databases."""
 CHANGE_SECONDS = 90.0
-"""Seconds for a change: a worker waits that long for its cluster (ConnectResource.DEFAULT_REST_REQUEST_TIMEOUT_MS)."""
+"""Seconds for a change: a worker waits as long for its cluster (ConnectResource.DEFAULT_REST_REQUEST_TIMEOUT_MS)."""
 BUSY_SECONDS = 20.0
-"""Seconds in which a change that a rebalance refuses (409) is sent again: it was not applied."""
+"""Seconds within which a change that workers refuse during a rebalance (409) is sent again: it was not applied."""
 STOP_SECONDS = 30.0
-"""Most seconds of waiting for the tasks of a stopped connector to end: only then its offsets can be changed."""
+"""Maximum seconds of waiting for the end of a stopped connector's tasks, after which its offsets can be changed."""
 SLOW_SECONDS = 60.0
 """Seconds between two reads of plugins, their definitions and the topics of connectors."""
 AT_ONCE = 4
@@ -58,7 +58,8 @@ PATCH_SINCE = (3, 8)
 CLUSTER_LOGGERS_SINCE = (3, 7)
 """The first release that sets a logger at all workers at once (KIP-976)."""
 SHORTEST_SECRET = 4
-"""Characters from which a hidden value is removed from other texts: a shorter one is a part of many words."""
+"""Minimum length in characters of a hidden value that is removed from other texts: a shorter one occurs in many
+words."""
 
 _RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})")
 _UNCLEAR = "It may have been applied: look at the connector before you repeat it."
@@ -185,7 +186,7 @@ class _Cluster:
             BrokerError: a worker refuses.
             BadAnswer: the answer has another form.
         """
-        if not self.workers:  # the Connect cluster of a record
+        if not self.workers:  # the Connect cluster comes from a record and has no workers to ask
             raise _unrecorded(f"{method} {path}")
         data = None if body is None else json_text(body).encode()
         seconds = CHECK_SECONDS if data is not None else None
@@ -444,7 +445,7 @@ async def _read_slowly(cluster: _Cluster, expanded: Mapping[str, _Expanded]) -> 
         cluster.plugins = tuple(
             connect.Plugin(each.class_name, each.type, each.version or "") for each in found[:MOST_CONNECTORS]
         )
-        if cluster.plugins != before:  # a newer version may define other keys
+        if cluster.plugins != before:  # a newer version of a plugin may define other keys
             cluster.definitions.clear()
     classes = {_texts(each.info.config).get(connect.CLASS, "") for each in expanded.values()} - {""}
     await asyncio.gather(*map(cluster.define, sorted(classes)))
@@ -457,7 +458,7 @@ async def _read_slowly(cluster: _Cluster, expanded: Mapping[str, _Expanded]) -> 
 async def _topics(cluster: _Cluster, name: str) -> tuple[str, ...]:
     try:
         answer = await cluster.read(_of_connector(name, "/topics"), dict[str, _Topics])
-    except errors.BrokerError:  # before Kafka 2.5, or topic.tracking.enable=false
+    except errors.BrokerError:  # workers before Kafka 2.5 lack this path, and topic.tracking.enable=false disables it
         return ()
     return tuple(sorted(answer.get(name, _Topics()).topics))
 
@@ -750,12 +751,12 @@ class _Altering(_ConnectSender[connect.AlterConnectors, model_config.ConfigResou
 
     async def ask(self, cluster: _Cluster, name: str, target: model_config.ConfigResource) -> Answer | Outcome:
         before = await _config(cluster, name)
-        # A worker's message may repeat a value, also one that this change replaces.
+        # A worker's message may repeat a value, even one that this change replaces.
         defined = await cluster.define(before.get(connect.CLASS, ""))
         self.secrets = [*self.secrets, *_hidden_values(before, defined)]
         changes = _changed({**_defaults(defined), **before}, self.request.ops[target])
         whole = {key: value for key, value in {**before, **changes}.items() if value is not None}
-        # A gateway before the worker may mask values: sent back they would replace the real ones.
+        # A gateway in front of the worker may mask values: sent back, the masks would replace the real values.
         masked = [key for key, value in whole.items() if key not in changes and is_mask(value)]
         has_patch = _release((await cluster.read("/", _Root)).version) >= PATCH_SINCE
         if masked and not has_patch:
@@ -780,7 +781,7 @@ class _Altering(_ConnectSender[connect.AlterConnectors, model_config.ConfigResou
             now = await _config(cluster, name)
             defaults = _defaults(await cluster.define(now.get(connect.CLASS, "")))
             changes = _changed({**defaults, **now}, self.request.ops[target])
-            # The values themselves are compared here, secrets too: they do not leave this function.
+            # Compare the values themselves, including secrets, here: they do not leave this function.
             found[target] = delivery.applied_if(all(now.get(key) == value for key, value in changes.items()))
         return found
 
@@ -922,9 +923,9 @@ class _Steering(_OfOne[connect.SteerConnector]):
         if now is None:
             return Status.UNKNOWN
         states = {now.connector.state, *(task.state for task in now.tasks)}
-        if self.request.state == connect.RUNNING:  # it may fail then; it was resumed all the same
+        if self.request.state == connect.RUNNING:  # a resumed connector may fail, and was resumed all the same
             return delivery.applied_if(states.isdisjoint({connect.PAUSED, connect.STOPPED}))
-        # The tasks of a stopped connector end; until then its offsets can't be changed.
+        # Wait for the tasks of a stopped connector to end: until then its offsets can't be changed.
         ended = self.request.state != connect.STOPPED or not now.tasks
         return delivery.applied_if(now.connector.state == self.request.state and ended)
 
@@ -938,7 +939,7 @@ class _Restarting(_OfOne[connect.RestartConnector]):
         return await cluster.change("POST", _of_connector(name, f"/restart?{flags}"))
 
     def verdict(self, _now: _Status | None) -> Status:
-        return Status.UNKNOWN  # a restart leaves no trace in the state
+        return Status.UNKNOWN  # the state does not show a restart
 
 
 class _AlteringOffsets(_ConnectSender[connect.AlterConnectorOffsets, connect.ConnectorOffsetsTarget]):

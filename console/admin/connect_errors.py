@@ -18,7 +18,7 @@ from console.wire.connection import AnotherNode, ConnectFailed, NoCommonVersion,
 from console.wire.sasl import EndsAtOnce, KerberosFailed, NotTheBroker, SaslRefused
 from console.wire.schemas import version_range
 
-# X509_V_ERR_… in OpenSSL's x509_vfy.h
+# Numbers of X509_V_ERR_EXPIRED and others, from OpenSSL's x509_vfy.h
 _EXPIRED, _HOST_MISMATCH, _ADDRESS_MISMATCH = 10, 62, 64
 _TLS_RECORDS = (b"\x15\x03", b"\x16\x03")
 
@@ -95,7 +95,7 @@ def not_a_controller(address: Address, *, older: bool) -> admin_errors.AdminErro
 
 
 _MOST_NAMED = 3
-"""Addresses with the same reason that a message names: a cluster may have hundreds."""
+"""Maximum number of addresses with the same reason that a message names: a cluster may have hundreds."""
 
 
 def none_reached(errors: Sequence[admin_errors.AdminError]) -> admin_errors.AdminError:
@@ -255,7 +255,7 @@ def _untrusted(
 
 
 def _no_tls_there(where: str) -> admin_errors.AdminError:
-    # Never suggest plaintext: an attacker in between can break every handshake to get just that.
+    # Never suggest plaintext: an attacker on the way could break every handshake to provoke just that.
     return admin_errors.TlsFailed.of(
         f"{where} does not speak TLS",
         "Use the port of a TLS listener. If this is one, something on the way cuts TLS off: find out what.",
@@ -342,7 +342,7 @@ _KERBEROS_REMEDIES = (
 def _kerberos_error(cause: BaseException, where: str) -> admin_errors.AdminError:
     """Return the error of a Kerberos failure on this side, before a request to the broker."""
     text = str(cause)
-    # Ignore paths, which may contain any word.
+    # Ignore paths in the text, which may contain any word.
     said = re.sub(r"\S++", lambda word: "" if "/" in word[0] else word[0], text)
     remedy = next((remedy for part, remedy in _KERBEROS_REMEDIES if part in said), "Try kinit and kvno by hand.")
     return admin_errors.AuthenticationFailed.of(f"{where} was not asked: Kerberos: {text}", remedy)

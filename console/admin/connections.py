@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 REFUSAL_SECONDS = 30.0
-"""Seconds for which refused credentials are not tried again: a console that refreshes must not lock an account."""
+"""Seconds for which kac does not try refused credentials again: a console that refreshes must not lock an account."""
 
 
 MAX_OPEN = 256
-"""Most open connections. A cluster may advertise any number of brokers, and open files are limited, often to 1,024. The
-least recently used connections are closed."""
+"""Maximum number of open connections; above it, the least recently used ones are closed. A cluster may advertise any
+number of brokers, and the number of open files is limited, often to 1,024."""
 CONCURRENCY = 64
-"""Brokers with concurrent requests. Far fewer than MAX_OPEN, so that no connection in use is closed."""
+"""Number of brokers with concurrent requests; far below MAX_OPEN, so that no connection in use is closed."""
 
 
 _Stamp = tuple[tuple[int, int, int] | None, ...]
-"""Inode, size and modification time of each file; None for a missing file."""
+"""Inode, size and modification time of each file; None for a missing one."""
 
 log = logging.getLogger(__name__)
 
@@ -48,8 +48,8 @@ class Access:
     stamp: _Stamp = ()
     refused: tuple[float, AuthenticationFailed] | None = None
     tells_nodes: bool | None = None
-    """Whether brokers refuse a connection meant for another node (KIP-1242); None while no broker has shown that it
-    does."""
+    """Whether brokers refuse a connection meant for another node (KIP-1242); None until a broker has shown that they
+    do."""
 
 
 class Connections:
@@ -98,7 +98,7 @@ class Connections:
         """
         connection = self._open.get(address)
         if connection is not None and connection.is_open:
-            self._open[address] = self._open.pop(address)  # the most recently used one is last
+            self._open[address] = self._open.pop(address)  # to the end: the most recently used one is last
             if meant is not None and connection.node not in (None, meant):
                 from console.admin.link_errors import another_node
 
@@ -231,7 +231,7 @@ class Connections:
     def _elected(self, task: asyncio.Task[Connection]) -> None:
         self._electing = None
         if not task.cancelled():
-            task.exception()  # the waiting callers get the exception
+            task.exception()  # mark the exception as retrieved: the waiting callers get it
 
     def _opened(self, address: Address, task: asyncio.Task[Connection]) -> None:
         del self._opening[address]
@@ -355,7 +355,7 @@ async def security_arguments(settings: ConnectionSettings) -> dict[str, Any]:
 # SASL: the login, by mechanism.
 
 TOKEN_SHARE = 0.8
-"""Share of the connect timeout for the token, so that a slow endpoint is reported as such."""
+"""Share of the connect timeout that getting the token may take, so that a slow endpoint is reported as such."""
 
 
 def sasl_login(settings: ConnectionSettings) -> Login | None:

@@ -27,7 +27,7 @@ SECONDS = 2.0
 LOAD_SECONDS = 8.0
 """Seconds to parse a schema."""
 _START_SECONDS = 30.0
-"""Seconds until the process reports that it runs: a host that swaps is slow."""
+"""Seconds until the process has to report that it runs: a host that swaps is slow."""
 _GLANCE = 0.1
 """Seconds between two checks whether the read was cancelled."""
 _CHILD = "from console.wire.decoding import serve; serve()"
@@ -60,7 +60,7 @@ class DecodingProcess:
         Raises:
             NotDecoded: the schema is unusable.
         """
-        # The process does not need the text of a compiled schema.
+        # The process needs the descriptors of a compiled schema, but not its text.
         text = SchemaText(schema.kind, "") if main else schema
         load = decoding.Load(next(self._numbers), text, descriptors, main, encodes)
         self._asked(load, LOAD_SECONDS, Allowance())
@@ -135,7 +135,7 @@ def _started() -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         bufsize=0,
-        start_new_session=True,  # so that Ctrl-C reaches only this process
+        start_new_session=True,  # Ctrl-C then reaches only kac's own process
     )
 
 

@@ -30,14 +30,14 @@ Answer = tuple[int, str | None]
 """A broker's error code for one target, 0 for success, and its message."""
 
 DescribeAgain = Callable[[Sequence[T]], Awaitable[Mapping[T, Status]]]
-"""Function that describes targets again: APPLIED if the cluster is as requested, NOT_APPLIED if it is not, UNKNOWN if
-the description does not show it."""
+"""Describes targets again and returns a status for each: APPLIED if the cluster is as requested, NOT_APPLIED if it is
+not, UNKNOWN if the description does not show it."""
 
 Progress = Callable[[int, int], None]
-"""Callback with the number of partitions with a leader, and of all partitions."""
+"""Called with the number of partitions that have a leader, and the number of all partitions."""
 
 ANSWER_SECONDS = 5.0
-"""Seconds that a response may take beyond the broker's own limit."""
+"""Seconds that a response may take in addition to the broker's own limit."""
 
 DOTS = "······"
 
@@ -58,19 +58,19 @@ class Sender(Generic[R, T]):
     """
 
     of: ClassVar[str] = ""
-    """The field of the request with the targets, if it has one."""
+    """The request's field with the targets, if it has one."""
     right: ClassVar[str] = ""
-    """The message of an outcome without the right to the change; ``""`` for the broker's own."""
+    """The message of an outcome if the right to the change is missing; ``""`` for the broker's own message."""
     needs: ClassVar[str] = ""
-    """The first release of Kafka with the request; ``""`` for all."""
+    """The first Kafka release that has the request; ``""`` for all."""
     has_check = False
     """Whether the protocol has a validate-only form."""
     route: Route = CONTROLLER
     """The broker that receives the request."""
     secrets: Sequence[Secret] = ()
-    """Values in the request that no outcome may repeat, as brokers do with refused values."""
+    """Values in the request that no outcome may repeat; brokers repeat values that they refuse."""
     on_progress: Progress | None = None
-    """The caller's callback for the wait for leaders; None without one."""
+    """Called during the wait for leaders; None without a callback."""
 
     def __init__(self, link: Link, request: R, validate_only: bool) -> None:
         self.link = link
@@ -196,7 +196,7 @@ class ServiceSender(Sender[R, T]):
     """The base of changes of a service next to the brokers: each target is its own request."""
 
     takes_seconds = 0.0
-    """Seconds that the service may take after its answer."""
+    """Seconds that the service may need to carry out a change after its answer."""
 
     async def require(self) -> None:
         """Refuse a change by a read-only client."""

@@ -39,7 +39,7 @@ class AdminError(Exception):
     """A request without a usable response. `failure`: the text to show."""
 
     failure_name: ClassVar[str] = ""
-    """The default name of its failures."""
+    """The default name of the class's failures."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(str(failure))
@@ -320,14 +320,14 @@ REMEDIES: Mapping[str, str] = {
     "INVALID_REGULAR_EXPRESSION": "Correct the expression (RE2 syntax).",
     "REBOOTSTRAP_REQUIRED": "The known brokers are out of date: connect again.",
 }
-"""Name -> hint, for errors that an administrator sees. Other retriable errors get `_PASSES`."""
+"""Name -> hint, for errors that an administrator sees. Other retriable errors get the hint `_PASSES`."""
 
 _NEWER_NAMES: Mapping[int, str] = {
     134: "GROUP_DELETION_FAILED",
     135: "STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED",
     136: "CONTROLLER_ID_NOT_REGISTERED",
 }
-"""Names of the codes of Kafka 4.4 that kio lacks."""
+"""Names of the error codes of Kafka 4.4 that kio lacks."""
 
 
 T = TypeVar("T")
@@ -360,7 +360,7 @@ def is_retriable(code: int) -> bool:
 
 
 def _known(code: int) -> ErrorCode | None:
-    # Responses need kio anyway; code that only catches errors does not have to import it.
+    # Import kio late: code that only catches errors should not have to import it, and responses need it anyway.
     from kio.schema.errors import ErrorCode
 
     try:
@@ -370,7 +370,7 @@ def _known(code: int) -> ErrorCode | None:
 
 
 MOST_WORDS = 4_000
-"""Most characters of a broker's own message."""
+"""Maximum length in characters of a broker's own message."""
 
 
 def in_bounds(message: str) -> str:

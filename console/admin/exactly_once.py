@@ -37,15 +37,16 @@ from console.wire.fields import Fields
 TIMEOUT = 60.0
 """Seconds after which a coordinator ends a transaction whose producer is silent."""
 TAKES_OVER_SECONDS = 60.0
-"""Seconds in which a transactional id, or stable positions, have to be had."""
+"""Seconds within which kac has to get a transactional id, or stable positions."""
 WRITES_SECONDS = 30.0
-"""Seconds in which the records of a transaction have to be written: well below `TIMEOUT`."""
+"""Seconds within which the records of a transaction have to be written: well below `TIMEOUT`."""
 CALL_SECONDS = 10.0
 """Seconds for the other requests of a transaction."""
 _SECOND = 2
 """The level of transaction.version from which on each transaction has its own epoch (KIP-890)."""
 _FIRST_PRODUCE, _FIRST_OFFSETS, _FIRST_END, _ADD = 11, 4, 4, 3
-"""Highest versions of a client with transactions of the level before, and of AddPartitionsToTxn for clients."""
+"""Highest versions that a client may use with the former level of transaction.version, and the highest version of
+AddPartitionsToTxn that is for clients."""
 _FENCES = frozenset({ErrorCode.producer_fenced, ErrorCode.invalid_producer_epoch})
 _NOTHING_OPEN = frozenset({ErrorCode.invalid_txn_state, ErrorCode.invalid_producer_id_mapping})
 _PASSING = COORDINATOR_MOVES | {ErrorCode.concurrent_transactions, ErrorCode.unstable_offset_commit}
@@ -71,7 +72,7 @@ _FINAL = frozenset(
         ErrorCode.offset_metadata_too_large,
     }
 )
-"""Errors that the same transaction would get again."""
+"""Errors that a repetition of the same transaction would get again."""
 
 
 class Fenced(errors.AdminError):
@@ -109,7 +110,7 @@ class Exactly(Struct):
         }
 
 
-# -- taking over -------------------------------------------------------------------------------------------------------
+# -- taking over a transactional id ------------------------------------------------------------------------------------
 
 
 async def take_over(link: Link, id_: str, before: Exactly | None = None) -> Exactly:
@@ -127,7 +128,7 @@ async def take_over(link: Link, id_: str, before: Exactly | None = None) -> Exac
         raise errors.ReadOnly("init_producer_id")
     now = asyncio.get_running_loop().time()
     if before is not None and before.began is not None and now - before.began > TIMEOUT:
-        before = None  # the coordinator has ended that transaction, and fenced its producer, without another one
+        before = None  # its timeout is over: the coordinator has aborted it, and fenced its producer
     is_second = await _is_second(link)
     if before is not None and before.began is not None:
         await _abort(link, before)
@@ -151,7 +152,7 @@ async def _abort(link: Link, mine: Exactly) -> None:
     """End the open transaction, if there is one. Raises Fenced, Interrupted, BrokerError."""
     response = await _end(link, mine, commit=False)
     if response.error_code == ErrorCode.invalid_txn_state and mine.is_second and mine.commits:
-        # It is committed, and the answer with the next epoch was lost: the coordinator gives it to a repetition.
+        # The transaction is committed, and the answer with the next epoch was lost: a repeated request returns it.
         again = await _end(link, mine, commit=True)
         response = response if again.error_code else again
     if response.error_code not in _NOTHING_OPEN:

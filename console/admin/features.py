@@ -19,7 +19,8 @@ from console.model.failure import Failure
 from console.wire.fields import Fields
 
 CONTROLLERS = 15
-"""Most voters without a broker role to ask: more than any quorum has. Clients may be unable to reach them."""
+"""Maximum number of voters without a broker role to ask: more than any quorum has. Clients may be unable to reach
+them."""
 CONTROLLER_SECONDS = 3.0
 
 _FENCED = Failure("FENCED", "the broker is registered and down", "Start it, or unregister it.")
@@ -64,7 +65,7 @@ async def _controllers(link: Link) -> list[VoterEndpoint]:
 
 
 Answered = tuple[NodeFeatures, Any]
-"""A node, and its response; None without one."""
+"""A node and its response, which is None if the node did not answer."""
 
 
 async def _of_broker(link: Link, node: Broker) -> Answered:
@@ -98,8 +99,8 @@ def _answered(node: NodeFeatures, response: Any) -> Answered:
 
 
 _UPGRADE, _SAFE_DOWNGRADE = 1, 2
-"""Types of an update. Controllers refuse an unsafe downgrade of metadata.version, and treat that of other features as a
-safe one (FeatureControlManager), so it is never sent."""
+"""Types of an update. The unsafe downgrade is never sent: controllers refuse it for metadata.version, and treat it as a
+safe one for other features (FeatureControlManager)."""
 
 
 class _Update(Sender[UpdateFeatures, FeatureTarget]):
@@ -128,7 +129,7 @@ class _Update(Sender[UpdateFeatures, FeatureTarget]):
         }
 
     def answers(self, response: Any, targets: Sequence[FeatureTarget]) -> dict[FeatureTarget, Answer]:
-        # From version 2 on, a response without an error has no results.
+        # From version 2 on, a response without an error contains no results.
         results = () if response.error_code else getattr(response, "results", ())
         by_name = {FeatureTarget(each.feature): (each.error_code, each.error_message) for each in results}
         return {**super().answers(response, targets), **by_name}

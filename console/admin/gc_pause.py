@@ -12,16 +12,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 MANY = 10_000
-"""New objects since the last freeze from which on a pause freezes: the collector walks fewer in a millisecond, and each
-freeze brings a full collection nearer."""
+"""Number of new objects since the last freeze above which a pause freezes: the collector walks fewer objects in a
+millisecond, and each freeze brings a full collection nearer."""
 FIRST = 32
-"""Pauses from the beginning of the process that freeze in any case, and make no full collection due: most of its
-modules are imported by then."""
+"""Number of pauses from the beginning of the process that freeze in any case, and make no full collection due: most of
+the process's modules are imported by then."""
 FULL_COLLECTION_EVERY = 32
-"""Freezes between two full collections, since frozen garbage cycles are never freed."""
+"""Number of freezes between two full collections, which are needed because frozen garbage cycles are never freed."""
 OBJECTS_EACH = 5_000
-"""Live objects for each freeze between two full collections, if these are more: a collection of two million objects
-takes a second, in which no key is handled."""
+"""Number of live objects for each freeze between two full collections, if that gives more freezes: a collection of two
+million objects takes a second, in which no key is handled."""
 
 _lock = threading.Lock()
 _depth = 0
@@ -45,7 +45,7 @@ def gc_paused() -> Iterator[None]:
     try:
         yield
     finally:
-        # Not within the lock: a finalizer may begin a pause.
+        # Collect outside the lock: a finalizer may begin a pause.
         if _leave():
             _collect_frozen()
 
@@ -84,7 +84,7 @@ def _count() -> None:
     """Count the objects that were made since the last pause, less those that are gone."""
     global _collections, _made
     before, _collections = _collections, sum(each["collections"] for each in gc.get_stats())
-    # The collector runs each time that so many were made, and keeps the number of those made since.
+    # The collector runs each time this many objects (the threshold) were made; its count is the number made since.
     _made += (_collections - before) * gc.get_threshold()[0] + max(0, gc.get_count()[0] - _at_begin)
 
 

@@ -37,30 +37,31 @@ from console.wire.assignments import consumer_assignment, consumer_subscription
 from console.wire.fields import Fields
 
 SETTLE_SECONDS = 10.0
-"""Seconds of retries while a group's coordinator moves or loads."""
+"""Seconds within which requests are repeated while a group's coordinator moves or loads."""
 
 FOUND_AT_ONCE = 1_000
-"""Groups of one FindCoordinator."""
+"""Number of groups in one FindCoordinator request."""
 SINGLE_AT_ONCE = 8
-"""Concurrent requests to an old broker, which takes one group in each."""
+"""Number of concurrent requests to an old broker, which takes one group in each."""
 DESCRIBED_AT_ONCE = 100
-"""Groups of one describe. kac reads answers up to 100 MiB, and each group may have a megabyte of members and
-assignments."""
+"""Number of groups in one request to describe them. kac reads answers up to 100 MiB, and each group may have a megabyte
+of members and assignments."""
 
 
 class CoordinatorsOf(NamedTuple):
     """A kind of coordinators."""
 
     type: int
-    """FindCoordinatorRequest.CoordinatorType."""
+    """The number of FindCoordinatorRequest.CoordinatorType."""
     topic: str
-    """The internal topic whose leaders are the coordinators, created at the first FindCoordinator."""
+    """The internal topic whose leaders are the coordinators; brokers create it at the first FindCoordinator."""
     absent: ErrorCode
-    """The coordinator's error for an unknown name."""
+    """The error with which a coordinator answers an unknown name."""
     listed: Callable[[Link], Awaitable[bool]]
-    """Returns whether any broker lists a name, if the topic can't be described."""
+    """Returns whether any broker lists a name, in case the topic can't be described."""
     denied: Callable[[Link, Sequence[str]], Awaitable[Mapping[str, Failure]]] | None = None
-    """Returns the names that the principal may not describe, if brokers report this without being their coordinator."""
+    """Returns the names that the principal may not describe, for APIs whose brokers report this without being the
+    coordinator."""
 
 
 async def _any_group(link: Link) -> bool:
@@ -85,9 +86,10 @@ NO_TYPES: Mapping[str, str] = {}
 COORDINATOR_MOVES = frozenset(
     {ErrorCode.coordinator_load_in_progress, ErrorCode.coordinator_not_available, ErrorCode.not_coordinator}
 )
-"""Retriable errors: the coordinator loads or moves."""
+"""Retriable errors while the coordinator loads or moves."""
 _NOT_OF_THIS_KIND = frozenset({ErrorCode.group_id_not_found, ErrorCode.unsupported_version, ErrorCode.invalid_group_id})
-"""Errors of a describe for a group of another protocol; the newer protocols also refuse the empty name with these."""
+"""Errors of a description of a group with another protocol; the newer protocols refuse the empty name with them,
+too."""
 OF_GROUPS = CoordinatorsOf(0, OFFSETS, ErrorCode.group_id_not_found, _any_group, _denied_groups)
 _DEAD = "Dead"
 
@@ -96,7 +98,7 @@ Item = TypeVar("Item")
 log = logging.getLogger(__name__)
 
 
-# Listing.
+# Listing groups.
 
 
 async def list_groups(link: Link, states: Sequence[str] = ()) -> cluster.GroupListing:
@@ -150,7 +152,7 @@ async def _groups_at(link: Link, broker_id: int, states: tuple[str, ...]) -> lis
         response = await listed_at(link, "list_groups", {"states_filter": states}, broker_id)
     except errors.AdminError as error:
         return error
-    # A broker that can never be a coordinator returns this error each time.
+    # A broker that can never be a coordinator returns this error each time: return it as one broker's failure.
     if response.error_code:
         return errors.BrokerError(errors.failure(response.error_code))
     return listed_groups(response, broker_id)
@@ -170,7 +172,7 @@ def listed_groups(response: Any, broker_id: int) -> list[cluster.Group]:
     ]
 
 
-# Describing.
+# Describing groups.
 
 
 async def describe_groups(
@@ -265,7 +267,7 @@ async def _described_by(link: Link, protocol: _Protocol, to: Route, names: Seque
         "group_ids": tuple(names),
         "groups": tuple(names),
         "include_authorized_operations": False,
-        "include_topology_description": len(names) == 1,  # a plug-in fetches it, so do not request it for a list
+        "include_topology_description": len(names) == 1,  # brokers fetch it by a plug-in: not for lists
     }
     response = await until_settled(
         lambda: link.call(protocol.api, fields, to=to),
@@ -286,7 +288,7 @@ def consumer_group(described: Any, coordinator: int) -> cluster.Group:
             member.instance_id,
             member.member_epoch,
             _assigned_places(member.target_assignment.topic_partitions),
-            protocol=_MEMBER_TYPES.get(getattr(member, "member_type", -1), ""),  # from v1 on
+            protocol=_MEMBER_TYPES.get(getattr(member, "member_type", -1), ""),  # since v1
             topics=tuple(sorted(member.subscribed_topic_names)),
             regex=member.subscribed_topic_regex or "",
         )
@@ -341,7 +343,7 @@ def streams_group(described: Any, coordinator: int) -> cluster.Group:
     )
     group = _newer_group(described, "streams", coordinator, members)
     epoch = described.topology.epoch if described.topology else -1
-    status = getattr(described, "topology_description_status", _NOT_REQUESTED)  # from v1 on
+    status = getattr(described, "topology_description_status", _NOT_REQUESTED)  # since v1
     nodes = _nodes(described.topology_description) if status != _NOT_REQUESTED else None
     return replace(group, topology_epoch=epoch, topology=topology, nodes=nodes, no_nodes=_NO_NODES.get(status, ""))
 
@@ -462,10 +464,10 @@ _PROTOCOLS = (
 )
 
 
-# Lag.
+# The lag of groups.
 
 FETCHED_AT_ONCE = 200
-"""Groups of one OffsetFetch; the answer has all their partitions, about 20 bytes each."""
+"""Number of groups in one OffsetFetch request; the answer has all their partitions, about 20 bytes each."""
 SHARE_OFFSETS, SHARE_OFFSETS_SINCE = "describe_share_group_offsets", "4.1"
 SHARE = "share"
 """The type of share groups."""
@@ -532,9 +534,9 @@ class _Position(NamedTuple):
     lag: int = -1
     """The lag; -1 if the coordinator does not report it."""
     code: int = 0
-    """The code of the error, if the position can't be read."""
+    """The error code if the position can't be read."""
     message: str | None = None
-    """The message of the error."""
+    """The error message."""
 
 
 _Positions = Mapping[str, Sequence[_Position] | Failure]
@@ -573,7 +575,7 @@ async def offsets_of_group(
 def _committed(positions: Iterable[_Position], topics: Mapping[UUID, str]) -> _Committed:
     found = _Committed({}, {}, [])
     for at in positions:
-        # Interned, since thousands of groups read the same topics.
+        # Intern the name, as thousands of groups read the same topics.
         name = topics.get(at.topic, "") if isinstance(at.topic, UUID) else sys.intern(at.topic)
         if at.code:
             found.problems.append(errors.failure(at.code, at.message or f"{name or 'a deleted topic'}-{at.partition}"))
@@ -751,7 +753,7 @@ async def _topics_of(link: Link, answers: _Positions) -> dict[UUID, cluster.Topi
 # Positions of groups.
 
 _AT_ONCE = 16
-"""Groups whose offsets are read concurrently."""
+"""Number of groups whose offsets are read concurrently."""
 
 
 async def group_position(link: Link, name: str) -> cluster.GroupPosition:
@@ -809,8 +811,7 @@ async def group_positions(
     return found, failures
 
 
-# Changes.
-# None of these APIs has a validate-only form.
+# Changes. None of these APIs has a validate-only form.
 
 _JOINED = frozenset(
     {
@@ -821,7 +822,7 @@ _JOINED = frozenset(
         ErrorCode.stale_member_epoch,
     }
 )
-"""Errors of coordinators for a change to a group that has members."""
+"""Errors of coordinators for a change that a group with members does not allow."""
 
 
 G = TypeVar(
@@ -1035,7 +1036,7 @@ class _GroupDeletion(Sender[changes.DeleteGroups, changes.GroupTarget]):
         fields = {"groups_names": tuple(target.name for target in targets)}
         response = await _at_coordinator(self.link, self.api, targets[0].name, fields, codes, since="1.1")
         return {
-            # The message is new in v3; it has the reason if the code is generic.
+            # The message, new in v3, has the reason if the code is generic.
             changes.GroupTarget(each.group_id): _explained(
                 each.group_id, each.error_code, getattr(each, "error_message", None)
             )
@@ -1177,7 +1178,7 @@ def _members_of(groups: Iterable[cluster.Group], topics: Collection[str]) -> dic
     return found
 
 
-# Coordinators.
+# Finding the coordinators of groups and transactional ids.
 
 
 async def find_coordinators(
@@ -1217,7 +1218,7 @@ async def _has_coordinators(link: Link, of: CoordinatorsOf) -> bool:
     try:
         listing = await describe_topics(link, [of.topic])
     except errors.BrokerError as error:
-        if error.failure.name == NOT_RECORDED:  # a record creates nothing
+        if error.failure.name == NOT_RECORDED:  # a record creates no topic, and its FindCoordinator is safe
             return True
         raise
     if of.topic in listing.failures and listing.failures[of.topic].name != _NO_TOPIC:

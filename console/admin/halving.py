@@ -12,7 +12,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 Ask = Callable[[Sequence[K]], Awaitable[Mapping[K, V | Failure]]]
-"""Function that sends one request for some members and returns the value or failure of each."""
+"""Sends one request for some members and returns the value or failure of each."""
 
 
 class Halving:

@@ -20,7 +20,7 @@ from console.model.numbers import json_text
 from console.safe_files import read_text
 
 UNSECURED_LIFE = 3600
-"""Lifetime of an unsecured token in seconds (OAuthBearerUnsecuredLoginCallbackHandler)."""
+"""Lifetime of an unsecured token in seconds (the default of OAuthBearerUnsecuredLoginCallbackHandler)."""
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _LONGEST_SHOWN = 80
 _LARGEST_FILE = 1 << 20

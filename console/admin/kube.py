@@ -26,18 +26,18 @@ from console.programs import Program, finished, home_folder, of_user, started
 from console.safe_files import UntrustedPath
 
 START_SECONDS = 8.0
-"""Seconds for kubectl to answer; less than a connection's timeout, so that kubectl's own reason is reported."""
+"""Seconds for kubectl to answer: fewer than a connection's timeout, so that kubectl's own reason is reported."""
 WORDS_SECONDS = 0.3
-"""Seconds to wait for the reason of a connection that a forward closed."""
+"""Seconds to wait for the reason why a forward closed a connection."""
 KNOWN_SECONDS = 10.0
-"""Seconds after which an unknown name is looked up again: a pod may be new."""
+"""Seconds after which an unknown name is looked up again: the pod may be new."""
 LONGEST_NAMES = 1 << 20
 MOST_REASON = 300
 LOOPBACK = "127.0.0.1"
 
 _LISTS = r'{range .items[*]}{.kind}{"\t"}{.metadata.name}{"\t"}{.metadata.labels.strimzi\.io/cluster}{"\n"}{end}'
-# kubectl ends with its standard input: the shell waits for the end of kac's side of it. Without the shell's own copy
-# of the output, its end is kubectl's.
+# Let kubectl end together with this process: the shell waits for the end of its input, whose other end kac holds, and
+# kills kubectl. It closes its own copies of the output, so that the output ends with kubectl.
 _TIED = '"$@" & kubectl=$!; exec >&- 2>&-; read -r end; kill "$kubectl"'
 _LISTENS = re.compile(r"^Forwarding from 127\.0\.0\.1:(\d+) -> \d+$")
 _SMALL_TALK = ("Forwarding from", "Handling connection")
@@ -95,7 +95,7 @@ class KubeWay:
             try:
                 made.setblocking(False)
                 await asyncio.get_running_loop().sock_connect(made, (LOOPBACK, local))
-            except ConnectionRefusedError:  # kubectl has just died
+            except ConnectionRefusedError:  # kubectl has ended just now
                 made.close()
                 forward.end()
                 if attempt == 2:

@@ -44,9 +44,9 @@ class Route(NamedTuple):
 
     where: Destination
     broker_id: int = -1
-    """The broker; for BROKER only."""
+    """The broker; only for BROKER."""
     reads_records: bool = False
-    """Whether it uses its own connection for large answers, for which other requests do not wait."""
+    """Whether large answers use a connection of their own, so that other requests do not wait for them."""
 
 
 ANY = Route(Destination.ANY)
@@ -64,7 +64,8 @@ def reading(broker_id: int) -> Route:
 
 
 FETCHES, LOOKS = 8, 2
-"""Fetch requests in flight, and answers that threads search, at once in all searches of one client."""
+"""Number of Fetch requests in flight, and of answers that threads search at the same time, in all searches of one
+client."""
 
 
 class Turns:
@@ -76,25 +77,26 @@ class Turns:
         self.fetches = asyncio.Semaphore(FETCHES)
         self.looks = asyncio.Semaphore(LOOKS)
         self.followers = 0
-        """Number of searches that wait for new records; a broker serves one request of a connection after another."""
+        """Number of searches that wait for new records. A broker serves the requests of a connection one after
+        another."""
 
 
 Ask = Callable[[str, Asked], Awaitable[Any]]
-"""Function that sends one request, by kio's name, and returns its decoded response."""
+"""Sends one request, by kio's name of its API, and returns the decoded response."""
 Prepare = Callable[[str, int], object]
-"""Function that prepares decoding; it takes the API and its version."""
+"""Prepares decoding, given the API and its version."""
 
 ELSEWHERE_SECONDS, WAYS = 1.0, 4
-"""Seconds after which a request for the controller is also sent by another broker, and the most brokers tried: a broker
-that waits for a controller that hangs does not notice the newly elected one."""
+"""Seconds after which a request for the controller is sent to another broker as well, and the maximum number of brokers
+tried: a broker that waits for a controller that hangs does not notice the newly elected one."""
 LEADER_SECONDS = 5.0
-"""Seconds without a response from the leading controller, after which kac asks the controllers for the leader again."""
+"""Seconds without a response from the leading controller after which kac asks the controllers for the leader again."""
 ELECTION_SECONDS = 6.0
-"""Seconds for which kac asks the controllers for the leader while the one that they name does not answer, or they name
-none. They elect another one within controller.quorum.fetch.timeout.ms and controller.quorum.election.timeout.ms, by
-default 2 s and 1 s."""
+"""Seconds for which kac keeps asking the controllers for the leader while the one that they name does not answer, or
+they name none. They elect another one within controller.quorum.fetch.timeout.ms and
+controller.quorum.election.timeout.ms, by default 2 s and 1 s."""
 LONGEST_CHANGE = 3600.0
-"""Seconds for which a retired connection stays open for a change without a response."""
+"""Seconds for which a retired connection stays open for a change that has no response yet."""
 
 
 class Nodes(Struct, frozen=True):
@@ -115,7 +117,7 @@ class _Request(NamedTuple):
     asked: Asked
     to: Route
     deadline: float
-    """The time on the loop's clock."""
+    """The end of the time for the request, on the loop's clock."""
     change: bool
     proposed: int | None
     prepare: Prepare | None
@@ -303,7 +305,7 @@ class Routes:
     def _refreshed(self, task: asyncio.Task[Nodes]) -> None:
         self._refreshing = None
         if not task.cancelled():
-            task.exception()  # the waiting callers get the exception
+            task.exception()  # mark the exception as retrieved: the waiting callers get it
 
     def pool(self, to: Route) -> Connections:
         """Return the connections for a route."""
@@ -337,7 +339,7 @@ class Routes:
         if to.where is Destination.ANY:
             return await self.connections.any_of(self._addresses())
         id_ = to.broker_id if to.where is Destination.BROKER else (await self.nodes()).controller_id
-        if id_ < 0:  # an election may have ended since
+        if id_ < 0:  # look again: an election may have ended since
             id_ = (await self.refresh()).controller_id
         return await self._to_broker(id_, self.connections)
 
@@ -606,7 +608,7 @@ class Link:
                 nodes = dict(sorted((await self.nodes()).brokers.items())[:CONCURRENCY])
         except TimeoutError:
             if reached := self.routes.connections.reached():
-                self.reconnect()  # requests in flight there may never get an answer
+                self.reconnect()  # requests in flight on the old connections may never be answered
                 raise link_errors.not_told(reached, within, names_nodes(self.settings).api) from None
             raise link_errors.no_answer(self.settings.bootstrap, within, asked=self.settings.asked) from None
         silent = await silent_nodes(
@@ -614,7 +616,7 @@ class Link:
         )
         self.routes.retire(nodes[id_] for id_ in silent)
         if nodes and len(silent) == len(nodes):
-            # An error with more information than a timeout comes first.
+            # Prefer an error that says more than a timeout.
             raise min(silent.values(), key=lambda why: isinstance(why, errors.RequestTimedOut))
         return silent
 
@@ -751,7 +753,7 @@ def _is_of_the_way(error: BaseException) -> bool:
 
 
 CONTROLLERS = 2
-"""The endpoints that DescribeCluster returns: 1 brokers, 2 controllers (KIP-919)."""
+"""The type of endpoints in a DescribeCluster request: 1 brokers, 2 controllers (KIP-919)."""
 
 
 CONTROLLERS_OF_CLUSTER: Fields = {
@@ -759,7 +761,7 @@ CONTROLLERS_OF_CLUSTER: Fields = {
     "endpoint_type": CONTROLLERS,
     "include_fenced_brokers": False,
 }
-"""DescribeCluster to a controller, for the controllers of its cluster."""
+"""The DescribeCluster request to a controller, for the controllers of its cluster."""
 
 
 def metadata(topics: Iterable[Fields] | None = (), *, rights: bool = False) -> Fields:
@@ -810,8 +812,8 @@ def decode(raw: RawResponse) -> Any:
 # Silent brokers: kac asks all concurrently, and the first answer shortens the time for the others.
 
 OTHERS_SECONDS, OTHERS_TIMES = 2.5, 3
-"""Bounds of the time for the other brokers after the first answer: seconds, and a multiple of the first broker's time,
-since a slow line slows all logins."""
+"""Bounds of the time that the other brokers have after the first answer: seconds, and a factor of the first broker's
+time, since a slow line slows all logins."""
 
 
 async def silent_nodes(
@@ -831,7 +833,7 @@ async def silent_nodes(
     """
     loop = asyncio.get_running_loop()
     began, limit = loop.time(), within
-    limits: dict[int, asyncio.Timeout] = {}  # by id: two nodes may advertise one address
+    limits: dict[int, asyncio.Timeout] = {}  # by id, as two nodes may advertise one address
 
     async def reason(id_: int, address: Address) -> errors.AdminError | None:
         nonlocal limit
@@ -858,7 +860,7 @@ async def silent_nodes(
 # Decoding outside the client's loop.
 
 LONG = 1 << 20
-"""Bytes from which on a response is decoded in its own thread, so that the client's other requests continue."""
+"""Size in bytes above which a response is decoded in another thread, so that the client's other requests continue."""
 
 
 async def aside(size: int, decoding: Callable[[], T]) -> T:
@@ -870,7 +872,8 @@ async def aside(size: int, decoding: Callable[[], T]) -> T:
 
 
 KRAFT_ONLY = (55, 64)
-"""DescribeQuorum and UnregisterBroker: only brokers in KRaft mode have them (ApiMessageType.ListenerType)."""
+"""The API keys of DescribeQuorum and UnregisterBroker, which only brokers in KRaft mode have
+(ApiMessageType.ListenerType)."""
 
 
 def forwards_to_controller(api_keys: Container[int]) -> bool:
@@ -905,8 +908,8 @@ FORWARDED = frozenset(
     }
 )
 """APIs that brokers in KRaft mode forward to the active controller (KafkaApis.forwardToController). While the
-controller hangs, such a request and all later ones on the same connection wait for half a minute: a broker answers the
-requests of a connection in order."""
+controller hangs, such a request waits for half a minute, and so do all later ones on the connection: a broker answers
+the requests of a connection in order."""
 
 
 def refused_by_non_controller(response: Any) -> bool:
@@ -934,7 +937,7 @@ def _codes_of_items(entity: Any) -> Iterator[int]:
                 yield from _codes_of_items(item)
 
 
-# Retries.
+# The delays between retries, and repeated reads.
 
 FIRST_DELAY = 0.1
 LONGEST_DELAY = 2.0

@@ -24,15 +24,15 @@ from console.wire.record_batches import HEADER
 
 TOPIC, TOPIC_ID = "__cluster_metadata", UUID(int=1)
 MOST_BYTES = 8 << 20
-"""Most bytes of the log in one request."""
+"""Maximum size in bytes of the log in one response."""
 MOST_SNAPSHOT_BYTES = 2 << 30
 ATTEMPTS, ATTEMPTS_ELECTING = 10, 60
-"""Rounds through all controllers without a leader; the second if a leader was known: the election of another one takes
-busy controllers many seconds."""
+"""Number of rounds through all controllers while none leads; the second number applies if a leader was known: busy
+controllers need many seconds to elect another one."""
 _PAUSE = 0.5
-"""Seconds between rounds through controllers without a leader."""
+"""Seconds between two rounds through controllers while none leads."""
 _AFTER_LENGTH = 12
-"""Bytes of a batch that its length field does not count."""
+"""Bytes of a batch that its length field does not count: the base offset and the length itself."""
 _OF_ANOTHER_LEADER = {
     ErrorCode.invalid_request,
     ErrorCode.not_leader_or_follower,
@@ -41,7 +41,8 @@ _OF_ANOTHER_LEADER = {
     ErrorCode.leader_not_available,
     ErrorCode.broker_not_available,
 }
-"""Errors of a controller with another epoch, or that does not lead; the response names the leader that it knows."""
+"""Errors of a controller that has another epoch or does not lead; the response names the leader that the controller
+knows."""
 _NOT_SERVED = {ErrorCode.unknown_topic_id, ErrorCode.unknown_topic_or_partition}
 
 
@@ -104,7 +105,7 @@ class ControllerLog:
             snapshot = await self._snapshot(found, within)
             if snapshot is not None:
                 return snapshot
-            # It was deleted meanwhile: a newer one exists.
+            # The snapshot was deleted meanwhile: a newer one exists.
             missing = found.end
             found = await self._fetched(start, wait, within)
         return found
@@ -204,7 +205,7 @@ class ControllerLog:
             wanted = {
                 "partition": 0,
                 "current_leader_epoch": self._epoch,
-                # The committed log never diverges, so the leader's own epoch is valid for every offset.
+                # The committed log never diverges, so the leader's present epoch is valid for every offset.
                 "last_fetched_epoch": self._epoch,
                 "fetch_offset": start,
                 "log_start_offset": -1,

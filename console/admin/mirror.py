@@ -24,14 +24,15 @@ from console.model.failure import Failure
 from console.model.records import Record
 
 TAIL, TAIL_OF_HEARTBEATS = 20_000, 1_000
-"""Offsets before the end of a topic at which its first read begins."""
+"""Number of offsets before the end of a topic at which its first read begins; the second for the topic of
+heartbeats."""
 BYTES = 1 << 20
-"""Bytes of a Fetch."""
+"""Maximum size in bytes of a Fetch."""
 AT_ONCE = 8
-"""Topics that are read at once."""
+"""Number of topics that are read at the same time."""
 MOST_TOPICS = 200
 SECONDS = 5.0
-"""Longest time of the reads together; the next ones continue."""
+"""Maximum seconds of all reads together; the next reads continue where they end."""
 PARTITION = 0
 """MirrorMaker gives these topics one partition, and reads only the first one."""
 
@@ -40,7 +41,7 @@ class _At(NamedTuple):
     """The records of MirrorMaker that were read from a topic."""
 
     id: str | None
-    """The id of the topic; None if the brokers have no ids."""
+    """The id of the topic; None if the brokers have no topic ids."""
     next: int
     """The offset of the next record."""
     kept: Mapping[mirror.Key, mirror.Kept]
@@ -96,7 +97,7 @@ async def _follow(
     start, end = within
     at = known.get(topic.name)
     if at is None or at.id != topic.topic_id or not start <= at.next <= end:
-        # It was made again, or deletes records faster than they are read.
+        # The topic was created again, or records are deleted faster than they are read.
         begin = max(start, end - (TAIL_OF_HEARTBEATS if topic.name.endswith(mirror.HEARTBEATS) else TAIL))
         at = _At(topic.topic_id, begin, _NOTHING, begin > start)
     known[topic.name] = at
@@ -110,7 +111,7 @@ async def _follow(
             return error.failure
         if isinstance(answer, Failure):
             return answer
-        # Other requests of the client continue while a large batch is decompressed and decoded.
+        # Decode in a thread: other requests of the client continue while a large batch is decompressed.
         kept, after = await asyncio.to_thread(_after, topic.name, answer, at)
         if after <= at.next:
             break
@@ -128,7 +129,7 @@ async def _fetch(link: Link, topic: Topic, offset: int, within: float) -> bytes 
         codes.append(part.error_code)
         data = part.records or b""
     code = next((each for each in codes if each), 0)
-    if not code or code == ErrorCode.offset_out_of_range:  # it was deleted meanwhile: the next read begins again
+    if not code or code == ErrorCode.offset_out_of_range:  # deleted meanwhile: the next read begins again
         return data if not code else b""
     name = error_name(code)
     return Failure(

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from console.wire.record_batches import Batch
 
 PARTITIONS = 3
-"""Partitions that are read of a topic: those with a leader, the first by number."""
+"""Number of partitions of a topic that are read: the first by number among those with a leader."""
 OFFSETS, BYTES = 50, 64 << 10
-"""Offsets before the end from which a read begins, and its bytes; brokers return at least one whole batch."""
+"""Number of offsets before the end at which a read begins, and its maximum size in bytes; brokers return at least one
+whole batch."""
 SECONDS = 5.0
-"""Longest time of the reads together."""
+"""Maximum seconds of all reads together."""
 
 
 T = TypeVar("T")
@@ -84,7 +85,7 @@ async def _of_partition(
     if getattr(response, "error_code", 0):
         return []
     parts = [part for each in response.responses for part in each.partitions if not part.error_code]
-    # Other requests of the client continue while a large batch is decompressed.
+    # Count in a thread: other requests of the client continue while a large batch is decompressed.
     return await asyncio.to_thread(lambda: [count(part.records or b"", offset) for part in parts])
 
 

@@ -31,15 +31,16 @@ if TYPE_CHECKING:
     from joserfc.jwk import ECKey, RSAKey
 
 ENDPOINT_TIMEOUT = 8.0
-"""Default timeout in seconds."""
+"""Default timeout in seconds for a response."""
 LARGEST = 1 << 20
-"""Most bytes to read of a response or a file."""
+"""Maximum size in bytes of a response or a file."""
 RENEWED_AFTER = 0.8
-"""Share of its lifetime after which a token is renewed (sasl.login.refresh.window.factor)."""
+"""Share of a token's lifetime after which it is renewed (the default of sasl.login.refresh.window.factor)."""
 LEAST_SECONDS = 5.0
-"""Seconds before its expiry by which a token is renewed in any case: a session is not worth starting with less."""
+"""Seconds before a token's expiry by which it is renewed in any case: with fewer, starting a session is not worth
+it."""
 KEPT_SHARE, KEPT_SECONDS = 0.05, 3.0
-"""Share of its lifetime and seconds before its expiry until which a token is used if its renewal fails."""
+"""Share of a token's lifetime, and seconds before its expiry, until which it is used if its renewal fails."""
 AGAIN_SECONDS = 10.0
 """Seconds after a failed renewal until the next attempt."""
 
@@ -154,7 +155,7 @@ def token_of_command(command: str, folder: Path, limit: float) -> jwt.Token:
             raise Unreachable.of(f"no token: {error}", remedy) from None
         raise jwt.no_token(f"the token's command {error}", remedy) from None
     if output.lstrip().startswith(b"{"):
-        # Scripts for kafkactl name the field token.
+        # Scripts for kafkactl write the token in a field named token.
         return token_in(output, f"the token's command {name}", remedy, (*NAMES, "token"))
     text = jwt.checked(output.decode("ascii", "replace").strip(), f"what {name} wrote as the token")
     return jwt.Token(text, jwt.life_of(text))
@@ -172,7 +173,7 @@ def _from_file(path: Path) -> jwt.Token:
 # Requests to a token endpoint.
 
 LONGEST_LIFE = 86_400.0
-"""Most seconds for which a token is used, whatever the endpoint returns."""
+"""Maximum seconds for which a token is used, whatever the endpoint returns."""
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 CLIENT_ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
@@ -191,7 +192,8 @@ def request_token(sasl: SaslSettings, url: str, limit: float = ENDPOINT_TIMEOUT)
     shown = _without_credentials(url)
     handlers = [HTTPSHandler(context=client_context(sasl.endpoint_tls or TlsSettings())), no_redirects()]
     if is_loopback(urlsplit(url).hostname or ""):
-        # A proxy would receive the client's secret, and can't reach this host's loopback address.
+        # Never use a proxy for a loopback address: it would receive the client's secret, and can't reach this host's
+        # loopback.
         handlers.append(ProxyHandler({}))
     opener = build_opener(*handlers)
     request = Request(url, data=_form(sasl), headers=_headers(sasl), method="POST")  # noqa: S310
@@ -344,10 +346,10 @@ def _without_credentials(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-# Assertions.
+# Assertions, with which a client authenticates at a token endpoint (RFC 7523).
 
 EXPIRES_SECONDS, NOT_BEFORE_SECONDS = 300, 60
-"""Kafka's defaults (DEFAULT_SASL_OAUTHBEARER_ASSERTION_CLAIM_…)."""
+"""Kafka's defaults of sasl.oauthbearer.assertion.claim.exp.seconds and …nbf.seconds."""
 _CLAIMS = ("aud", "iss", "sub")
 
 
@@ -396,7 +398,7 @@ def _signed_jwt(header: dict[str, Any], claims: dict[str, Any], sasl: SaslSettin
 
     file, algorithm = sasl.options.get("assertion.private.key.file", ""), header["alg"]
     key = _private_key(file, sasl.password.reveal() if sasl.password else None, algorithm)
-    # A template's header may have unregistered names.
+    # Not strict: a template's header may have unregistered names.
     registry = JWSRegistry(algorithms=[algorithm], strict_check_header=False)
     try:
         return serialize_compact(header, json_text(claims), key, registry=registry)
@@ -413,7 +415,7 @@ def _private_key(file: str, passphrase: str | None, algorithm: str) -> RSAKey | 
     from joserfc.errors import InvalidKeyTypeError, SecurityWarning
     from joserfc.jwk import ECKey, RSAKey
 
-    # The provider decides whether an RSA key is long enough; standard error may be the screen.
+    # Silence the warning about short RSA keys: the provider decides on them, and standard error may be the screen.
     warnings.simplefilter("ignore", SecurityWarning)
     kinds: dict[str, type[RSAKey | ECKey]] = {"RS256": RSAKey, "ES256": ECKey}
     text = _text_of(file, "sasl.oauthbearer.assertion.private.key.file")

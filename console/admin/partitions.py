@@ -44,7 +44,7 @@ class _OnPartitions(Sender[P, T]):
     """
 
     async def unchecked(self, targets: Sequence[T]) -> dict[T, changes.Outcome]:
-        operations = (await describe_cluster(self.link)).operations  # the rights of the principal (KIP-430)
+        operations = (await describe_cluster(self.link)).operations  # the principal's rights (KIP-430)
         if operations is None or "ALTER" in operations:
             return await super().unchecked(targets)
         return {target: changes.Outcome(target, changes.Status.FAILED, _MAY_NOT_ALTER) for target in targets}
@@ -263,7 +263,7 @@ class _Trim(_TrimAt):
     async def deliver(self, targets: Sequence[changes.LogTarget]) -> dict[changes.LogTarget, changes.Outcome]:
         outcomes: dict[changes.LogTarget, changes.Outcome] = {}
         left = targets
-        for last in (False, True):  # partitions that a broker does not lead are sent once more, to the new leader
+        for last in (False, True):  # a second round sends partitions that a broker does not lead to the new leader
             if not left:
                 break
             leaders, leaderless = await leaders_of(self.link, [(target.topic, target.number) for target in left])
@@ -285,7 +285,7 @@ class _Trim(_TrimAt):
         at_leader.route = admin_link.broker(leader)
         try:
             return await at_leader.deliver(targets)
-        except AdminError as error:  # not sent to this leader; others may have received theirs
+        except AdminError as error:  # the request was not sent to this leader; other leaders may have received theirs
             return {target: changes.Outcome(target, changes.Status.FAILED, error.failure) for target in targets}
 
 
@@ -321,15 +321,15 @@ def deleted(before: int, start: int | None) -> changes.Status:
 # Offsets by time, each from the partition's leader.
 
 LATEST, EARLIEST = -1, -2
-"""The timestamps of ListOffsets for the end and for the first record of a partition."""
+"""The special timestamps of ListOffsets for the end and for the first record of a partition."""
 
 PARTITIONS_AT_ONCE = 2_000
-"""Partitions of one ListOffsets."""
+"""Number of partitions in one ListOffsets request."""
 TOPICS_AT_ONCE = 1_000
-"""Topics of one Metadata request for their leaders."""
+"""Number of topics in one Metadata request for their leaders."""
 
 WAIT_SECONDS = 10.0
-"""Seconds that a leader may wait for tiered storage (ListOffsets v10)."""
+"""Seconds that a leader may wait for tiered storage (timeout of ListOffsets v10)."""
 
 _LEADER_MOVED = frozenset({ErrorCode.leader_not_available, ErrorCode.not_leader_or_follower})
 
@@ -370,8 +370,8 @@ async def log_ranges(
 
 
 LOCAL_START, TIERED_END, PENDING_START = -4, -5, -6
-"""The timestamps of ListOffsets for the first record on the leader's disk, the last one in remote storage, and the
-first one still to be copied."""
+"""The special timestamps of ListOffsets for the first record on the leader's disk, the last one in remote storage, and
+the first one still to be copied."""
 LOCAL_SINCE, TIERED_SINCE, PENDING_SINCE = 8, 9, 11
 """The first versions of ListOffsets with these timestamps (KIP-405, KIP-1005, KIP-1023)."""
 
@@ -431,7 +431,7 @@ async def offsets_of(
     """
     found: dict[Place, int | Failure] = {}
     left = tuple(wanted)
-    for last in (False, True):  # retried once with the new leader
+    for last in (False, True):  # a second round asks the new leader
         if not left:
             break
         leaders, leaderless = await leaders_of(link, left, topics if not last else {})
@@ -525,7 +525,7 @@ async def _offsets_of_leader(
 
 
 CONSUMER, ANY_REPLICA = -1, -2
-"""The replica id of a request for offsets: a consumer's, which only leaders answer, up to the high watermark; or a
+"""The replica id of a request for offsets: a consumer's, which only leaders answer, with the high watermark; or a
 debugger's (ListOffsetsRequest.DEBUGGING_REPLICA_ID), which each replica answers with the end of its own log."""
 
 
@@ -537,7 +537,7 @@ async def offsets_at_broker(
     async def ask(some: Sequence[Place]) -> Mapping[Place, tuple[int, int] | Failure]:
         asked = {place: wanted[place] for place in some}
         answer = await _listed(link, broker_id, asked, _code_and_offset, asker=asker)
-        # The error of a partition, such as that another broker leads it, is not an error of the batch.
+        # A partition's own error, such as that another broker leads it, is a result; it must not fail the batch.
         return {
             place: _failure_of(place, code) if code == ErrorCode.unknown_server_error else (code, offset)
             for place, (code, offset) in answer.items()
@@ -647,11 +647,11 @@ def _failure_of(place: Place, code: int) -> Failure:
 MAX_TIMESTAMP = -3
 """The special timestamp of ListOffsets for the record with the highest timestamp (KIP-734)."""
 MAX_TIMESTAMP_SINCE = 7
-"""The first version of ListOffsets with it, Kafka 3.0: older brokers read it as a time."""
+"""The first version of ListOffsets with this timestamp, since Kafka 3.0: older brokers would take it for a time."""
 LEADER_SECONDS = 5.0
-"""Seconds that a leader has for one request."""
+"""Seconds for a leader's answer to one request."""
 REFUSED = (-1, -2)
-"""The result for a partition with its own error, such as that another broker leads it: not an error of the batch."""
+"""The result for a partition with its own error, such as that another broker leads it; it must not fail the batch."""
 
 Said = TypeVar("Said")
 
@@ -667,7 +667,7 @@ async def log_offsets(
     """
 
     async def at_leader(leader: int, places: Sequence[Place]) -> dict[Place, LogOffsets]:
-        # Read the stable one first: if it is behind the end, it was behind already before the end was read.
+        # Read the stable offset first: if it is behind the end then, it was already behind before the end was read.
         held = await _timed_offsets(link, leader, places, LATEST, stable=True) if stable else {}
         starts = await _timed_offsets(link, leader, places, EARLIEST)
         ends = await _timed_offsets(link, leader, places, LATEST)
@@ -684,7 +684,7 @@ async def held_back(link: admin_link.Link, led: Mapping[int, Sequence[Place]]) -
     """Return the partitions, among those that each broker leads, with records that wait for an open transaction."""
 
     async def at_leader(leader: int, places: Sequence[Place]) -> dict[Place, int]:
-        # Read the stable ones first: if they are behind, they were behind already before the others were read.
+        # Read stable offsets first: if one is behind the end then, it was already behind before the end was read.
         stable = await _timed_offsets(link, leader, places, LATEST, stable=True)
         ends = await _timed_offsets(link, leader, places, LATEST)
         return {place: end for place, (_, end) in ends.items() if place in stable and stable[place][1] < end}

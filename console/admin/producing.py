@@ -32,12 +32,13 @@ from console.wire.record_batches import batches
 
 ALL_REPLICAS = -1
 REPLICAS_SECONDS = 10.0
-"""Seconds that a leader may wait for its followers; then it answers REQUEST_TIMED_OUT, and the batch is in its log."""
+"""Seconds that a leader may wait for its followers. Afterwards it answers REQUEST_TIMED_OUT, and the batch is in its
+log."""
 ANSWER_SECONDS = 5.0
 MOST_THROTTLED = 60.0
-"""Most seconds to wait before a request because a broker said that the client is above its quota."""
+"""Maximum seconds to wait before a request because a broker reported that the client exceeds its quota."""
 FETCHED, MOST_FETCHED = 1 << 20, 64 << 20
-"""Bytes of one Fetch, and of all of them, to find a batch again."""
+"""Maximum size in bytes of one Fetch, and of all of them together, to find a batch again."""
 
 AGAIN = frozenset(
     {
@@ -51,7 +52,7 @@ AGAIN = frozenset(
         ErrorCode.not_enough_replicas,
     }
 )
-"""Errors before a broker wrote anything, that may pass."""
+"""Errors that may pass, and that a broker returns before it wrote anything."""
 IN_DOUBT = frozenset(
     {
         ErrorCode.not_enough_replicas_after_append,
@@ -61,7 +62,7 @@ IN_DOUBT = frozenset(
         ErrorCode.kafka_storage_error,
     }
 )
-"""Errors after which the batch may be in a log."""
+"""Errors after which the batch may be in a log, or not."""
 _OF_PRODUCER = frozenset(
     {
         ErrorCode.out_of_order_sequence_number,
@@ -70,7 +71,7 @@ _OF_PRODUCER = frozenset(
         ErrorCode.invalid_producer_id_mapping,
     }
 )
-"""Errors about the producer's numbers: kac takes another id for later batches."""
+"""Errors about the producer's id or numbers: kac takes another id for later batches."""
 _TOO_LARGE = frozenset({ErrorCode.message_too_large, ErrorCode.record_list_too_large})
 _UNKNOWN = "It may have been written: apply it again here, which writes it once, or look at the topic's records."
 
@@ -78,16 +79,16 @@ log = logging.getLogger(__name__)
 
 
 NO_CODE = -2
-"""In place of a broker's error code, of which -1 is one."""
+"""Stands for no error code; brokers' own codes include -1."""
 
 
 class Transaction(NamedTuple):
     """A transaction."""
 
     id: str
-    """The transactional id."""
+    """The transactional id of the producer."""
     produce_version: int | None
-    """The highest version of Produce; None for any."""
+    """The highest version of Produce to use; None for any."""
 
 
 class Answer(NamedTuple):
@@ -98,9 +99,9 @@ class Answer(NamedTuple):
     offset: int = -1
     failure: Failure | None = None
     lost: bool = False
-    """Whether the batch was sent although no answer came."""
+    """Whether the batch was sent, but no answer came."""
     is_final: bool = False
-    """Whether it is of no use to send the batch again."""
+    """Whether sending the batch again would be useless."""
 
 
 class _Passing(errors.AdminError):

@@ -16,15 +16,15 @@ from console.programs import finished, python
 from console.wire.protobuf import missing
 
 SECONDS = 8
-"""Seconds for the compiler, of wall time and of processor time."""
+"""Maximum seconds for the compiler, of wall time and of processor time."""
 MEMORY = 1 << 30
-"""Most bytes of the compiler's address space."""
+"""Maximum size in bytes of the compiler's address space."""
 LARGEST = 16 << 20
-"""Most bytes of the descriptors."""
+"""Maximum size in bytes of the descriptors."""
 MAIN = "kac_schema.proto"
-"""The file of the schema itself."""
-# The process sets its own limits: a function between fork and exec may hang in a program with threads. It runs
-# isolated, so the compiler's path is an argument.
+"""The name of the file with the schema itself."""
+# The new process sets its own limits: a function between fork and exec may hang in a program with threads. It runs
+# isolated (-I), so the compiler's path is an argument.
 _LIMITED = f"""
 import resource, sys
 for what, most in ("CPU", {SECONDS}), ("AS", {MEMORY}), ("FSIZE", {LARGEST}):
@@ -62,7 +62,7 @@ package confluent.type;
 message Variant { bytes metadata = 1; bytes value = 2; }
 """,
 }
-"""Files for which Confluent's serializers register no reference, apart from Google's own
+"""Files that Confluent's serializers use without registering a reference, apart from Google's own
 (ProtobufSchema.KNOWN_DEPENDENCIES)."""
 
 
@@ -126,7 +126,7 @@ def _folder_of(package: str) -> Path | None:
     """Return the folder of an installed package; None if it is not installed."""
     try:
         found = find_spec(package)
-    except ModuleNotFoundError:  # its parent package is missing
+    except ModuleNotFoundError:  # the package's parent is missing
         return None
     places = found.submodule_search_locations if found is not None else None
     return Path(places[0]) if places else None

@@ -9,7 +9,8 @@ from console.admin.errors import AdminError, NothingListens, Unreachable, WayFai
 from console.admin.settings import Proxy, show_address
 
 OPEN_SECONDS = 20.0
-"""Seconds for a proxy to connect. A connection has its own, shorter limit; this one ends what that leaves behind."""
+"""Seconds for a proxy to connect. Connections have a shorter limit of their own; this one ends attempts that they leave
+behind."""
 _REFUSED = 5
 _NOT_ALLOWED = 2
 _TO_LOG_IN = 407
@@ -37,7 +38,7 @@ class ProxyWay:
             return await dialer.connect(host, port, timeout=OPEN_SECONDS)
         except ProxyConnectionError as error:
             cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
-            # asyncio's own text repeats the address.
+            # Use the system's text, as asyncio's own repeats the address.
             why = (
                 os.strerror(cause.errno) if cause.errno and cause.errno > 0 else cause.strerror or type(cause).__name__
             )
@@ -46,7 +47,7 @@ class ProxyWay:
             raise WayFailed.of(f"the proxy {proxy} does not connect within {OPEN_SECONDS:g} s", _CHECK_PROXY) from None
         except ProxyError as error:
             raise self._refused(error.error_code, str(error), (host, port)) from None
-        except (ValueError, OSError) as error:  # names that its protocol can't have; a lost connection
+        except (ValueError, OSError) as error:  # a name that the proxy's protocol can't have, or a lost connection
             raise WayFailed.of(f"the proxy {proxy} ends the connection: {_printable(error)}", _CHECK_PROXY) from None
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from console.wire.fields import Fields
 
 EVERYTHING = QuotaFilter()
 BATCHED = 2
-"""The version of DescribeClientQuotas with many filters, from a proposal: no released Kafka has it."""
+"""The version of DescribeClientQuotas with many filters, from a proposal that no Kafka release has."""
 
 
 class _LastAnswer(NamedTuple):
@@ -87,7 +87,7 @@ async def describe_quotas_of(
         try:
             return await _in_batches(link, filters)
         except Unsupported:
-            pass  # another broker answers now, without this version
+            pass  # another broker answered, which lacks this version
     await link.require("describe_client_quotas", 0, "2.6")
 
     async def one(wanted: QuotaFilter) -> dict[QuotaEntity, QuotaValues] | Failure:
@@ -134,7 +134,7 @@ def _entities_of(entries: Iterable[Any]) -> dict[QuotaEntity, QuotaValues]:
     }
 
 
-# AlterClientQuotas.
+# Changing quotas (AlterClientQuotas).
 
 _FEW = 16
 

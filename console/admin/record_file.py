@@ -13,9 +13,9 @@ from console.model.built_types import built
 from console.model.records import Record
 
 MOST_KEPT = 64 << 20
-"""Bytes of records in memory."""
+"""Maximum size in bytes of the records in memory."""
 _OVERHEAD = 400
-"""Approximate bytes of a record in memory besides its contents."""
+"""Approximate size in bytes of a record in memory in addition to its contents."""
 
 
 def weight(record: Record) -> int:
@@ -57,7 +57,7 @@ class FoundRecords(Sequence[Record]):
         self._weight = 0
         self._file: RecordFile | None = None
         self._places = array("Q")
-        """Positions in the file of the records after those in memory."""
+        """Positions in the file of the records that are not in memory."""
         self._order: array[int] | None = None
 
     def extend(self, records: Iterable[Record]) -> None:

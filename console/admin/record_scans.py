@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from console.wire.record_batches import Batch
 
 FIRST_STRETCH, GROWTH = 200, 4
-"""Offsets of the first range for the newest records, and the factor by which each earlier range is longer."""
+"""Number of offsets in the first range for the newest records, and the factor by which each earlier range is longer."""
 FIRST_BYTES, FEW = 64 << 10, 100
-"""Bytes of the first Fetch for at most so many records."""
+"""Maximum size in bytes of the first Fetch if at most FEW records are wanted."""
 LONGEST_STRETCH = 1 << 20
-"""Most offsets of such a range: its records that pass are kept until it is searched."""
+"""Maximum number of offsets in such a range: matching records are kept until the range is searched."""
 MOST_LINES = 100
-"""Most lines about batches of a partition that can't be decoded."""
+"""Maximum number of lines about batches of a partition that can't be decoded."""
 CHUNK_RECORDS, CHUNK_BYTES = 2_000, 2 << 20
-"""Records, and bytes of their contents, after which a part of the results is handed on."""
+"""Number of records, and bytes of their contents, after which a part of the results is passed on."""
 MOST_KEYS = 1_000_000
-"""Most keys of all partitions of which the newest record is kept."""
+"""Maximum number of keys, of all partitions, whose newest record is kept."""
 SLICE = 0.1
-"""Seconds after which a part is handed on even if it is empty, so that other searches of the client have their turn."""
+"""Seconds after which a part is passed on even if it is empty, so that other searches of the client have their turn."""
 SAMPLED_RANGES, LEAST_SAMPLED = 20, 100
-"""Ranges of a partition of which a sample consists, at most; and the fewest offsets of a range, so that small samples
-have fewer."""
+"""Maximum number of ranges of a partition in a sample, and the minimum number of offsets of a range, so that small
+samples have fewer ranges."""
 SPARE = 1.2
-"""The factor by which a Fetch of a sample is larger than the rest of its range is estimated to be."""
+"""Factor of the estimated size of a range's rest for a Fetch of a sample."""
 NO_END = 2**63 - 1
 """The end of a scan that waits for new records."""
 
@@ -60,16 +60,16 @@ class Scan:
         self.first = self.position = min(max(at, start), max(end, start))
         self.undecodable: list[model.Undecodable] = []
         self.lines = 0
-        """Number of lines about batches that can't be decoded."""
+        """The number of lines about batches that can't be decoded."""
         self.broken = False
-        """Whether the rest can't be read."""
+        """Whether the rest of the partition can't be read."""
 
     keeps = False
-    """Whether the records that pass are kept to the end."""
+    """Whether the records that match are kept to the end."""
     jumps = False
-    """Whether it has several ranges: the next one is known only once the one before it is searched."""
+    """Whether it has several ranges: the next one is known only once the range before it is searched."""
     first_bytes = 0
-    """Bytes of the first Fetch; 0 for no limit of its own."""
+    """Maximum size in bytes of the first Fetch; 0 for the usual limit."""
 
     def is_over(self) -> bool:
         """Return whether nothing is left to read."""
@@ -179,7 +179,7 @@ class LatestScan(Scan):
         super().__init__(place, start, end, at, until)
         self._keys = keys
         self._latest: dict[bytes, model.Record | int] = {}
-        """Key -> its newest record, or that record's position in the file."""
+        """Key -> its newest record, or the position of that record in the file."""
         self._weight = 0
         self._file: RecordFile | None = None
 
@@ -321,9 +321,9 @@ class SampleScan(Scan):
         self._ranges = sample_ranges(self.first, self.until, share)
         self._wanted = sum(last - first for first, last in self._ranges)
         self._read = 0
-        """Offsets of the ranges that are complete."""
+        """The number of offsets in complete ranges."""
         self._sizes = (0, 0)
-        """Bytes of all answers, and the offsets that they had."""
+        """The size in bytes of all answers, and the number of their offsets."""
         self._number = 0
         self._begin()
 
@@ -409,11 +409,11 @@ class Sieve:
         self._allowance = Allowance()
         self.looked_at = 0
         self.stopping = False
-        """Whether the search is to end: set in any thread."""
+        """Whether the search is to end; any thread may set it."""
         self.undecided = 0
-        """Number of records that could not be decoded for the filter."""
+        """The number of records that could not be decoded for the filter."""
         self.literals = wanted.literals() if self._is_plain else ()
-        """Texts without which no record of a batch passes; none if masks or schemas change the bytes of contents."""
+        """Texts that every matching record contains; none if masks or schemas change the bytes of contents."""
 
     def passing(self, found: Iterable[model.Record], scan: Scan) -> Iterator[model.Record]:
         """Yield the records before the end of a scan that pass, and move its position."""
@@ -444,10 +444,10 @@ class Sieve:
             self._await_schemas(record)
         shown = self._decoder.readable(record, self._allowance)
         if self._allowance.spent() and not self.stopping:
-            # The allowance limits one answer. A search has no limit as a whole, so each record gets a new allowance.
+            # The allowance limits one answer, but a search as a whole has no limit: give each record a new allowance.
             self._allowance.renew()
             shown = self._decoder.readable(record, self._allowance)
-        # A part that is not decoded could be what is looked for.
+        # A part that is not decoded could be one that the user searches for.
         self.undecided += any(part and not part.form for part in (shown.key_encoding, shown.value_encoding))
         return shown
 
@@ -489,7 +489,7 @@ def look(scan: Scan, data: bytes, aborted: Iterable[tuple[int, int]], sieve: Sie
                 if sieve.stopping or scan.is_full:
                     break
         except OutOfTime:
-            break  # the search is ended within a batch
+            break  # the search ends within a batch
         except BatchDamage as damage:
             at = max(scan.position, first)
             if at < scan.until:
@@ -579,7 +579,7 @@ def merged(scans: Sequence[Scan], count: int, *, newest: bool) -> tuple[tuple[mo
         key=lambda record: (record.timestamp, record.topic, record.partition, record.offset),
     )
     if len(scans) == 1:
-        found = list(scans[0].result())  # by offset: producers' clocks may go back
+        found = list(scans[0].result())  # take a single partition's records by offset: producers' clocks may go back
     kept, cut = (found[-count:], found[:-count]) if newest else (found[:count], found[count:])
     of = grouped(((record.topic, record.partition), record) for record in cut)
     further = {scan.place: scan.further(of.get(scan.place, ())) for scan in scans}
@@ -587,6 +587,6 @@ def merged(scans: Sequence[Scan], count: int, *, newest: bool) -> tuple[tuple[mo
     if not places:
         return tuple(kept), None
     if newest:
-        # A partition that was read to its start has no earlier records.
+        # A partition that was read to its start, and is missing in `places`, has no earlier records.
         return tuple(kept), model.Last(count, {scan.place: places.get(scan.place, scan.start) for scan in scans})
     return tuple(kept), model.FromOffsets(places)

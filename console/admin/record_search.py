@@ -37,33 +37,33 @@ from console.model.record_filter import RecordFilter
 from console.model.schemas import SchemaKey
 
 MOST_AT_ONCE = 32 << 20
-"""Bytes of answers of one search that are fetched or wait to be searched."""
+"""Maximum size in bytes of one search's answers that are requested or wait to be searched."""
 PARTITION_BYTES, LEAST_BYTES = 2 << 20, 16 << 10
-"""Bytes to fetch from a partition, and the fewest; brokers return at least one whole batch."""
+"""Bytes to fetch from a partition, and their minimum; brokers return at least one whole batch."""
 ANSWER_BYTES = 4 << 20
-"""Bytes of one answer, at most."""
+"""Maximum size in bytes of one answer."""
 PARTITIONS_AT_ONCE = 1_000
-"""Partitions in one request."""
+"""Maximum number of partitions in one request."""
 PATIENCE = 30.0
 """Seconds without records, or without a leader that answers, after which a partition is given up."""
 WAITS_FOR_SCHEMAS = 6.0
-"""Seconds that the filter of one search waits for schemas in all; afterwards it sees undecoded contents."""
+"""Seconds in total that the filter of one search waits for schemas; afterwards it sees undecoded contents."""
 MOST_SCHEMAS = 1_000
-"""Schemas for which one search waits."""
+"""Maximum number of schemas that one search waits for."""
 FOLLOW_WAIT = 0.5
-"""Seconds that a broker waits for new records of a search that follows."""
+"""Seconds that a broker waits for new records if the search follows the logs."""
 MOST_MERGED = 10_000
-"""Most records of a limit that are merged by time: each partition keeps so many."""
+"""Maximum number of records of a limit that are merged by time: each partition keeps as many."""
 CREDIT = 0.5
-"""Seconds below its rate for which a search may make up."""
+"""Seconds of its rate that a search that fell behind may make up for."""
 BEAT = 0.25
-"""Seconds between two portions if nothing is found: they carry the progress."""
+"""Seconds between two portions if nothing is found: they report the progress."""
 LAST_SECONDS = 0.5
-"""Seconds for the last results of a search that is ended early: a leader that does not answer is not waited for."""
+"""Seconds for the last results of a search that is ended early: it does not wait for a leader that does not answer."""
 _GLANCE = 0.1
-"""Seconds between two looks at leaders."""
+"""Seconds between two checks of the readers at leaders."""
 _WAITING = 4
-"""Parts of the results that wait for the reader."""
+"""Maximum number of parts of the results that wait for the caller."""
 _MOVED = frozenset(
     {
         ErrorCode.not_leader_or_follower,
@@ -94,7 +94,7 @@ class Halt:
     def __init__(self) -> None:
         self.asked = False
         self.wake: Callable[[], object] = lambda: None
-        """Called on the thread that ends the search: the search itself looks at the switch only now and then."""
+        """Called on the thread that ends the search: the search itself checks the switch only now and then."""
 
     def ask(self) -> None:
         """End the search soon."""
@@ -157,7 +157,7 @@ async def advance(_link: Link, portions: AsyncGenerator[model.Portion, None]) ->
 
 async def end(_link: Link, portions: AsyncGenerator[model.Portion, None]) -> None:
     """End a search."""
-    with suppress(RuntimeError):  # a portion is awaited, and its caller is cancelled: that ends the search
+    with suppress(RuntimeError):  # if the caller that awaits a portion was cancelled, that ends the search
         await portions.aclose()
 
 
@@ -175,7 +175,7 @@ async def _topics(link: Link, search: model.Search) -> tuple[dict[str, Topic], l
     return {name: listing.topics[name] for name in search.topics if name in listing.topics}, problems
 
 
-# -- where to begin ----------------------------------------------------------------------------------------------------
+# -- start positions ---------------------------------------------------------------------------------------------------
 
 
 class _Plan(NamedTuple):
@@ -228,7 +228,8 @@ async def _planned(link: Link, search: model.Search, wanted: RecordFilter, topic
     notes += its_notes
     held = ""
     if search.committed:
-        # Read after the end, so that an offset behind a later last stable offset is held back by an open transaction.
+        # Read the stable offsets after the ends: one that is then lower than its end is held back by an open
+        # transaction.
         stable, no_end = await list_offsets(link, latest, stable=True)
         held = _held_back(
             {place: (stable[place], ends[place]) for place in places if place in stable and place in ends}
@@ -241,7 +242,7 @@ async def _planned(link: Link, search: model.Search, wanted: RecordFilter, topic
             continue
         span, at = (starts[place], ends[place]), begin.get(place)
         if at is None and isinstance(search.start, model.OfGroup | model.FromTime | model.FromOffsets):
-            continue  # no position to begin at
+            continue  # the partition has no position to begin at
         if at is not None and not isinstance(search.start, model.Last | model.FromOffsets):
             notes += _odd_start(place, at, *span)
         scans.append(_scan(search, place, span, at, until.get(place), merging, record_scans.MOST_KEYS // len(places)))
@@ -307,7 +308,7 @@ def _in_remote_storage(scans: Sequence[Scan], local: Mapping[model.Place, int]) 
     """
     remote: dict[str, list[int]] = {}
     for scan in scans:
-        # The newest records are searched backwards, so that such a search may end before it comes there.
+        # A search for the newest records goes backwards, and may end before it reaches remote storage.
         first = scan.start if isinstance(scan, record_scans.BackwardScan) else scan.first
         last = min(local.get(scan.place, 0), scan.until)
         if first < last:
@@ -464,17 +465,19 @@ class _Reader:
         self.scan = scan
         self.leader = leader
         self.half = 0
-        """The half of a leader's partitions: while an answer for one is received, the leader prepares the other."""
+        """The half of its leader's partitions to which it belongs: while an answer for one half is received, the leader
+        prepares the other."""
         self.phase = phase
-        """Partitions of a later phase wait for those of an earlier one."""
+        """The phase; partitions of a later phase wait for those of earlier ones."""
         self.ahead: int | None = scan.position
-        """The next offset to fetch: while an answer is searched, the one after it; None if that is not known yet."""
+        """The next offset to fetch, which may be behind an answer that is still searched; None if it is not known
+        yet."""
         self.looks = 0
-        """Answers that are searched, or wait for that."""
+        """The number of answers that are being searched or wait for it."""
         self.served = 0.0
         """The time of the last answer with records."""
         self.silent_since: float | None = None
-        """The time of the first of the fruitless answers that came in a row."""
+        """The time of the first answer of the present series of fruitless ones; None without one."""
         self.not_before = 0.0
         """The time of the next attempt after a fruitless answer."""
         self.waits: Iterator[float] = iter(())
@@ -538,16 +541,16 @@ class _Searching:
         self._lanes: dict[tuple[int, int], asyncio.Task[None]] = {}
         self._bytes = self._count = 0
         self._due = self._began
-        """The time of the next Fetch by the rate."""
+        """The time at which the rate allows the next Fetch."""
         self._moved = False
-        """Whether a leader has to be looked up again."""
+        """Whether the leaders have to be looked up again."""
         self._refreshed = self._began
         self._throttled = 0.0
         self._stopped = ""
         self._is_last = False
-        """Whether the records that were kept are delivered."""
+        """Whether the kept records are being delivered."""
         self._cut: dict[model.Place, int] = {}
-        """The first offset of each partition whose records were found behind the limit."""
+        """The first offset of each partition whose records were found beyond the limit."""
         self.notes: list[str] = []
         self.problems: list[Failure] = []
 
@@ -562,7 +565,7 @@ class _Searching:
         loop = asyncio.get_running_loop()
 
         def asked() -> None:
-            with suppress(RuntimeError):  # the loop is closed, and the search with it
+            with suppress(RuntimeError):  # the loop is closed, and with it the search
                 loop.call_soon_threadsafe(self._wake, running)
 
         self._halt.wake = asked
@@ -601,7 +604,7 @@ class _Searching:
             return ()
 
     def _wake(self, _running: asyncio.Task[None]) -> None:
-        with suppress(asyncio.QueueFull):  # then no one waits for results
+        with suppress(asyncio.QueueFull):  # a full queue has results to take, so no wake-up is needed
             self._found.put_nowait(())
 
     def _up_to_limit(self, records: Sequence[model.Record]) -> Sequence[model.Record]:
@@ -766,12 +769,12 @@ class _Searching:
 
     async def _fetch(self, leader: int, mine: list[_Reader]) -> list[_Answer]:
         """Fetch once from a leader; return the parts with records, and note those without."""
-        # The rate, or a broker's quota, asks for a pause.
+        # The rate, or a broker's quota, may require a pause.
         wait = self._due - self._clock()
         while wait > 0 and not self._sieve.stopping:
             await asyncio.sleep(min(wait, BEAT))
             wait -= BEAT
-        # Partitions without records in the last answer come first: brokers spend the answer's limit in this order.
+        # Request partitions without records in the last answer first: brokers use up the answer's limit in this order.
         mine = sorted(mine, key=lambda reader: reader.served)[:PARTITIONS_AT_ONCE]
         asked = self._request(mine)
         try:
@@ -816,7 +819,7 @@ class _Searching:
         total = sum(len(part.records or b"") for part in parts.values())
         self._bytes += total
         if self._search.rate:
-            # A short time below the rate may be made up for.
+            # Let the search make up for a short time below the rate.
             self._due = max(self._due, self._clock() - CREDIT) + total / self._search.rate
         for reader in mine:
             part = parts.get(reader.scan.place)
@@ -852,7 +855,7 @@ class _Searching:
             if reader.scan.position == before and not reader.scan.is_over() and not self._sieve.stopping:
                 self._again(reader, None)
 
-    # -- trouble
+    # -- failures
 
     def _refused(self, reader: _Reader, code: int) -> None:
         if code in _MOVED or code in _PASSING:
@@ -894,7 +897,7 @@ class _Searching:
         try:
             listing = await describe_topics(self._link, list(self._topics))
         except errors.AdminError:
-            self._moved = True  # the next round tries again
+            self._moved = True  # try again in the next round
             return
         self._topics.update(listing.topics)
         for place, leader in _leaders(listing.topics).items():
@@ -912,7 +915,7 @@ class _Searching:
             scan.start = scan.position = start
             reader.ahead = start
         elif reader.looks and start <= scan.until:
-            self._again(reader, None)  # once the answer before it is searched
+            self._again(reader, None)  # resets to the new start once the last answer is searched
         else:
             self._give_up(reader, problems[0] if problems else _failure(scan, ErrorCode.offset_out_of_range))
 

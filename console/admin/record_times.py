@@ -22,11 +22,12 @@ from console.model.time_lag import Spot, Written
 from console.wire.fields import Fields
 
 AT_ONCE = 8
-"""Concurrent Fetch requests."""
+"""Number of concurrent Fetch requests."""
 BYTES = 4 << 10
-"""Bytes to fetch from a partition; brokers return at least a whole batch, which has its topic's limit."""
+"""Maximum size in bytes to fetch from a partition; brokers return at least a whole batch, whose size the topic
+limits."""
 ROUNDS = 4
-"""Most Fetch requests for a partition: the batches at an offset may have no record any more."""
+"""Maximum number of Fetch requests for a partition: the batches at an offset may have no records any more."""
 GONE, NO_RECORD, NOT_DECODED, NO_LEADER = (
     "the record was deleted",
     "no record is there",
@@ -75,12 +76,12 @@ async def _written(link: Link, topic: Topic | None, spot: Spot, deadline: float)
         try:
             answer = await _fetch(link, leader, topic, spot.partition, at, left)
         except AdminError:
-            return None  # unreachable brokers are reported elsewhere
+            return None  # another part reports unreachable brokers
         if isinstance(answer, int):
             refused = answer == ErrorCode.topic_authorization_failed
             why = GONE if answer == ErrorCode.offset_out_of_range else f"Fetch: {error_name(answer)}"
             return Written(offset, why=why, refused=refused)
-        # Other requests of the client continue while a large batch is decompressed.
+        # Decode in a thread: other requests of the client continue while a large batch is decompressed.
         found = await asyncio.to_thread(first_timestamp, answer, at)
         if isinstance(found, Written):
             return found._replace(offset=offset)

@@ -122,7 +122,7 @@ def _versions(tape: Tape, address: Address | None) -> Mapping[int, tuple[int, in
     return _versions_in(greeting) if greeting is not None else {}
 
 
-@lru_cache(64)  # each request has a connection of its own
+@lru_cache(64)  # cached, as each request has a connection of its own
 def _versions_in(greeting: bytes) -> Mapping[int, tuple[int, int]]:
     """Return API key -> (lowest, highest version) in the body of an ApiVersions response; empty if it is damaged."""
     from console.wire.bounds_check import MalformedFrame

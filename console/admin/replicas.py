@@ -23,10 +23,10 @@ from console.model.grouping import grouped
 from console.wire.fields import Fields
 
 MOST = 1_000
-"""Most partitions in one read, and in one page of DescribeTopicPartitions."""
+"""Maximum number of partitions in one read, and in one page of DescribeTopicPartitions."""
 
 Eligible = tuple[tuple[int, ...], tuple[int, ...]]
-"""The eligible leader replicas of a partition, and the last known ones."""
+"""The eligible leader replicas of a partition, and the last known ones (KIP-966)."""
 
 
 async def replica_logs(
@@ -126,7 +126,7 @@ def _page(topics: Sequence[str], cursor: partitions.Place | None) -> Fields:
     }
 
 
-# Moves between directories.
+# Moving replicas between the log directories of their broker.
 
 _EXPLAINED: Mapping[int, str] = {
     ErrorCode.cluster_authorization_failed: "moving replicas between directories needs ALTER on the cluster",

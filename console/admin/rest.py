@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from console.admin.oauth import TokenProvider
 
 SECONDS = 5.0
-"""Seconds for one response, from the connection on."""
+"""Seconds for one response, including the time to connect."""
 LARGEST_ANSWER = 2 << 20
-"""Most bytes of a response."""
+"""Maximum size in bytes of a response."""
 _INTERIM = re.compile(rb"HTTP/1\.[01] 1(?!01)\d\d(?=[ \r]).*?\r\n\r\n", re.DOTALL)
-"""A response before the response, as 100 Continue and 103 Early Hints. 101 is one itself."""
+"""Matches an interim response such as 100 Continue or 103 Early Hints. 101 is a final response."""
 
 
 class RestFailed(Exception):
@@ -94,7 +94,7 @@ class Service(NamedTuple):
     who: str
     """The service as the subject of a sentence, such as ``the registry``."""
     kind: str
-    """The kind of server that its address should lead to."""
+    """The kind of server that should be at the address."""
     media: str = "application/json"
     """The media types that it accepts."""
 

@@ -17,7 +17,7 @@ from console.model.schemas import Allowance, NotDecoded, SchemaText
 from console.safe_files import read_regular, why_unread
 
 LARGEST_SCHEMA = 2 << 20
-"""Maximum bytes of a schema's file."""
+"""Maximum size in bytes of a schema's file."""
 
 
 class _Ready(NamedTuple):
@@ -131,7 +131,7 @@ def _imported(text: str, folder: Path) -> tuple[SchemaText, ...]:
     while waiting and len(found) < MOST_IMPORTS:
         name = waiting.pop()
         path = folder / name
-        # Google's own files are not there: the compiler has them.
+        # Skip Google's own files, which are not in the folder: the compiler has them.
         if name not in found and path.is_file():
             found[name] = SchemaText("PROTOBUF", _text_of(path), name)
             waiting += imports_of(found[name].text)

@@ -29,22 +29,23 @@ from console.model.record_decoding import OwnDecoder, RecordDecoder
 from console.model.record_masks import NO_ALIASES, MaskPath
 
 ALL_SECONDS = 20.0
-"""Seconds for one schema with its references, compiled."""
+"""Seconds for getting and compiling one schema with its references."""
 SERVICE = Service("the registry", "schema registry", "application/vnd.schemaregistry.v1+json, application/json")
 MOST_REFERENCES, DEEPEST_REFERENCE = 100, 20
 MOST_TEXT = 8 << 20
-"""Most characters of a schema with its references."""
+"""Maximum length in characters of a schema with its references."""
 MOST_KEPT, MOST_KEPT_BYTES = 1_000, 64 << 20
-"""Most schemas in the cache, and their approximate bytes."""
+"""Maximum number of schemas in the cache, and their approximate maximum size in bytes."""
 WEIGHT = 8
-"""Approximate bytes of a schema in memory for each character of its text."""
+"""Approximate number of bytes in memory for each character of a schema's text."""
 FAILED_SECONDS = 30.0
 """Seconds after which kac requests a missing schema again."""
 AT_ONCE = 4
-"""Concurrent requests."""
+"""Number of concurrent requests."""
 
 CCOMPAT, _APICURIO = "/apis/ccompat/", "/apis/registry/v2"
-"""Apicurio's API that is compatible with Confluent's, and its own API, which its releases 2 and 3 have."""
+"""The path of Apicurio's API that is compatible with Confluent's, and the path of Apicurio's own API, which releases 2
+and 3 have."""
 _ID_NAMES = {schemas.GLOBAL_ID: "globalId", schemas.CONTENT_ID: "contentId"}
 
 T = TypeVar("T")
@@ -113,7 +114,7 @@ class Missing(Struct, frozen=True):
     until: float
     """The time of the next attempt, on the monotonic clock."""
     may_come: bool = False
-    """Whether the registry may have it: it did not say that it lacks the schema."""
+    """Whether the registry may have the schema: it did not answer that it lacks it."""
 
 
 class _NoAnswer(schemas.NotDecoded):
@@ -129,7 +130,7 @@ class SchemaRegistry:
         self._kept: OrderedDict[schemas.SchemaKey, schemas.Schema] = OrderedDict()
         self._weight = 0
         self._newest: dict[schemas.SchemaKey, float] = {}
-        """Subject -> the time to request its newest schema again."""
+        """Subject -> the time at which its newest schema is requested again."""
         self._missing: dict[schemas.SchemaKey, Missing] = {}
         self._asked: dict[schemas.SchemaKey, asyncio.Future[None]] = {}
         self._slots: asyncio.Semaphore | None = None
@@ -150,7 +151,7 @@ class SchemaRegistry:
             if key not in self._asked:
                 self._asked[key] = asyncio.ensure_future(self._ask(key))
         if wanted:
-            # Not cancelled with this caller: another one may wait for the same schema.
+            # Wait without cancelling the requests with this caller: another one may wait for the same schema.
             await asyncio.wait([self._asked[key] for key in wanted])
 
     async def kinds(self) -> list[str]:
@@ -165,7 +166,7 @@ class SchemaRegistry:
             self._fail(key, f"no answer within {ALL_SECONDS:g} s", may_come=True)
         except schemas.NotDecoded as problem:
             self._fail(key, str(problem), may_come=isinstance(problem, _NoAnswer))
-        except Exception as error:  # a task that fails unseen would be started again without end
+        except Exception as error:  # keep the failure: a task that fails unseen would be started again and again
             log.exception("schema %s", key)
             self._fail(key, f"{type(error).__name__} {error}"[:200], may_come=True)
         finally:

@@ -33,18 +33,19 @@ from console.model.numbers import json_text
 from console.model.schemas import AVRO, kind_of
 
 AT_ONCE = 8
-"""Concurrent requests."""
+"""Number of concurrent requests."""
 ALL_SECONDS = 60.0
 """Seconds for a read of all subjects."""
 CHANGE_SECONDS = 30.0
 """Seconds for a change, or its check."""
 MOST_SUBJECTS = 5_000
 MOST_VERSIONS = 10_000
-"""Most versions that are read one by one, the newest of each subject first; others have only their number."""
+"""Maximum number of versions that are read one by one, the newest of each subject first; only the numbers of others are
+read."""
 KEPT_SECONDS = 600.0
-"""Seconds for which a version is cached."""
+"""Seconds for which a version stays in the cache."""
 MOST_TEXTS = 16 << 20
-"""Most characters of the texts that are cached."""
+"""Maximum length in characters of all texts in the cache."""
 _TEXT_TYPE = ConfigType(2)
 
 T = TypeVar("T")
@@ -134,7 +135,8 @@ class _Registry:
     def __init__(self, settings: HttpSettings) -> None:
         self.settings = settings
         self.is_apicurio = CCOMPAT in f"{settings.path}/"
-        """Apicurio answers NONE for a subject without its own level, and takes NONE as the removal of it."""
+        """Whether the registry is Apicurio's: it answers NONE for a subject without its own level, and takes NONE as
+        the removal of a level."""
         self._rest = RestClient(settings, SERVICE)
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._versions: dict[tuple[str, int], tuple[subjects.SchemaVersion, float]] = {}
@@ -188,7 +190,7 @@ class _Registry:
         if known is not None and time.monotonic() < known[1]:
             return known[0]
         found = await self.find(_version(subject, number, "?deleted=true"), _Version)
-        if found is None:  # Apicurio 2 does not show the versions of a subject that is deleted as a whole
+        if found is None:  # Apicurio 2 hides the versions of a subject that is deleted as a whole
             return subjects.SchemaVersion(number)
         source = found.source
         version = subjects.SchemaVersion(number, found.id, source.kind, record_name(source), source.references)
@@ -238,7 +240,7 @@ class _Registry:
         found = await self.find(f"/mode{_below(subject)}", _Mode)
         mode = None if found is None else found.mode[:60] or None
         if subject and mode is not None and self.is_apicurio:
-            # Apicurio (3.3) returns the mode of the default for a subject without its own.
+            # Apicurio (3.3) returns the mode of the default for a subject without a mode of its own.
             default = default or await self.own_mode("")
             return None if mode == default else mode
         return mode
@@ -313,7 +315,7 @@ async def describe_schemas(link: Link, some: Iterable[str] | None = None) -> sub
 
 
 async def _described(registry: _Registry, some: Iterable[str] | None) -> subjects.SchemaListing:
-    # Without deleted=true Apicurio leaves out a subject whose newest version is deleted, and not all of it.
+    # Ask for deleted ones too: otherwise Apicurio leaves out a subject whose newest version alone is deleted.
     names = dict.fromkeys(await registry.read("/subjects?deleted=true", list[str]))
     if some is not None:
         names = {name: None for name in dict.fromkeys(some) if name in names}
@@ -544,7 +546,7 @@ class _Altering(_SchemaSender[subjects.AlterSchemaConfigs, config.ConfigResource
 def _is_as(op: ConfigOp, now: str | None, of_subject: bool, is_apicurio: bool) -> bool:
     """Return whether a value is as a change wants it."""
     if op.op == DELETE:
-        return now is None or not of_subject  # the registry's own default follows
+        return now is None or not of_subject  # without its own value, the registry's default counts
     if is_apicurio and of_subject and op.value == subjects.NONE:
         return now is None
     return now == op.value
@@ -607,7 +609,8 @@ class _Deleting(_SchemaSender[subjects.DeleteSchema, subjects.SubjectTarget]):
         every = await registry.find(_subject(name, "/versions?deleted=true"), _NUMBERS) or []
         live = await self._live(registry)
         if registry.is_apicurio and every and max(every) not in live:
-            # Apicurio counts a subject as deleted once its newest version is, and refuses to delete the others with it.
+            # Apicurio counts a subject as deleted once its newest version is, and then refuses to delete the whole
+            # subject: delete the other versions one by one.
             return [("DELETE", _version(name, number), None) for number in live]
         return (("DELETE", _subject(name), None),)
 

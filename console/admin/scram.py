@@ -79,7 +79,7 @@ def _credentials(response: Any) -> dict[str, tuple[ScramCredential, ...]]:
 
 SALT_BYTES = 24
 DESCRIBED_WITHIN = 5.0
-"""Seconds in which brokers usually describe a new credential."""
+"""Seconds within which brokers usually describe a new credential."""
 _DIGESTS: Mapping[int, str] = {1: "sha256", 2: "sha512"}
 
 
@@ -223,7 +223,7 @@ async def _iterations_before(
 
 async def _iterations(link: Link, users: Sequence[ScramUser]) -> dict[ScramUser, int]:
     known = await describe_scram(link, [user.user for user in users])
-    for why in known.failures.values():  # a user without a description allows no conclusion
+    for why in known.failures.values():  # a user that could not be described allows no conclusion
         raise BrokerError(why)
     return {
         ScramUser(name, credential.mechanism): credential.iterations

@@ -48,9 +48,10 @@ class TlsSettings(Struct, frozen=True):
     """The private key if it is in a separate file."""
     key_password: Secret | None = None
     verify_host: bool = True
-    """False only if the file says so (``ssl.endpoint.identification.algorithm=``)."""
+    """Whether to check the broker's host name; False only if the file says so
+    (``ssl.endpoint.identification.algorithm=``)."""
     verify_chain: bool = True
-    """False only if another tool's file says so (``insecure``); then any certificate is accepted."""
+    """Whether to check the certificate chain; False only if another tool's file says so (``insecure``)."""
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -90,9 +91,9 @@ class SshHost(Struct, frozen=True):
 
     host: str
     port: int | None = None
-    """None for the one in ssh's own configuration."""
+    """The port; None for the port in ssh's own configuration."""
     user: str | None = None
-    """None for the one in ssh's own configuration."""
+    """The user; None for the user in ssh's own configuration."""
 
     def __str__(self) -> str:
         where = self.host if self.port is None else show_address((self.host, self.port))
@@ -109,13 +110,13 @@ class Proxy(Struct, frozen=True):
     """A proxy for all connections; it looks up the names."""
 
     scheme: str
-    """``socks5``, or ``http`` for CONNECT."""
+    """The protocol: ``socks5``, or ``http`` for CONNECT."""
     host: str
     port: int
     username: str | None = None
-    """None for a proxy without a login."""
+    """The user name; None for a proxy without a login."""
     password: Secret | None = None
-    """None for a proxy without a login."""
+    """The password; None for a proxy without a login."""
 
     def __str__(self) -> str:
         return f"{self.scheme}://{show_address((self.host, self.port))}"
@@ -135,7 +136,7 @@ class KubeNamespace(Struct, frozen=True):
 
 
 Via = SshHost | Proxy | KubeNamespace
-"""A way for all connections."""
+"""A way that all connections take."""
 
 
 def show_via(via: Via) -> str:
@@ -147,7 +148,7 @@ class AddressRule(Struct, frozen=True):
     """An address to connect to in place of an advertised one."""
 
     host: str
-    """A glob of advertised names, in lower case."""
+    """A glob for advertised host names, in lower case."""
     port: int | None
     """The advertised port; None for every port."""
     to_host: str
@@ -219,7 +220,7 @@ class ConnectionSettings(Struct, frozen=True):
     tls: TlsSettings | None = None
     client_id: str = CLIENT_ID
     request_timeout: float = REQUEST_TIMEOUT
-    """The time for a call with its retries."""
+    """The time for a call, including its retries."""
     connect_timeout: float = CONNECT_TIMEOUT
     read_only: bool = False
     """Whether the link refuses to send changes."""
@@ -268,7 +269,7 @@ _UNCHECKED = (
 
 
 def _host_unchecked(tls: TlsSettings) -> bool:
-    # If the chain is not checked either, the file's own warning covers this.
+    # If the chain is not checked either, the warning about the chain covers this.
     return tls.verify_chain and not tls.verify_host
 
 

@@ -33,12 +33,12 @@ from console.programs import finished, home_folder, ignoring, of_user, started
 from console.safe_files import UntrustedPath
 
 IDLE_SECONDS = 30
-"""Seconds after its last channel at which ssh ends, also if this process was killed."""
+"""Seconds after its last channel at which ssh ends, even if this process was killed."""
 ALIVE_SECONDS, ALIVE_COUNT = 10, 3
-"""Seconds between keepalives, and the number without a reply after which ssh gives up; the next connection starts it
-again."""
+"""Seconds between two keepalives, and the number of unanswered ones after which ssh gives up; the next connection
+starts it again."""
 START_SECONDS = 8
-"""Seconds for connecting and logging in without prompts; less than a connection's timeout, so that ssh's own reason is
+"""Seconds for connecting and logging in without prompts: fewer than a connection's timeout, so that ssh's own reason is
 reported."""
 HOLD_SECONDS = 30.0
 """Seconds for which a refused login is not retried: hosts block addresses that fail often."""
@@ -46,18 +46,19 @@ CONFIG_SECONDS = 3.0
 """Seconds for ssh to print its configuration."""
 END_SECONDS = 1.0
 LEFT_SECONDS = 3600.0
-"""Age in seconds of a leftover folder. A younger one without a socket may belong to an ssh that asks for a password."""
+"""Age in seconds above which a folder counts as left over. A younger folder without a socket may belong to an ssh that
+asks for a password."""
 MAX_LOG = 1 << 18
-"""Bytes of ssh's log to read, from its end."""
+"""Number of bytes at the end of ssh's log that are read."""
 LONGEST_PLACE = 70
-"""Bytes of the longest path for the folder: a socket's path has at most 107 (unix(7)), of which the folder and the
-socket take 19, and ssh takes 17 for a temporary name."""
+"""Maximum length in bytes of the folder's path. The path of a socket may have 107 bytes (unix(7)); the names of folder
+and socket take 19 of them, and ssh adds 17 for a temporary name."""
 
 _PEER: int | None = getattr(socket, "SO_PEERCRED", None)
-"""Linux's socket option for the user of the peer process. kac's own socket is in a private folder; the user's may be
-anywhere."""
+"""Linux's socket option for the user of the peer process. It is checked for a control socket of the user's own, which
+may be in any folder; kac's is in a private one."""
 
-# From PROTOCOL.mux, version 4.
+# Numbers of the protocol in OpenSSH's PROTOCOL.mux, version 4.
 _VERSION, _REQUEST = 4, 1
 _HELLO, _NEW_STDIO_FORWARD, _TERMINATE = 0x00000001, 0x10000008, 0x10000005
 _OPENED = 0x80000006
@@ -116,8 +117,7 @@ class SshWay:
     async def open(self, host: str, port: int) -> Channel:
         """Return a connection from the SSH host to this address. Log in if necessary. Raises AdminError."""
         if not 0 < port < 65536:
-            # The cluster names its brokers' addresses, and ssh reads a port of -2 as the path of a socket on the SSH
-            # host.
+            # Brokers advertise the addresses, and ssh takes a port of -2 for the path of a socket on the SSH host.
             raise Unreachable.of(f"{host} port {port} is not an address", "See the listeners.")
         control = await self._control()
         try:
@@ -177,10 +177,11 @@ class SshWay:
             environ["SSH_ASKPASS_REQUIRE"] = "never"
         log.touch(mode=0o600)
         self._log_start = log.stat().st_size
-        # ssh to a jump host stays in this terminal's process group, and has to outlive an interrupted command.
+        # If ssh may ask, ssh to a jump host stays in this terminal's process group, and has to survive an interrupted
+        # command.
         with log.open("ab") as output, ignoring(*([signal.SIGINT] if ask else [])):
             try:
-                # Its own session has no terminal for prompts, also for the ssh processes to jump hosts.
+                # In a session of its own, no ssh process has a terminal for prompts, not even those to jump hosts.
                 self._process = started(
                     of_user(command(self._host, folder, ask=ask), environ, home_folder()),
                     stdin=subprocess.DEVNULL,
@@ -309,7 +310,7 @@ def command(host: SshHost, folder: Path, *, ask: bool) -> list[str]:
         "BatchMode": "no" if ask else "yes",
         "ControlMaster": "yes",
         "ControlPersist": str(IDLE_SECONDS),
-        # The user's port forwards are for a shell on that host.
+        # Disable the user's own port forwards, which are meant for a shell on that host.
         "ClearAllForwardings": "yes",
         "PermitLocalCommand": "no",
         "ConnectTimeout": str(START_SECONDS),

@@ -29,7 +29,7 @@ from console.model.secret import Secret
 _PEM_BEGIN = re.compile(r"-----BEGIN ([A-Z0-9 ]{1,64}+)-----")
 _CERTIFICATE_LABELS = ("CERTIFICATE", "TRUSTED CERTIFICATE", "X509 CERTIFICATE")
 LARGEST_STORE = 64 << 20
-"""Most bytes of a key or trust store."""
+"""Maximum size in bytes of a key store or trust store."""
 _KEY_LABELS = ("PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY", "DSA PRIVATE KEY")
 
 
@@ -78,7 +78,7 @@ def pem_block(label: str, der: bytes) -> PemBlock:
 
 def _pem_block(label: str, body: str) -> PemBlock:
     if ":" in body:
-        # Traditional encryption has headers, which need their lines.
+        # A key with traditional encryption has headers, whose lines must be kept.
         lines = body.strip()
     else:
         packed = "".join(body.split())
@@ -148,7 +148,7 @@ def read_jks(data: bytes, password: str | None) -> JksStore:
     keys: list[JksKey] = []
     for _ in range(reader.number(4)):
         tag, alias = reader.number(4), reader.text()
-        reader.number(8)  # its creation time
+        reader.number(8)  # the time of its creation
         if tag == _TRUSTED_CERTIFICATE:
             trusted.append(reader.certificate(version))
         elif tag == _PRIVATE_KEY:
@@ -185,7 +185,7 @@ def _store_digest(content: bytes, password: str) -> bytes:
 
 
 def _sha1(data: bytes) -> bytes:
-    return hashlib.sha1(data, usedforsecurity=False).digest()  # the format requires SHA-1
+    return hashlib.sha1(data, usedforsecurity=False).digest()  # JKS requires SHA-1
 
 
 class _JavaData:
@@ -239,8 +239,8 @@ class _Der:
         return self._reader.take(size if size < 0x80 else self._reader.number(size & 0x7F))
 
 
-# Reasons why a PKCS12 store does not open, which no library reports: whether its checksum matches the password (RFC
-# 7292, 4 and B.2).
+# Reasons why a PKCS12 store does not open, which no library reports: here, whether its checksum matches the password
+# (RFC 7292, 4 and B.2).
 
 _LEGACY = {
     bytes.fromhex(f"060a2a864886f70d010c01{number:02x}"): name
@@ -256,8 +256,8 @@ _LEGACY = {
         (11, "SHA1-RC2"),
     )
 }
-"""Encoded object identifiers of the encryptions of PKCS#12 and PKCS#5 that OpenSSL 3 has only in its legacy provider.
-"""
+"""Encoded object identifiers of the encryptions of PKCS#12 and PKCS#5 that OpenSSL 3 has only in its legacy
+provider."""
 _HASHES = {
     bytes.fromhex("2b0e03021a"): "sha1",
     **{bytes.fromhex(f"60864801650304020{n}"): name for n, name in ((1, "sha256"), (2, "sha384"), (3, "sha512"))},
@@ -326,7 +326,7 @@ def _checksum_key(name: str, password: str, salt: bytes, rounds: int) -> bytes:
     return key
 
 
-# Stores.
+# Reading key stores and trust stores.
 
 PEM, JKS, PKCS12 = "PEM", "JKS", "PKCS12"
 
@@ -418,7 +418,7 @@ def _open_store(store: Store, role: _StoreRole, key_password: Secret | None) -> 
         raise _unusable(store, role, "it is a JCEKS store, which can't be read", _CONVERT)
     if kind is None:
         raise _unusable(store, role, f"it is not a {PEM}, {JKS} or {PKCS12} store", "Is it the right file?")
-    # Java also accepts JKS and PKCS12 for each other (keystore.type.compat).
+    # Java opens JKS and PKCS12 stores under either type (keystore.type.compat).
     if (kind == PEM) != (store.kind == PEM):
         raise _unusable(store, role, f"it is {kind}, not {store.kind} as configured", f"Set {role.prefix}.type={kind}.")
     try:
@@ -458,7 +458,7 @@ def _kind_of(data: bytes) -> str | None:
         return "JCEKS"
     if b"-----BEGIN " in data:
         return PEM
-    # A PKCS#12 file is a DER sequence that begins with the integer 3; a bare certificate begins with a sequence.
+    # A PKCS#12 file is a DER sequence that begins with the integer 3; a bare certificate begins with another sequence.
     return PKCS12 if data[:1] == b"\x30" and b"\x02\x01\x03" in data[:8] else None
 
 
@@ -519,7 +519,7 @@ def client_context(tls: TlsSettings) -> ssl.SSLContext:
     if tls.trust is None:
         context.load_default_certs(ssl.Purpose.SERVER_AUTH)
     else:
-        # As in Java, each certificate of a trust store is trusted, not only those of authorities.
+        # Trust each certificate of a trust store, as Java does, not only those of authorities.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         try:
             context.load_verify_locations(cadata=trusted_certificates(tls.trust))
@@ -538,7 +538,7 @@ def _load(context: ssl.SSLContext, identity: ClientIdentity, tls: TlsSettings) -
     password = identity.password.reveal() if identity.password else ""
     with _private_file((identity.chain + identity.key).encode("ascii")) as path:
         try:
-            # Always pass a password: without one OpenSSL would prompt on the terminal.
+            # Always pass a password: without one, OpenSSL would prompt on the terminal.
             context.load_cert_chain(path, password=lambda: password)
         except ssl.SSLError as error:
             if error.reason == "KEY_VALUES_MISMATCH":

@@ -23,7 +23,7 @@ from console.wire.fields import for_version
 
 DESCRIBE = "describe_delegation_token"
 OWNER_SINCE = 3
-"""The first version of CreateDelegationToken that creates a token for another owner (KIP-373)."""
+"""The first version of CreateDelegationToken that can create a token for another owner (KIP-373)."""
 GONE = Failure("DELEGATION_TOKEN_NOT_FOUND", "", "The token is gone: it was cancelled or has expired. Make a new one.")
 
 
@@ -49,7 +49,7 @@ async def _described(link: Link, to: Route = ANY) -> list[tuple[tokens.Delegatio
 
 def _token(described: Any) -> tokens.DelegationToken:
     owner = _principal(described.principal_type, described.principal_name)
-    # Before version 3 the requester of a token is its owner.
+    # Before version 3, the requester of a token is always its owner.
     requester = getattr(described, "token_requester_principal_name", "")
     return tokens.DelegationToken(
         described.token_id,
@@ -157,7 +157,7 @@ class _OfToken(Sender[K, tokens.TokenTarget]):
         """Return the outcome of the change, from the token's present state."""
         if now is None or self._known is None:
             return changes.Status.UNKNOWN
-        if self._expires is not None:  # the answer came, with the new expiry
+        if self._expires is not None:  # the answer arrived, and had the new expiry
             return applied_if(now.expires == self._expires)
         return applied_if(now.expires != self._known[0].expires)
 

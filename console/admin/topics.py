@@ -32,7 +32,7 @@ from console.model.secret import Secret
 from console.wire.fields import Fields
 
 IDS_AT_ONCE = 1_000
-"""Topics of one Metadata request by id; their ids take 17 kB."""
+"""Number of topics in one Metadata request by id; their ids take 17 kB."""
 
 _FIRST_POLL = 0.02
 _LONGEST_POLL = 0.5
@@ -189,7 +189,7 @@ def leaders(topic: Topic, expected: int | None) -> tuple[int, int]:
     return led, max(expected or 1, len(topic.partitions))
 
 
-# CreateTopics, DeleteTopics and CreatePartitions.
+# Creating, deleting and growing topics (CreateTopics, DeleteTopics and CreatePartitions).
 
 _DEFAULT_THROTTLE = 1.0
 _GONE = "UNKNOWN_TOPIC_OR_PARTITION"
@@ -237,7 +237,7 @@ class _OfTopics(delivery.Sender[R, changes.TopicTarget]):
             getattr(response, field) for field in ("topics", "results", "responses") if hasattr(response, field)
         )
         for result in results:
-            if not result.error_code and (topic_id := getattr(result, "topic_id", None)):  # since KIP-516
+            if not result.error_code and (topic_id := getattr(result, "topic_id", None)):  # in answers since KIP-516
                 self._topic_ids[result.name] = uuid_text(topic_id)
         return {
             changes.TopicTarget(result.name): (result.error_code, getattr(result, "error_message", None))
@@ -313,7 +313,7 @@ class _Deletion(_OfTopics[changes.DeleteTopics]):
     def fields(self, targets: Sequence[changes.TopicTarget]) -> Fields:
         return {
             "topics": [{"name": name, "topic_id": None} for name in _names(targets)],
-            "topic_names": tuple(_names(targets)),  # in place of `topics`, in older versions
+            "topic_names": tuple(_names(targets)),  # replaces `topics` in older versions
             "timeout": timedelta(milliseconds=self.request.timeout_ms),
         }
 

@@ -31,12 +31,13 @@ from console.model.grouping import grouped
 from console.wire.fields import Fields
 
 MAX_PATTERNS = 1_000
-"""Most names in ACLs on transactional ids to try, each on each broker; with more, hidden ids can't be excluded."""
+"""Maximum number of names in ACLs on transactional ids that are tried, each on each broker; with more, hidden ids can't
+be excluded."""
 
 OFFSETS_AT_ONCE = 5_000
-"""Partitions whose offsets are read in one round."""
+"""Number of partitions whose offsets are read in one round."""
 MOST_RUNNING = 1_000
-"""Most unfinished transactions to describe although no partition has records of them."""
+"""Maximum number of unfinished transactions to describe if no partition has records of them."""
 
 _ABORT_RIGHT = "Ask an administrator of the cluster for an ACL: ALTER or CLUSTER_ACTION on CLUSTER kafka-cluster."
 _MAX_TIMEOUT = "transaction.max.timeout.ms"
@@ -240,7 +241,7 @@ async def _max_timeout(link: Link) -> int | None:
     return max((int(value) for value in values if value is not None), default=None)
 
 
-# The end of a transaction.
+# Aborting a transaction.
 
 
 class _Abort(Sender[AbortTransaction, ProducerTarget]):
@@ -335,9 +336,9 @@ def with_right_named(outcome: Outcome) -> Outcome:
 
 
 PARTITIONS_AT_ONCE = 500
-"""Partitions in one DescribeProducers, the number that Kafka's own command sends."""
+"""Number of partitions in one DescribeProducers request, as many as Kafka's own command sends."""
 IDS_AT_ONCE = 500
-"""Transactional ids in one FindCoordinator and in one DescribeTransactions."""
+"""Number of transactional ids in one FindCoordinator or DescribeTransactions request."""
 
 _NEEDS = "3.0"
 # Producers in the state of partition leaders.
@@ -414,7 +415,7 @@ def _producer(state: Any) -> transactions.Producer:
     )
 
 
-# The state of coordinators.
+# Transactions as their coordinators report them.
 
 
 async def list_transactions(

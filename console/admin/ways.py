@@ -10,7 +10,8 @@ from console.admin.settings import Proxy, SshHost, Via
 from console.admin.ssh import SshWay
 
 Way = SshWay | ProxyWay | KubeWay
-"""A way: `start` logs in if necessary, `open` returns a connection to an address, `close` ends all."""
+"""A way to brokers: `start` logs in if necessary, `open` returns a connection to an address, `close` ends
+everything."""
 
 _MADE: dict[Via, Way] = {}
 _LOCK = threading.Lock()

@@ -16,13 +16,13 @@ class Health(Enum):
 
     OK = "ok"
     NOTE = "note"
-    """It works, but could be improved."""
+    """The checked part works, but could be improved."""
     BAD = "bad"
-    """It does not work."""
+    """The checked part does not work."""
 
 
 _WIDEST = 24
-"""The greatest width of the column of names, in cells; longer names shift the rest of their line to the right."""
+"""The greatest width of the column of names, in cells; a longer name shifts the rest of its line to the right."""
 _MARKS = {Health.OK: "✓", Health.NOTE: "!", Health.BAD: "✗"}
 
 
@@ -33,9 +33,9 @@ class Check:
     name: str
     health: Health
     found: str
-    """The present state."""
+    """The present state of the checked part."""
     remedy: str = ""
-    """The next step, of one or more lines; ``""`` if there is no problem."""
+    """The next step, in one or more lines; ``""`` if there is no problem."""
 
 
 def checks_result(checks: Sequence[Check]) -> Detail:

@@ -41,7 +41,7 @@ def about_connector(
     row = next((each for each in connectors.connector_rows(snapshot) if each.name == subject.name), None)
     if row is None:
         return (), {}, {}
-    row = row._replace(seen=None)  # a single read shows no time
+    row = row._replace(seen=None)  # leave the time out, as it can only be shown from a second read on
     lines = tuple("".join(text for text, _ in line) for line in connectors.connector_lines(row))
     tasks = table_of("tasks", connectors.TASKS, row.connector.tasks, empty="no tasks")
     return lines, connectors.CONNECTORS.detail(row), {"tasks": tasks}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 GUARD = "'"
-"""Prefix of a cell that a spreadsheet would read as a formula."""
+"""The prefix of a cell that a spreadsheet would otherwise read as a formula."""
 
 
 def csv_text(rows: Iterable[Sequence[str]]) -> str:
@@ -85,7 +85,7 @@ def _dumper() -> type[yaml.SafeDumper]:
     return Visible
 
 
-# Results of queries and changes in the forms that scripts read.
+# The results of queries and changes in the forms that scripts read.
 
 _ENTITY = (USER, CLIENT_ID, IP)
 FORMS = ("table", "json", "yaml", "csv")

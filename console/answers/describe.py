@@ -131,13 +131,14 @@ def key_detail(
     if entry.value is None and _rate_not_set(target, entry.name):
         lines.append("not set: no limit; brokers list this key only while it is set")
         lines.append(f"set {resource(target)} {quote(entry.name)}=VALUE sets it")
-    # The title already has the value; if it has no human form, the headline also begins with it.
+    # Remove the value from the headline, as the title already has it. If the value has no human form, the headline
+    # begins with the value itself.
     head = next(place for place, text_line in enumerate(lines) if not text_line.startswith("✗"))
     lines[head] = lines[head].removeprefix(value).lstrip()
     return Detail(f"{letters}  {key} = {value}   {source}", data, tuple(lines))
 
 
-# `show` and `describe`: one entity, from the snapshot.
+# The answers to `show` and `describe`: one entity, from the snapshot.
 
 
 def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span: Span | None) -> Result:
@@ -343,4 +344,4 @@ _ABOUT: Mapping[int, Callable[[Snapshot, ConfigResource], About]] = {
     codes.CONNECTOR: about_connector,
     codes.SCHEMA: _about_schema,
 }
-"""The parts that `describe` shows of a resource in addition to its configs."""
+"""Number of a resource type -> the function that returns what `describe` shows in addition to the configs."""

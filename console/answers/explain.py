@@ -24,7 +24,7 @@ from console.present.text import clean
 OPEN = "allow.everyone.if.no.acl.found"
 SUPER_USERS = "super.users"
 _ADDRESSES = 20
-"""The most addresses to list whose answer differs from that of the rest."""
+"""Maximum number of addresses to list whose answer differs from the answer for all others."""
 _TOPIC, _CLUSTER = AclResourceType.parse("TOPIC"), AclResourceType.parse("CLUSTER")
 _CREATE, _WRITE, _IDEMPOTENT = map(AclOperation.parse, ("CREATE", "WRITE", "IDEMPOTENT_WRITE"))
 
@@ -56,7 +56,7 @@ def explain(statement: Explain, snapshot: Snapshot) -> Table:
         notes.append(f"{plural(more, 'more address', 'more addresses')} with another answer: name one with from HOST")
     places = {place for _, _, place in decided}
     where = f", from {places.pop()}" if len(places) == 1 else ""
-    # A column with the same text in each row moves into the title.
+    # If all rows have the same address, it moves from a column into the title.
     columns = (Column("Operation"), Column("" if where else "From"), Column("Answer"), Column("By"))
     return Table(
         "explanation",

@@ -16,7 +16,7 @@ from console.present.names import plural
 from console.present.text import clean
 
 SHOWN = 5
-"""The most ACLs of a kind to name; the rest is counted."""
+"""Maximum number of ACLs of a kind to name; the rest are counted."""
 
 
 class AclExplained(NamedTuple):
@@ -24,13 +24,13 @@ class AclExplained(NamedTuple):
 
     acl: Acl
     overridden: tuple[Acl, ...]
-    """The denies that override it; for a deny, the allows that it overrides."""
+    """The DENY ACLs that override the ACL; for a DENY ACL, the ALLOW ACLs that it overrides."""
     in_part: tuple[Acl, ...]
-    """The ACLs that override it, or that it overrides, only in part."""
+    """The ACLs that override the ACL only in part, or that it overrides only in part."""
     same: tuple[Acl, ...]
     """Other ACLs with the same effect."""
     gone: tuple[str, ...]
-    """The effects of its removal."""
+    """The effects of removing the ACL."""
 
 
 def explain_acl(acl: Acl, snapshot: Snapshot) -> AclExplained:

@@ -28,12 +28,13 @@ from console.present.columns import LIST, OBJECT, TOLD, Column, Columns
 from console.present.failures import failure_text, how_to_settle
 from console.present.text import clean
 
-# Lines for the start: changes that ended in the middle, due reverts, contradictions to the clock.
+# The lines that a start prints: changes that were interrupted, due reverts, and times that contradict the clock.
 
 CLOCK_SLACK = timedelta(seconds=5)
-"""The greatest lead of a record's time over the clock without a warning: corrections of a clock are that large."""
+"""The greatest time by which a record may be ahead of the clock without a warning: corrections of a clock are that
+large."""
 LISTED = 40
-"""The most edits of one state that a start lists for a change that ended in the middle."""
+"""Maximum number of edits of one state that a start lists for an interrupted change."""
 
 
 def local(at: datetime) -> str:
@@ -90,10 +91,10 @@ def due_line(due: Due, now: datetime) -> str:
     return f"{word} {local(due.until)}: {what} of change {due.place.change} is to be taken back"
 
 
-# The journal as text for a terminal, and its data for JSON output.
+# The journal as text for a terminal, and as data for JSON output.
 
 MOST = 500
-"""The most edits to show as text; JSON output has all."""
+"""Maximum number of edits to show as text; JSON output has all."""
 
 
 def who_text(change: Change) -> str:
@@ -162,7 +163,7 @@ class JournalRow(NamedTuple):
 
     change: Change
     place: int
-    """The index of the edit in the change."""
+    """The index of the edit in its change."""
     entry: Entry
     old: EffectiveValue
     new: EffectiveValue
@@ -263,7 +264,7 @@ JOURNAL: Columns[JournalRow] = Columns(
     Column("taken_back_by", OBJECT, _taken_back_by, "number"),
     Column("offset", OBJECT, _offset, "number"),
 )
-"""The journal, a row for each edit; in the text the state includes later events."""
+"""The columns of the journal, with a row for each edit. In text, the state includes later events, such as a revert."""
 
 
 def journal_texts(row: Row) -> Mapping[str, str]:

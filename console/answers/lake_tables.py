@@ -13,7 +13,7 @@ from console.plan.amounts import moment
 from console.present.lake_rows import HISTORY, USAGE, dated, denied_columns, drifted_columns
 
 ONE_CLUSTER = frozenset({"cluster"})
-"""The column that a table of one cluster omits."""
+"""The columns that a table of one cluster omits."""
 
 
 def history_table(
@@ -54,7 +54,7 @@ def denied_table(rows: Sequence[Denied], *, clusters: bool, has_logs: bool = Tru
     return table_of("denied", columns if clusters else columns.without(ONE_CLUSTER), rows, empty=empty)
 
 
-# The filter for a part of the past, as words: ``since=2h key=retention.* by=alice dlq``.
+# The filter that selects a part of the past, as words: ``since=2h key=retention.* by=alice dlq``.
 
 NAMES = ("since", "until", "key", "by")
 
@@ -67,7 +67,7 @@ class LakeFilter(NamedTuple):
     key: str | None = None
     principal: str | None = None
     text: str = ""
-    """Further text that rows have to contain, as in every filter."""
+    """Text that rows must contain, as in every filter."""
 
 
 def lake_filter(text: str, now: datetime) -> LakeFilter:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PAGE = "docs/lint.md"
 _ANCHORS = {rule.name: subject.lower().replace(" ", "-") for subject, rules in SUBJECTS for rule in rules}
 MOST = 10
-"""The most findings of one rule in a text that is not about that rule alone."""
+"""Maximum number of findings of a rule to show, unless the text is about that rule alone."""
 _LONGEST = 400
 _COLUMNS = tuple(map(Column, ("Where", "What", "To mend it")))
 
@@ -48,7 +48,7 @@ def mended_by(found: Found) -> str:
 
 
 Where = Callable[[Found], str]
-"""The file and line of a finding's subject; ``""`` without one."""
+"""Returns the file and line of a finding's subject; ``""`` if it has none."""
 
 
 def report_detail(report: Report, missing: Sequence[str], where: Where, *, whole: bool) -> Detail:

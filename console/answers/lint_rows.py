@@ -22,7 +22,7 @@ from console.triage.symptoms import CLUSTER
 
 _KAFKA = "kafka.apache.org/documentation/#"
 MOST_BLIND = 3
-"""Limit of reasons for which rules could not look, in the details of a finding."""
+"""Maximum number of reasons why rules could not look, in the details of a finding."""
 
 
 class LintRow(NamedTuple):
@@ -30,9 +30,8 @@ class LintRow(NamedTuple):
 
     finding: Finding
     number: int = 0
-    """The number of the finding among those of its rule on one subject and key, as a broker may have several
-    directories.
-    """
+    """The number of the finding among the findings of its rule on one subject and key, as a broker may have several
+    directories."""
 
     @property
     def key(self) -> tuple[str, Target, str, int]:
@@ -134,7 +133,7 @@ def lint_details(row: LintRow, report: Report, staging: present_triage.Staging |
 
 def source_text(rule: Rule) -> str:
     """Return the source of a rule in Kafka's documentation or code, with the release from which it finds something."""
-    # An anchor of the documentation; else a KIP, or a name in Kafka's source.
+    # The source is an anchor in Kafka's documentation, a KIP, or a name in Kafka's source code.
     is_anchor = not rule.source.startswith("KIP-") and not rule.source[0].isupper()
     return f"{_KAFKA if is_anchor else ''}{rule.source}{f'; from Kafka {rule.since} on' if rule.since else ''}"
 

@@ -35,7 +35,7 @@ CONFIG_KEYS = ", or a config's key"
 
 
 _NOT_NAMED = {Part.CONNECT: connectors.NOT_NAMED, Part.SCHEMAS: schemas.NOT_NAMED}
-"""The next step if the context does not name the service of a part."""
+"""Part that is read from a service -> the next step if the context does not name the service."""
 
 
 def list_kind(statement: List, snapshot: Snapshot) -> Table:

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from console.triage.diagnosis import Verdict
 
 MOST = 1_000
-"""Most samples of a metric: the highest are kept, and `kac_truncated` counts the others. Metrics of the same disks or
-groups keep the same ones: the fullest disks, and the groups furthest behind. A cluster's clients choose how many groups
-there are."""
+"""Maximum number of samples of a metric, as the clients of a cluster choose how many groups there are. The samples with
+the highest values are kept, and `kac_truncated` counts the others. Several metrics of the same disks or groups keep the
+same samples: those of the fullest disks, and of the groups furthest behind."""
 LONGEST = 300
-"""Most characters of a label's value. A topic's name has 249."""
+"""Maximum characters of a label's value. The name of a topic has up to 249."""
 
 T = TypeVar("T")
 Labels = tuple[tuple[str, str], ...]
@@ -41,20 +41,20 @@ class Metric(NamedTuple):
     help: str
     samples: Iterable[tuple[Labels, float]]
     kept: Collection[Labels] | None = None
-    """The labels of the samples that are kept; None for those with the highest values."""
+    """The labels of the samples that are kept; None to keep the samples with the highest values."""
 
 
 class Health(NamedTuple):
     """The health of a kac that watches."""
 
     polls: int = 0
-    """The number of polls."""
+    """The number of polls since the start."""
     failed: int = 0
     """The number of polls that no node answered."""
     verdict_seconds: float = 0.0
-    """The duration of the last diagnosis."""
+    """The duration of the last diagnosis in seconds."""
     receivers: Mapping[str, Mapping[str, int]] = {}
-    """Name -> outcome -> number of events."""
+    """Name of a receiver -> outcome -> number of events."""
 
 
 def metrics_text(verdict: Verdict | None, snapshot: Snapshot | None = None, health: Health | None = None) -> str:
@@ -106,7 +106,7 @@ def _of_verdict(verdict: Verdict | None) -> Iterator[Metric]:
                 ),
                 1,
             )
-            for each in verdict.causes  # the worst first
+            for each in verdict.causes  # the worst come first
         ],
     )
     unexplained = [((("symptom", each.symptom),), each.count) for each in verdict.unexplained]
@@ -120,7 +120,7 @@ def _of_cluster(snapshot: Snapshot) -> Iterator[Metric]:
     cluster = snapshot.cluster
     if Part.CLUSTER in snapshot.read_at:
         yield _one("brokers", "Brokers that the cluster counts on.", sum(not each.fenced for each in cluster.brokers))
-        # Brokers with KRaft name any broker as the controller.
+        # In KRaft, brokers name any broker as the controller, so use the quorum's leader.
         leader = cluster.controller_id if snapshot.quorum is None else snapshot.quorum.leader_id
         yield _one("controller_id", "The active controller; -1 without one.", leader)
     if Part.TOPICS in snapshot.read_at:
@@ -210,7 +210,8 @@ def _one(name: str, help_: str, value: float, type_: str = "gauge") -> Metric:
 
 def _lines(metric: Metric) -> tuple[list[str], int]:
     """Return the lines of a metric, none without samples, and the number of samples that are left out."""
-    # Names that differ in what is not shown are one sample: a scrape with two would be refused as a whole.
+    # Merge samples whose names differ only in characters that are not shown: Prometheus would refuse a scrape that
+    # contains both as a whole.
     found: dict[str, float] = {}
     left = 0
     for labels, value in metric.samples:
@@ -221,7 +222,7 @@ def _lines(metric: Metric) -> tuple[list[str], int]:
         found[text] = max(value, found.get(text, value))
     if not found:
         return [], left
-    # Of equal ones the first stay: causes come with the worst first.
+    # The sort is stable, so of samples with equal values the first stay: causes come with the worst first.
     kept = sorted(found.items(), key=lambda item: -item[1])[:MOST] if len(found) > MOST else found.items()
     name = f"kac_{metric.name}"
     lines = [f"# HELP {name} {metric.help}", f"# TYPE {name} {metric.type}"]

@@ -27,7 +27,7 @@ from console.present.names import plural
 R = TypeVar("R")
 UNMOVED = "no replica has to move"
 SOME = 2
-"""The most partitions to name in a longer list."""
+"""Maximum number of partitions to name from a longer list."""
 
 
 def moves_tables(
@@ -42,7 +42,7 @@ def moves_tables(
     if proposal.moves or not within:
         found.append(table_of("moves", RELOCATIONS, proposal.moves, str(goal), UNMOVED))
     if proposal.dirs or within:
-        # A list of replicas may have moves of both sorts; the notes on all of them are on the first table.
+        # A list of replicas may need moves of both kinds; the notes on all of them are on the first table.
         title, empty = ("", "") if found else (str(goal), UNMOVED)
         found.append(table_of("dir_moves", DIR_MOVES, proposal.dirs, title, empty))
     found[0] = replace(found[0], notes=notes, problems=problems)
@@ -92,7 +92,7 @@ def moved_text(said: Forecast) -> str:
 
 
 MOST_LINES = 8
-"""The most brokers, and waiting partitions, to list in a question."""
+"""Maximum number of brokers, and of waiting partitions, to list in a question."""
 
 
 def forecast_lines(proposal: Proposal, said: Forecast, throttle: int | None) -> list[str]:
@@ -126,7 +126,7 @@ def _changes(each: BrokerForecast) -> bool:
     return each.copied > 0 or each.read > 0 or each.replicas[0] != each.replicas[1] or each.leads[0] != each.leads[1]
 
 
-# -- for other commands ----------------------------------------------------------------------------------------------
+# -- functions for other commands ------------------------------------------------------------------------------------
 
 
 def moves_script(proposal: Proposal, throttle: int | None, said: Forecast) -> str:

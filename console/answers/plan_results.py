@@ -100,13 +100,13 @@ class PlanRow(NamedTuple):
     target: Target
     line: DiffLine
     outcome: Outcome | None
-    """The outcome of the line's last check or apply."""
+    """The outcome of the last check or apply of the line's edit; None without one."""
     deletion: Deletion | None
-    """The data that it deletes; None if not read."""
+    """The data that the edit deletes; None if they were not read."""
 
 
 def _entity(row: PlanRow) -> str:
-    # The screen groups a group's offsets under the group; here each row names its partition.
+    # On the screen, a group's offsets are below the group; here each row names its partition.
     return names.target(row.line.edit.target if isinstance(row.target, GroupTarget) else row.target)
 
 
@@ -202,7 +202,7 @@ PLAN: Columns[PlanRow] = Columns(
     Column("state", TOLD, lambda row: row.outcome.status.value if row.outcome is not None else "staged", "word"),
     *failure_columns(_why_not),
 )
-"""Staged edits, a row for each line of the diff."""
+"""The columns of staged edits, with a row for each line of the diff."""
 
 
 class OutcomeRow(NamedTuple):
@@ -254,7 +254,7 @@ def stage_table(report: StageReport, draft: Draft) -> Table:
     """Return the outcome of one statement's edits: staged with their diff, not needed, refused with the remedy, and
     those that can't be reverted. draft: the plan that has them.
     """
-    # Staging drops the outcomes of the slots that it changes, so an empty plan has the same ones.
+    # Staging drops the outcomes of the slots that it changes, so none of these edits has an outcome to show.
     staged = table_of("staged", PLAN, _plan_rows(diff_of(report.added, draft), EMPTY, {}), empty="nothing staged")
     notes = dropped_lines(report.dropped)
     refused = _by_reason((sentences(each.reason, each.remedy), each.edit) for each in report.refused)
@@ -405,7 +405,7 @@ WRITTEN: Columns[WrittenRow] = Columns(
     Column("state", TOLD, lambda row: row.outcome.status.value, "word"),
     Column("records", OBJECT, _each_record, "object"),
 )
-"""Written records, a row for each batch; data have each record."""
+"""The columns of written records, with a row for each batch; data have each record."""
 
 
 def conflict_table(name: str, conflicts: Iterable[Conflict], title: str, note: str = "", was: str = "Was") -> Table:

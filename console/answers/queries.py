@@ -25,7 +25,7 @@ def answer(
     Raises:
         CommandError: an entity, key or column does not exist, or could not be read at all.
     """
-    # Each branch imports its own modules, so that a single cold command does not load the others.
+    # Each branch imports its own modules, so that a single command does not load the modules of the others.
     match statement:
         case Show():
             from console.answers.describe import show

@@ -29,7 +29,7 @@ def quota_subject(statement: Show, entity: quota.QuotaEntity, snapshot: Snapshot
         check_key(entity, key, own)
     keys = tuple(key.name for key in statement.keys)
     name = entity.name_of(quota.USER) if entity.has(quota.USER) else None
-    # The error of another user concerns only that user.
+    # An error that concerns another user does not matter here.
     unread_parts = tuple(
         f for f in problems(snapshot, Part.QUOTAS, Part.SCRAM) if f.part == Part.QUOTAS or f.entity in ("", name)
     )

@@ -18,12 +18,12 @@ from console.present import records as present
 from console.present.text import clean
 
 STREAMS = ("jsonl", "csv", "raw")
-"""The forms that are written while records are found."""
+"""The forms that are written while records are found, not at the end."""
 VALUE, KEY, HEADER = "value", "key", "header:"
-"""The fields of `raw_field`; a header's name follows."""
+"""The names of fields for `raw_field`; the name of a header follows `HEADER`."""
 
 Make = Callable[[Sequence[Record | Undecodable]], list[bytes]]
-"""Returns the bytes of each record; of offsets that can't be decoded also if the form has a place for an error."""
+"""Returns the bytes of each record, and of each offset that can't be decoded if the form has a place for an error."""
 
 _encode = msgspec.json.Encoder().encode
 _NOT_PLAIN = re.compile(rb"[^\n\x20-\x7e]")
@@ -115,7 +115,7 @@ class _QuickLines:
 
 def _json_line(data: dict[str, Data]) -> bytes:
     line = _encode(data) + b"\n"
-    # Characters that a terminal may interpret become escapes of JSON.
+    # Write the line again with JSON escapes if it contains characters that a terminal may interpret.
     return line if _NOT_PLAIN.search(line) is None else f"{json_text(data)}\n".encode()
 
 

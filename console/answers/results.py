@@ -33,16 +33,16 @@ class Table(Struct, frozen=True):
     """Rows under columns."""
 
     name: str
-    """The key in JSON."""
+    """The key of the table in JSON."""
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     title: str = ""
     empty: str = "none"
-    """The text without rows."""
+    """The text to show if there are no rows."""
     notes: tuple[str, ...] = ()
     """Lines below the rows."""
     problems: tuple[ReadFailure, ...] = ()
-    """Failed reads."""
+    """The reads that failed."""
 
 
 class Detail(Struct, frozen=True):
@@ -50,10 +50,10 @@ class Detail(Struct, frozen=True):
 
     title: str
     data: Mapping[str, Data]
-    """Its own JSON fields."""
+    """The detail's own JSON fields, without its parts."""
     lines: tuple[str, ...] = ()
     parts: Mapping[str, Table | tuple[Detail, ...]] | None = None
-    """The nested tables and details, by their names in JSON; a tuple of details becomes a list."""
+    """The nested tables and details, by their keys in JSON; a tuple of details becomes a list."""
     problems: tuple[ReadFailure, ...] = ()
 
 
@@ -67,7 +67,8 @@ def titles(columns: Columns[R]) -> tuple[Column, ...]:
 
 
 NOT_READ = "not read"
-"""Text in place of rows that could not be read: unlike an empty table, it leaves open whether there are any."""
+"""The text in place of rows that could not be read: unlike an empty table, it leaves open whether there are any
+rows."""
 
 
 def row_of(columns: Columns[R], row: R) -> Row:
@@ -132,10 +133,11 @@ def _detail_rows(detail: Detail) -> list[Mapping[str, Data]]:
     return [detail.data]
 
 
-# Results as aligned text for a terminal or a file; the printer that writes text or JSON.
+# Results as aligned text for a terminal or a file, and the printer that writes them as text or JSON.
 
 CELL_LIMIT = 200
-"""The most characters of a cell: one long value must not displace the other columns. JSON output has it whole."""
+"""Maximum characters of a cell, so that one long value does not displace the other columns. JSON output has the whole
+value."""
 _GAP = "  "
 
 
@@ -178,23 +180,23 @@ def _table(table: Table, width: int | None) -> Iterator[str]:
     texts = [[clean(each, CELL_LIMIT) for each in row.cells] for row in table.rows if row.cells]
     if texts:
         yield from table_lines(table.columns, texts, width)
-    elif not table.rows and not table.problems:  # after a failed read the table is not known to be empty
+    elif not table.rows and not table.problems:  # after a failed read, it is unknown whether the table is empty
         yield from folded(f"{_GAP if table.title else ''}{table.empty}", width)
     for note in table.notes:
         yield from folded(clean(note), width)
 
 
-# Results of a command on standard output, as text or each as a line of JSON.
+# The results of a command on standard output, as text or as one line of JSON for each.
 
 
 class Printer(Struct):
     """Prints results."""
 
     output: str = "text"
-    """``text`` or ``json``."""
+    """The form of the output: ``text`` or ``json``."""
     out: TextIO = field(default_factory=stdout)
     seen_on: TextIO | None = None
-    """The stream of the terminal that shows the output, if it is not `out`."""
+    """The stream of the terminal that shows the output; None if `out` is that stream."""
 
     def __call__(self, result: Result) -> None:
         """Print a result."""
@@ -209,7 +211,7 @@ class Printer(Struct):
         if self.output == "json":
             self._json(data)
         else:
-            self.out.write(f"{text}\n")  # not folded: it may be commands to copy
+            self.out.write(f"{text}\n")  # not folded, as the text may be commands to copy
             self.out.flush()
 
     def _json(self, data: Mapping[str, Data]) -> None:

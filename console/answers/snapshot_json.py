@@ -68,7 +68,7 @@ def _configs(snapshot: Snapshot, overrides: bool) -> Iterator[str]:
 
 
 def _order(resource: ConfigResource) -> tuple[int, bool, int, str]:
-    # Numbers come in the order of their values, without int(): a group's name may be digits of any length.
+    # Sort numbers by value, but without int(): a group's name may consist of digits of any length.
     return (
         resource.type,
         not resource.name.isdecimal(),
@@ -78,7 +78,8 @@ def _order(resource: ConfigResource) -> tuple[int, bool, int, str]:
 
 
 def _memo(text: Callable[[ConfigEntry], str]) -> Callable[[ConfigEntry], str]:
-    # By identity: hashing an entry with its synonyms costs more than encoding it. The snapshot keeps the entries alive.
+    # Look up entries by identity: hashing an entry with its synonyms costs more than encoding it. The ids stay valid,
+    # as the snapshot keeps the entries alive.
     known: dict[int, str] = {}
 
     def look_up(entry: ConfigEntry) -> str:

@@ -17,9 +17,9 @@ GAP = 2
 LEAST = 6
 """The least width of a column of texts, in cells."""
 BROKEN = 3
-"""The cost of a row continued on the next line, relative to a folded cell."""
+"""The cost of continuing a row on the next line, relative to the cost of folding a cell."""
 UNDER = 4
-"""The indentation of a value on its own line, in cells."""
+"""The indentation in cells of a value that is on its own line."""
 
 
 class Column(NamedTuple):
@@ -27,7 +27,7 @@ class Column(NamedTuple):
 
     title: str
     right: bool = False
-    """Whether to align right, for numbers."""
+    """Whether the column is aligned to the right, as numbers are."""
 
 
 def table_lines(headings: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
@@ -65,7 +65,8 @@ def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int
         widths[number] = max(wide, widths[number] - max(0, sum(widths) - room))
     if sum(widths) <= room:
         return widths, GAP
-    # Last, narrow columns of texts, always the one that breaks the fewest rows for the cells gained.
+    # As a last step, make columns of texts narrower, always the one that breaks the fewest rows for the cells that are
+    # gained.
     room += (GAP - 1) * (len(columns) - 1)
     while sum(widths) > room:
         gains = [

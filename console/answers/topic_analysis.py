@@ -13,7 +13,7 @@ from console.present.text import plain
 from console.present.topic_analysis import analysis_data, analysis_lines
 
 WIDTH = 96
-"""Cells of the lines: narrower terminals fold them."""
+"""The width of the lines in cells; narrower terminals fold them."""
 
 
 def analysis_result(statement: Analyze, found: Analysed, *, masked: bool, fields: Sequence[MaskPath] = ()) -> Detail:

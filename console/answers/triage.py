@@ -19,11 +19,12 @@ from console.triage.diagnosis import Named, Verdict
 from console.triage.symptoms import Subject
 
 MOST_COMMANDS = 8
-"""The most next steps of one cause that the text lists."""
+"""Maximum number of a cause's next steps that the text lists."""
 LINE = 80
-"""The longest line, in cells, that has both a step and its command."""
+"""The greatest width in cells of a line that contains both a step and its command."""
 HEALTHY, UNKNOWN, NAMED, UNEXPLAINED = 0, 1, 4, 5
-"""Exit codes: healthy; unread parts could hide symptoms; every symptom has a cause; some symptoms have no cause."""
+"""Exit codes: no symptoms; no symptoms, but parts that could hide some were not read; every symptom has a cause; some
+symptoms have no cause."""
 
 
 def exit_code(verdict: Verdict) -> int:
@@ -42,7 +43,7 @@ def text_lines(verdict: Verdict, watched: float) -> Iterator[str]:
     """Yield the verdict for a terminal. watched: seconds from the first to the last poll."""
     if verdict.unread:
         yield f"unknown: {part_names(verdict.unread)} could not be read"
-    # Without the blind parts no symptom could show: their absence proves nothing.
+    # Only without blind parts does the absence of symptoms prove anything.
     if verdict.is_calm and not verdict.blind:
         nothing = f"no {'trouble' if verdict.causes else 'symptom'} in {plural(round(watched), 'second')}"
         yield f"{'in what was read' if verdict.unread else 'healthy'}: {nothing}"
@@ -73,7 +74,7 @@ def _next_lines(step: Next) -> Iterator[str]:
     """Yield a line for the step, and one for each edit of it after the first."""
     first, *more = [clean(step.command, 400)] if step.command else [command_of(each) for each in step.edits] or [""]
     line = f"  next       {clean(step.text, 200)}"
-    # A command is for copying: if both are too long for a line, it goes on its own line below the step.
+    # A command is to be copied: if both do not fit into one line, put the command on its own line below the step.
     if first and len(line) + len(first) + 2 <= LINE:
         line, first = f"{line}: {first}", ""
     yield f"{line}:" if first else line

@@ -27,7 +27,7 @@ _RESOURCES = {
 }
 _FILTERS = ("any", "match")
 _SHORTEST = 3
-"""The fewest words of an explanation: PRINCIPAL OPERATION cluster."""
+"""Minimum number of words of an explanation: PRINCIPAL OPERATION cluster."""
 _PRODUCER = {
     "topic": "WRITE,DESCRIBE,CREATE",
     "transactional_id": "WRITE,DESCRIBE",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from console.answers.checks import Check
 
 SECONDS = 10.0
-"""The time for which brokers' responses are recorded."""
+"""Seconds for which brokers' responses are recorded."""
 RECORD = "brokers.kacflight"
 
 
@@ -83,7 +83,7 @@ def _checks(found: list[Check]) -> bytes:
     from console.sensitive import data_without_secrets
 
     shown = data_without_secrets(to_data(checks_result(found)), "[hidden]")
-    # Many checks name the user's home folder, which identifies the user.
+    # Replace the home folder, which many checks name: it identifies the user.
     return (json_text(shown) + "\n").replace(str(Path.home()), "~").encode()
 
 

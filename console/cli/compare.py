@@ -99,7 +99,7 @@ class _Side(NamedTuple):
 
     wanted: Wanted
     unread: frozenset[str] = frozenset()
-    """The parts of a cluster that could not be read completely."""
+    """The parts of the cluster that could not be read completely."""
 
 
 def _side(text: str, options: argparse.Namespace) -> _Side | int:

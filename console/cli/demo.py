@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 COLOR = "magenta"
 FLEET_COLORS = {"production": "red", "staging": "yellow", "old": "blue"}
 CONFIRMED = frozenset({"production"})
-"""Contexts in which an apply needs the context's name typed."""
+"""Names of contexts in which an apply requires typing the context's name."""
 OWN_PROCESS = frozenset({"large"})
-"""Scenarios whose cluster runs in its own process: as a thread of the console it would slow the screen."""
+"""Scenarios whose cluster runs in a process of its own: a thread of the console would slow down the screen."""
 BY_CONTROLLERS = frozenset({"quorum-lost"})
-"""Scenarios without a reachable broker: the console connects to the controllers."""
+"""Scenarios in which no broker is reachable: the console connects to the controllers."""
 CONNECT_NAME = "main"
 """The name of the demo's Connect cluster."""
 CONTROLLERS = "controllers"
-"""The context that connects to a cluster's controllers, next to the one that connects to its brokers."""
+"""The name of the context that connects to the cluster's controllers, besides the one that connects to its brokers."""
 
 
 def demo_options(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +67,8 @@ def run_demo(options: argparse.Namespace) -> int:
     tour = state_directory(os.environ) / "tour-seen"
     with ExitStack() as running:
         if options.state is None:
-            # The history of a temporary cluster is useless later; the log stays in the usual folder.
+            # Keep the history in a temporary folder, as it is useless without the cluster; the log stays in the usual
+            # folder.
             os.environ["XDG_STATE_HOME"] = running.enter_context(TemporaryDirectory(prefix="kac-demo-"))
         try:
             addresses = running.enter_context(_running(options, clusters, faults))
@@ -92,7 +93,7 @@ def _running(
     `CONTROLLERS`.
     """
     if options.scenario in OWN_PROCESS:
-        # While the other process starts, this one imports the modules of the screen.
+        # Import the modules of the screen while the other process starts.
         Thread(target=import_module, args=("console.tui.app",), daemon=True).start()
         with cluster_command.run_in_process(argv_of(options)) as reached:
             yield dict.fromkeys(clusters, reached)

@@ -16,7 +16,7 @@ from console.cli.screen import UTF8_WINDOW, dumb, no_unicode, not_a_terminal, pl
 
 LEAST_COLUMNS, LEAST_ROWS = 80, 24
 LEAST_ROOM = 64 * 1024 * 1024
-"""Free bytes that log, journal and histories need."""
+"""Minimum number of free bytes for the log, the journal and histories."""
 
 
 def doctor_options(parser: argparse.ArgumentParser) -> None:

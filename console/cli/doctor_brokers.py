@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from console.model.cluster import Broker
 
 WITHOUT = (
-    # An API that the console uses, and the features that need it.
+    # An API that the console uses, and the features that need the API.
     ("describe_cluster", "rights on the cluster, fenced brokers"),
     ("describe_configs", "configs"),
     ("incremental_alter_configs", "change of one key alone: a resource's overrides are replaced together"),

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from console.model.cluster import ClusterInfo
 
 STEP_SECONDS = 5.0
-"""The timeout of a lookup, a TCP connection or a handshake."""
+"""The timeout in seconds of a lookup, a TCP connection or a handshake."""
 MOST_BOOTSTRAP, MOST_ADDRESSES, MOST_BROKERS, AT_ONCE = 8, 8, 200, 16
 SLOW_SECONDS = 0.25
 CLOCK_SECONDS = 2.0
-"""The difference between clocks, in seconds, above which times in the console mislead, and tokens and tickets fail."""
+"""Maximum difference of clocks in seconds: above it, times in the console mislead, and tokens and tickets fail."""
 RIGHTS = (
-    # Operation on the cluster, features that need it.
+    # An operation on the cluster, and the features that need the right to it.
     ("DESCRIBE", "ACLs, SCRAM users, disks, moves, the quorum"),
     ("DESCRIBE_CONFIGS", "configs of brokers, quotas"),
     ("ALTER_CONFIGS", "changes to configs of brokers and to quotas"),
@@ -126,9 +126,9 @@ class _Try(NamedTuple):
 
     ip: str
     seconds: float | None
-    """The seconds that it took; None if it failed."""
+    """The seconds that connecting took; None if it failed."""
     problem: str = ""
-    """The reason of the failure."""
+    """The reason why connecting failed."""
 
 
 class _Attempts(NamedTuple):
@@ -182,7 +182,7 @@ async def _tcp(ip: str, port: int) -> _Try:
     except TimeoutError:
         return _Try(ip, None, f"no answer within {STEP_SECONDS:g} s")
     except OSError as error:
-        # asyncio's own text repeats the address.
+        # Use the system's text, as asyncio's own repeats the address.
         return _Try(ip, None, os.strerror(error.errno) if error.errno else str(error))
     writer.transport.abort()
     return _Try(ip, time.monotonic() - begun)
@@ -353,7 +353,7 @@ async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
     """Check whether each broker is reachable at its advertised listener, and measure the round trips."""
     gate = asyncio.Semaphore(AT_ONCE)
     brokers = [each for each in cluster.brokers if not each.fenced][:MOST_BROKERS]
-    missed: dict[admin_settings.Address, bool] = {}  # whether this host can't resolve it
+    missed: dict[admin_settings.Address, bool] = {}  # address -> whether this host can't resolve its name
 
     async def one(broker_id: int, address: admin_settings.Address) -> tuple[Check | None, float | None]:
         name = f"broker {broker_id} advertises {admin_settings.show_address(address)}"
@@ -374,7 +374,7 @@ async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
 
     results = await asyncio.gather(*(one(each.id, (each.host, each.port)) for each in brokers))
     checks = [check for check, _ in results if check is not None]
-    # A broker that is down is not missed by its address: another one answers, or the name is unknown.
+    # Suggest a map only for names that this host can't resolve, or if no broker is reached: a single one may be down.
     unknown = sorted(missed if len(missed) == len(brokers) else [each for each in missed if missed[each]])
     if unknown:
         checks.append(_map(unknown, len(brokers), link.settings.route))
@@ -436,7 +436,7 @@ async def _clock(link: Link) -> Check:
     if theirs <= 0:
         return Check("clock", Health.OK, "not compared: this server gives no times")
     apart = theirs / 1000 - (before + after) / 2
-    # The leader took the time at an unknown moment between request and response.
+    # The leader took its time at an unknown moment between request and response.
     unsure = (after - before) / 2
     found = f"the controller's is {apart:+.1f} s (± {unsure:.1f}) from this host's"
     if abs(apart) - unsure > CLOCK_SECONDS:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from console.triage.events import Event
 
 SAID_AFTER = 60.0
-"""Seconds for reading everything once; parts not read by then are reported as not watched."""
+"""Seconds for reading everything once; parts that are not read by then are reported as not watched."""
 STEP = 0.5
 """Seconds between two checks of the watched parts."""
 
@@ -48,7 +48,7 @@ async def _watch(session: Session, options: argparse.Namespace) -> int:
     from console.session.event_reads import EventReads, gaps
     from console.session.parts import FOR_EVENTS
 
-    await session.read_cluster()  # raises if no broker responds at all
+    await session.read_cluster()  # raises an error if no broker responds at all
     complain("reading everything once: what changes from then on is printed")
     feed = EventFeed(session, lambda made: _tell(made, options.output))
     reads = EventReads(session, FOR_EVENTS)

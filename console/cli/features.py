@@ -41,7 +41,7 @@ NAMES = (
     "share.version",
     "streams.version",
 )
-"""The features of releases besides metadata.version (Feature.PRODUCTION_FEATURES)."""
+"""The features that releases determine, besides metadata.version (Feature.PRODUCTION_FEATURES)."""
 _LOWEST = 7
 """The lowest level of metadata.version that Kafka 4 supports: 3.3-IV3 (MetadataVersion.MINIMUM_VERSION)."""
 _RELEASE = re.compile(r"\A(\d+\.\d+)(?:\.\d+)*")
@@ -98,7 +98,7 @@ def _describe(node_id: int | None) -> Carry:
     return carry
 
 
-# -- other levels ------------------------------------------------------------------------------------------------------
+# -- changes of levels -------------------------------------------------------------------------------------------------
 
 
 def _wanted(given: argparse.Namespace, action: str) -> dict[str, int]:
@@ -107,7 +107,7 @@ def _wanted(given: argparse.Namespace, action: str) -> dict[str, int]:
         if given.metadata is not None or given.feature:
             raise OptionsError("--release-version has the levels of all features: leave out --feature and --metadata")
         metadata, others = _release_levels(given.release_version)
-        # An upgrade does not change features that the release does not have.
+        # Leave out features that the release does not have: an upgrade does not change them.
         mine = {name: level for name, level in others.items() if action != UPGRADE or level > 0}
         return {METADATA_VERSION: metadata} | mine
     levels: dict[str, int] = {}

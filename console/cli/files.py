@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 CHANGES = 3
-"""Exit code: there are pending changes."""
+"""The exit code if there are pending changes."""
 PRUNE_HELP = (
     "remove entities that no file lists: topics, configs, quotas, acls, connectors or schemas; all of them, or those "
     "whose name GLOB matches (for an ACL its principal). If a file lists an entity, kac removes its other overrides "
@@ -80,7 +80,7 @@ def read(names: list[str], context: str | None = None, *, described: bool = Fals
     from console.files.reading import read_files
     from console.model.yaml_places import FileProblems
 
-    # All objects made here live until the end: the collector would scan them repeatedly.
+    # Stop the garbage collector: all objects made here live until the end, and it would scan them repeatedly.
     gc.disable()
     try:
         found = for_cluster(read_files(names, described=described), context)
@@ -163,7 +163,7 @@ def left_out(staging: Staging) -> int:
 # ``kac diff``: the changes that bring a cluster to the wanted state of files.
 
 NO_CHANGES, NO_OTHERS = "no changes", "no other changes"
-"""Printed without changes: alone, and after parts that can't be staged."""
+"""The texts if there are no changes: alone, and after parts that can't be staged."""
 
 
 def run_diff(options: argparse.Namespace) -> int:
@@ -327,7 +327,8 @@ def run_apply(options: argparse.Namespace) -> int:
             code, blocked = left_out(staging), staging.blocked
         elif kept is not None and _is_its_cluster(kept, known):
             edits = [each.edit for each in kept.staged]
-            # Wanted states have no groups, records or moves, so read these again: unread values must not look changed.
+            # Read the targets of all edits again: wanted states have no groups, records or moves, and an unread value
+            # must not look like a change.
             await read_again(session, edits)
             report = session.stage(edits)
             left, code = _unmoved(kept, report, marked(session.plan, kept.pruned), session.snapshot, options)
@@ -371,7 +372,7 @@ async def _apply(session: Session, options: argparse.Namespace, empty: str) -> i
     front = TerminalFront(session.context.name, Terminal(), show, complain)
     given = ApplyOptions(options.valid_only, options.force, risks=frozenset(accepted(options.accept)))
     if not options.yes:
-        # The question shows all notes; without a terminal the flow asks no question.
+        # The question will show all notes; without a terminal there is no question.
         notes = () if front.can_ask else table.notes
     else:
         told = set(risk_lines(given.hindering(risks(session.plan.staged, session.snapshot, facts))))
@@ -447,7 +448,7 @@ def _unmoved(
         keys = ", ".join(each.staged.edit.key or "all of it" for each in mine)
         why = NOT_READ_AGAIN if is_unknown else "changed since the plan was made"
         complain(f"left out, {why}: {names.target(target)}: {keys}; --force goes over it")
-    # Also with --valid-only, send only edits whose values are the same as when the plan was written.
+    # Even with --valid-only, send only edits whose former values are still those of the plan.
     return without(plan, {conflict.staged.edit.slot for conflict in moved}), opening.FAILED
 
 
@@ -489,7 +490,7 @@ def run_export(options: argparse.Namespace) -> int:
     for line in owned_lines(owned):
         complain(f"note: left out: {line}")
     if as_strimzi:
-        # Leave unread configs out: an operator would read an empty list as the wanted state.
+        # Leave unread configs out: Strimzi's operator would take an empty list for the wanted state.
         topics = {
             name: each if topic_resource(name) in known.configs else replace(each, configs=None)
             for name, each in wanted.topics.items()
@@ -572,7 +573,7 @@ def run_snapshot(options: argparse.Namespace) -> int:
     from console.answers.snapshot_json import write_snapshot
     from console.session.reading import read_everything
 
-    # One pass over live objects that all stay until the end: the cyclic collector would scan them repeatedly.
+    # Stop the garbage collector: all objects made here live until the end, and it would scan them repeatedly.
     gc.disable()
     known = opening.with_session(options, "snapshot", partial(read_everything, subjects=()))
     if isinstance(known, int):

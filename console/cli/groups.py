@@ -31,14 +31,14 @@ class Kind(NamedTuple):
     knows: Callable[[Group], bool]
     """Returns whether a group is of this kind."""
     topic: str = "topic"
-    """The option for a topic that the groups read."""
+    """The name of the option for a topic that the groups read."""
 
 
 CONSUMERS = Kind(
     "consumer",
     lambda group: group.type == "consumer" or (group.type == "classic" and group.protocol in ("", "consumer")),
 )
-"""Groups of consumers, and those that only hold offsets."""
+"""Groups of consumers, and groups that only hold offsets."""
 SHARE = Kind("share", lambda group: group.type == "share")
 STREAMS = Kind("streams", lambda group: group.type == "streams", topic="input-topic")
 
@@ -110,7 +110,7 @@ _ELSEWHERE = {
     "--verbose": "--describe --output json has the epochs and assignments",
     "--timeout": "kac has limits of its own, so leave it out",
 }
-"""Options of Kafka's tools for groups that kac does not need, with a hint for each."""
+"""Options of Kafka's tools for groups that kac does not need -> what to use instead."""
 
 # -- the meaning of the options ----------------------------------------------------------------------------------------
 
@@ -168,7 +168,7 @@ def _described(kind: Kind, given: argparse.Namespace) -> noun.Statements | noun.
     if given.state:
         raise noun.OptionsError("--state takes no value with --describe")
     parts = frozenset(part for part, is_chosen in chosen.items() if is_chosen) or None
-    # Groups that are named need no look at the cluster first, unless only some parts of the answers are printed.
+    # Named groups need no look at the cluster first, unless the answers are limited to some parts.
     if names and parts is None:
         return tuple(f"describe group {quote(name)}" for name in names)
 
@@ -342,7 +342,7 @@ _PLACES: Mapping[str, Callable[[Any], str]] = {
     "by_duration": _ago,
     "from_file": lambda path: f"file {quote(path)}",
 }
-"""Name in the namespace of an option for the new position -> function that returns the position in the language."""
+"""Name of an option for the new position, in the namespace -> a function that returns the position in the language."""
 
 
 # -- the nouns ---------------------------------------------------------------------------------------------------------

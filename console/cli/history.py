@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 ALL = "all"
 FEW = 5
-"""The most clusters to show on a line each; for more, one line shows the oldest."""
+"""Maximum number of clusters that are shown in a line each; of more, one line shows the oldest."""
 _COUNT = option(natural_number, highest=10**9)
-"""Type of options for a count of rows: DuckDB takes no more than a Java long."""
+"""The type of options for a number of rows: DuckDB takes no more than a Java long."""
 _NAMES_A_CLUSTER = ("bootstrap_server", "bootstrap_controller", "context", "command_config")
 _ENVIRONMENT = ("KAC_CONTEXT", "KAC_BOOTSTRAP")
 
@@ -130,7 +130,7 @@ def named_context(options: argparse.Namespace) -> Context | int | None:
         context = context_of(options)
         return USAGE if context is None else context
     if hasattr(options, "lake") and getattr(options, "cluster", None) is not None:
-        return None  # a context adds no information
+        return None  # the cluster is given, so a context would add nothing
     from console.contexts import ContextError, load, resolve
 
     try:

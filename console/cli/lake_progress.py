@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from console.lake.runs import Progress
 
 SECONDS_BETWEEN_LINES = 15.0
-"""The interval of reports on a long step without a terminal."""
+"""Seconds between two reports on a long step if there is no terminal."""
 
 
 @contextmanager

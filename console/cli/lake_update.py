@@ -81,7 +81,8 @@ def update_once(plan: Plan, where: OnSpark, progress: Shown) -> Report:
         return nothing_done()
     from console.lake.app import update
 
-    # An update that reads logs and makes gold loads everything that any other needs.
+    # `is_whole` lets the session record its classes for Java's archive: an update that reads logs and makes gold loads
+    # every class that any other update needs.
     return update(plan, _session(plan, where, progress, is_whole=len(wanted) > 1), progress.step)
 
 
@@ -257,7 +258,7 @@ def _guarded(job: str, do: Callable[[], Report]) -> Report | None:
         complain("interrupted: what was taken in until then is in the lake, the rest comes with the next update")
         raise
     except (LakeError, NoSpark, ModuleNotFoundError):
-        raise  # the caller prints it
+        raise  # the caller prints these
     except Exception as error:
         from console.lake.spark import interrupted
 
@@ -319,7 +320,7 @@ def run_lake_demo(options: argparse.Namespace) -> int:
     open_log_file()
     where = place(options)
     with shown() as progress:
-        # First check that Spark works, before making a day of data and deleting a former demo.
+        # Check that Spark works before making a day of data and deleting a former demo.
         ready(os.environ, groups_of(where, topics=False), progress.say)
         try:
             made = make(where, datetime.now(UTC), lambda said, done, of: progress.count("demo", done, of, said))

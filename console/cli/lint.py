@@ -125,9 +125,9 @@ def _looked(options: argparse.Namespace, rules: Sequence[Rule], files: Read | No
     from console.lint.rules import RULES
     from console.session.lint_reading import read_for_lint
 
-    # All objects made here live until the end: the collector would scan them repeatedly.
+    # Stop the garbage collector: all objects made here live until the end, and it would scan them repeatedly.
     gc.disable()
-    # Files may have entities of each kind, so with them everything is read.
+    # Read everything if there are files, which may have entities of any kind.
     needed = RULES if files is not None else rules
     subjects = files.wanted.subjects if files is not None else ()
     seen = with_session(options, "lint", partial(read_for_lint, rules=needed, subjects=subjects))

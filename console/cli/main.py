@@ -26,18 +26,16 @@ class Command(NamedTuple):
 
     name: str
     module: str
-    """The module, imported when the command is given. Its function ``NAME_options`` adds the command's options to the
-    given parser; ``run_NAME`` runs the command with the parsed options, and returns the exit code.
-    """
+    """The name of the module, which is imported when the command is given. Its function ``NAME_options`` adds the
+    command's options to a parser; ``run_NAME`` runs the command with the parsed options, and returns the exit code."""
     help: str
     connects: bool = True
     """Whether the command takes the options that name a cluster."""
     own_parser: bool = False
-    """Whether the module's function `main` parses the arguments itself, `(arguments, options given before the command)
-    -> exit code`.
-    """
+    """Whether the module's function `main` parses the arguments itself, as `(arguments, options given before the
+    command) -> exit code`."""
     is_noun: bool = False
-    """Whether the module has a `console.cli.noun.Noun` by the command's name in its place."""
+    """Whether the module has, instead of these functions, a `console.cli.noun.Noun` by the command's name."""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the command's own options, and the function that runs it. Imports its module."""
@@ -180,7 +178,7 @@ def _columns() -> int:
         return int(given)
     try:
         return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]
-    except (AttributeError, ValueError, OSError):  # closed, or no terminal
+    except (AttributeError, ValueError, OSError):  # standard output is closed, or no terminal
         return 80
 
 
@@ -200,14 +198,14 @@ class _Once(argparse.Action):
 
 
 _GIVEN = "values given"
-"""A key that is not the name of an option."""
+"""A key in the namespace that can't be the name of an option."""
 
 
 class Parser(argparse.ArgumentParser):
     """A parser that writes its errors, which repeat the arguments, without control characters, like all output."""
 
     meant: Callable[[], str] | None = None
-    """Returns the line that the user probably meant by invalid words; ``""`` if unknown."""
+    """Returns the line that the user probably meant with invalid words; ``""`` if unknown."""
     words: Sequence[str] = ()
     """The arguments."""
 
@@ -220,7 +218,7 @@ class Parser(argparse.ArgumentParser):
         """End the process after an error, with the line that the user probably meant."""
         refused = any(word in message.replace("'", " ").split() for word in self.words[:1])
         line = self.meant() if self.meant is not None and (refused or self.prog == "kac run") else ""
-        if line:  # instead of a screenful of options
+        if line:  # print this line instead of a screenful of options
             self.exit(USAGE, f"{self.prog}: error: {message}; type: {line}\n")
         super().error(message)
 
@@ -354,7 +352,7 @@ def run(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader closed the pipe (`kac … | head`); prevent the interpreter's error message at exit.
+        # The reader closed the pipe (`kac … | head`): prevent the interpreter's own error message at the exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
 
@@ -397,7 +395,7 @@ def _meant(name: str, arguments: Sequence[str], options: argparse.Namespace) -> 
         options, arguments = connecting.parse_known_args(arguments, argparse.Namespace(**vars(options)))
     words = [name, *takewhile(lambda each: not each.startswith("-"), arguments)]
     if name == "run":
-        # A quoted script without its -e.
+        # The text may be a quoted script that lacks its -e.
         words = words[1].split() if len(words) == 2 else words[1:]
     if not words or (len(words) == 1 and name in BY_NAME.keys() - {"run"}):
         return ""

@@ -53,7 +53,7 @@ def _meaning(given: argparse.Namespace, action: str) -> cli_noun.Statements | cl
 
 
 _FILTERS = {"list": (), "groups": ("group", "topic"), "topics": ("topic",)}
-"""Action -> the options that it takes next to --mirror; each is a column."""
+"""Action -> the options that it takes in addition to --mirror; each is the name of a column."""
 
 
 def _lag(source: str, mirror: str | None) -> cli_noun.Carry:
@@ -87,7 +87,7 @@ async def _flow(client: Client, context: Context, name: str | None) -> Flow:
     from console.session.session import Session
 
     session = Session(client, context, "mirrors")
-    await session.read_cluster()  # its id is checked
+    await session.read_cluster()  # checks the cluster's id
     await session.read_topics()
     await session.read_whole(Part.MIRRORS)
     found = [each for each in session.snapshot.mirrors.values() if (each.name == name if name else each.topics)]

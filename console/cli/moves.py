@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 WAITING = 4
-"""The exit code if partitions, or an operation, have to wait."""
+"""The exit code if some partitions, or an operation, have to wait."""
 _ENDED_SHOWN = 5
-"""The most ended operations in the list."""
+"""Maximum number of ended operations in the list."""
 
 
 def moves_options(parser: argparse.ArgumentParser) -> None:
@@ -130,7 +130,7 @@ def misused(options: argparse.Namespace) -> str:
     return ""
 
 
-# -- a goal ------------------------------------------------------------------------------------------------------------
+# -- commands with a goal ----------------------------------------------------------------------------------------------
 
 
 def _with_goal(options: argparse.Namespace) -> int:
@@ -185,9 +185,9 @@ class _Planned(NamedTuple):
     proposal: Proposal
     forecast: Forecast
     throttle: int | None
-    """Bytes per second; None for no throttle."""
+    """Bytes per second; None without a throttle."""
     problems: tuple[ReadFailure, ...]
-    """The failed reads of the cluster."""
+    """The reads of the cluster that failed."""
 
 
 def _planned(goal: Goal, known: Snapshot, throttle: int | None) -> _Planned:
@@ -241,7 +241,7 @@ async def _run(session: Session, planned: _Planned, *, yes: bool) -> int:
     from console.plan.amounts import byte_count
     from console.session.operating import begin, work_on
 
-    session.refuse_if_read_only()  # before anybody has to answer a question
+    session.refuse_if_read_only()  # refuse before the user answers questions
     if planned.proposal.reached:
         return DONE
     said = planned.forecast
@@ -314,7 +314,8 @@ async def ask_operation(session: Session, options: argparse.Namespace) -> int:
             return DONE
         complain(goes_on_text(operation))
         return left(await work_on(session, operation.number, complain))
-    # To stop a move is always safe, so it takes no consent; but a context that wants its name typed wants it here too.
+    # Stopping a move is always safe and needs no consent; but if the context requires typing its name, this applies
+    # here too.
     asked = f"Cancel operation {options.cancel}, on {session.context.name}?"
     if options.cancel is not None and (why := await confirmed(session.context, asked, yes=True)):
         return leave(FAILED, f"nothing was sent: {why}")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Statements = tuple[str, ...]
 OWN_DEFAULTS = "own_defaults"
-"""Name in the namespace of the defaults of a noun's own options."""
+"""Name in the namespace for the defaults of a noun's own options."""
 
 
 class Change(NamedTuple):
@@ -30,7 +30,7 @@ class Change(NamedTuple):
     to: Literal["apply", "check", "show"] = "apply"
     """Whether to send the plan, let the brokers only check it, or only show it."""
     lines: Callable[[Sequence[Edit]], Iterable[str]] | None = None
-    """Returns the only lines to print, made from the edits; None to stage them."""
+    """Returns the lines to print, made from the edits, instead of staging them; None to stage the edits."""
 
 
 class Answers(NamedTuple):
@@ -41,7 +41,7 @@ class Answers(NamedTuple):
 
     queries: Sequence[Statement]
     parts: frozenset[str] | None = None
-    """The tables of a description to show; None for all."""
+    """The tables of a description that are shown; None for all."""
 
 
 class Found(NamedTuple):
@@ -63,26 +63,25 @@ class Noun(NamedTuple):
 
     name: str
     actions: Mapping[str, str]
-    """Name of the action's option -> its help. The first is the default."""
+    """Name of the option for an action -> its help. The first action is the default."""
     add_options: Callable[[argparse.ArgumentParser], None]
-    """Adds the options besides the actions and those that all nouns share."""
+    """Adds the options besides those of the actions and those that all nouns share."""
     meaning: Callable[[argparse.Namespace, str], Statements | Found | Carry]
-    """The options and the action -> statements of the command language; the results of an action that needs no
-    cluster; or a function that first reads the input of the statements. Options that it does not read are refused.
-    Raises OptionsError.
-    """
+    """Takes the options and the action; returns statements of the command language, the results of an action that needs
+    no cluster, or a function that first reads the input of the statements. kac refuses options that it does not read.
+    Raises OptionsError."""
     examples: str
-    """The end of the help."""
+    """The examples at the end of the help."""
     destructive: tuple[str, ...] = ()
-    """Actions that can't be undone and need confirmation."""
+    """Actions that can't be undone, and need confirmation."""
     aliases: tuple[tuple[str, str], ...] = ()
-    """Alias of an action's option, and the action."""
+    """Alias of the option for an action -> the action."""
     words: Mapping[str, str] = {}
-    """Name -> help of actions that are a word, not an option, like the subcommands of Kafka's tools."""
+    """Name of an action that is a word instead of an option, like the subcommands of Kafka's tools -> its help."""
     implied: Mapping[str, str] = {}
     """Name of an option in the namespace -> the action that it implies."""
     elsewhere: Mapping[str, str] = {}
-    """An option of Kafka's tool that has no effect here -> its replacement."""
+    """An option of Kafka's tool that has no effect here -> what to use instead."""
 
     def action_of(self, given: argparse.Namespace) -> str:
         """Return the action that the options name, or the default one. Raises OptionsError for two actions at once."""
@@ -191,12 +190,12 @@ def add_noun_options(parser: argparse.ArgumentParser, noun: Noun) -> None:
     if noun.words:
         words = "; ".join(f"{word}: {help_}" for word, help_ in noun.words.items())
         what.add_argument("word", nargs="?", metavar="COMMAND", choices=tuple(noun.words), help=words)
-    # argparse of Python 3.11 fails on the help of a group without options.
+    # In Python 3.11, argparse fails on the help of a group without options: use a group only if there are some.
     actions = what.add_mutually_exclusive_group() if noun.actions else what
     for action, help_ in noun.actions.items():
         also = [f"--{alias}" for alias, meant in noun.aliases if meant == action]
         actions.add_argument(f"--{action}", *also, dest="action", action="store_const", const=action, help=help_)
-    others = [*parser._actions]  # argparse has no public access to a parser's options
+    others = [*parser._actions]  # argparse has no public access to the options of a parser
     noun.add_options(parser)
     own = {each.dest: parser.get_default(each.dest) for each in parser._actions if each not in others}
     parser.set_defaults(**{OWN_DEFAULTS: own})

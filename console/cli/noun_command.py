@@ -53,7 +53,7 @@ class NounCommand(Struct):
     """Answers questions, or reports that there is no terminal."""
     out: TextIO = field(default_factory=stdout)
     err: TextIO = field(default_factory=stderr)
-    """Receives all output except results."""
+    """Receives all output except the results."""
 
     def run(self, context: Callable[[], Context | None], connect: Callable[[Context], AdminClient]) -> int:
         """Parse the options, connect, and run the action.
@@ -109,7 +109,7 @@ class NounCommand(Struct):
         """Return the function that runs an action made of statements only. Raises LanguageError."""
         statements = parse("\n".join(texts))
         is_query = any(isinstance(each, QueryStatement) for each in statements)
-        # `_answer` and `_is_needless` read them.
+        # Mark these options as read; `_answer` and `_is_needless` will read them.
         given.asked |= {"exit_code"} if is_query else {"if_exists", "if_not_exists"}
 
         async def carry(_client: Client, _context: Context) -> Change | Answers | Found:
@@ -191,14 +191,14 @@ class NounCommand(Struct):
         from console.session.former_changes import former_lines
 
         if any(getattr(self.given, name, False) for name in ("if_exists", "if_not_exists")):
-            await session.read_cluster()  # checks the cluster's id: topics of another cluster do not count
+            await session.read_cluster()  # checks the cluster's id: topics of another cluster must not count
             await session.read_topics(self.given.topic)
             if self._is_needless(session.snapshot.topics):
                 return DONE
         statements = [with_file(each) for each in parse("\n".join(change.texts))]
         await read_needs(session, needs_of_script(statements))
         edits = await self._edits(statements, session.snapshot, session.plan)
-        staged = session.stage(edits)  # all at once: there may be thousands
+        staged = session.stage(edits)  # stage all edits at once, as there may be thousands
         if self._refused(staged):
             return FAILED
         if change.lines is not None:
@@ -269,7 +269,7 @@ class NounCommand(Struct):
         return await self.operator.secret(slot.prompt)
 
     def _complain_of(self, error: LanguageError) -> None:
-        # Without the place, which refers to a generated text.
+        # Leave out the error's place, which is in a generated text.
         self._complain("; ".join(part for part in (error.message, error.hint) if part))
 
     def _complain(self, text: str) -> None:

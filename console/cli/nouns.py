@@ -113,7 +113,7 @@ def _refuse_regex(text: str) -> None:
     """Raise OptionsError for an apparent regular expression, which kafka-topics accepts: as a pattern it would match
     other topics, or none.
     """
-    if not looks_like_regex(text) and "," not in text:  # for kafka-topics a comma means "or"
+    if not looks_like_regex(text) and "," not in text:  # a comma means "or" in kafka-topics
         return
     globs = globs_of(text)
     does = " ".join(f"--topic {shell_word(glob)}" for glob in globs)
@@ -148,7 +148,7 @@ def _topic_create(given: argparse.Namespace, name: str) -> str:
     if given.config:
         words.append(cli_noun.pairs(given.config))
     if len(words) == 1:
-        words.append("timeout=30s")  # the brokers' own defaults; the language requires at least one option
+        words.append("timeout=30s")  # the language requires an option; all others are left to the brokers' defaults
     return " ".join(words)
 
 
@@ -169,7 +169,7 @@ TOPICS = cli_noun.Noun(
 )
 
 
-# `kac quotas`.
+# `kac quotas`: quotas of users, clients and addresses.
 
 _QUOTA_EXAMPLES = """\
 examples:
@@ -230,7 +230,7 @@ QUOTAS = cli_noun.Noun(
 )
 
 
-# `kac brokers`.
+# `kac brokers`: brokers, their configs and their registrations.
 
 _BROKER_EXAMPLES = """\
 examples:
@@ -344,8 +344,6 @@ SCRAM = cli_noun.Noun(
     aliases=(("alter", "create"),),
 )
 
-
-# The nouns by name.
 
 # `kac tokens`: delegation tokens; the HMAC of a new one is shown only on a terminal.
 

@@ -30,7 +30,7 @@ T = TypeVar("T")
 __all__ = ["DONE", "FAILED", "USAGE", "client_of", "command_client", "complain", "context_of", "leave", "open_log_file"]
 
 DONE, FAILED, USAGE, UNAPPLIED = 0, 1, 2, 3
-"""Exit codes that all commands share. UNAPPLIED: nothing was sent, because warnings are not accepted."""
+"""The exit codes that all commands share. UNAPPLIED: nothing was sent, because warnings are not accepted."""
 
 
 def context_of(options: argparse.Namespace) -> Context | None:
@@ -100,7 +100,7 @@ def command_client(context: Context, recorder: Recorder | None = None) -> AdminC
         if client.waits_in_vain:
             waiting(f"no answer yet from {clean(format_bootstrap(context.settings.bootstrap), 200)}; still trying")
 
-    # Not on the client's own loop, which a slow name lookup may block.
+    # Use a thread, not the client's loop, which a slow name lookup may block.
     late = threading.Timer(SAID_AFTER, say)
     late.daemon = True
     late.start()

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from console.session.snapshot_reader import Client
 
 LIMIT = 16 << 20
-"""The most bytes of a file."""
+"""Maximum size of a file in bytes."""
 UNCLEAN = "unclean"
 _END = -1
-"""The end of the log in a file of offsets (DeleteRecordsRequest.HIGH_WATERMARK)."""
+"""The number for the end of the log in a file of offsets (DeleteRecordsRequest.HIGH_WATERMARK)."""
 
 
 class _Row(Struct, frozen=True):

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 EVERY_SECONDS = 2.0
 MOST_WAITING = 256 << 20
-"""The most bytes of responses that may wait to be written: all of the first poll of a very large cluster."""
+"""Maximum size in bytes of responses that wait to be written: it is enough for the first poll of a very large
+cluster."""
 
 
 def record_options(parser: argparse.ArgumentParser) -> None:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from console.language.verbs.records import Records
 
 SAID = 5
-"""Partitions whose last offsets a message names."""
+"""Maximum number of partitions whose last offsets a message names."""
 SPARE = 4 << 10
-"""Bytes of the manifest that are kept free for its growth, so that it can be completed on a full disk."""
+"""Bytes that are reserved for the manifest to grow, so that it can be completed on a full disk."""
 
 
 class Manifest(Struct, frozen=True):
@@ -44,13 +44,13 @@ class Manifest(Struct, frozen=True):
     ended: str = ""
     finished: bool = False
     why: str = ""
-    """The reason why it is not finished."""
+    """The reason why the file is incomplete."""
     records: int = 0
     bytes: int = 0
     looked_at: int = 0
     undecodable: int = 0
     ranges: tuple[Mapping[str, Data], ...] = ()
-    """The part of each partition that was searched, and the last record written."""
+    """For each partition, the part that was searched, and the last record that was written."""
 
 
 def ranges_of(progress: Progress, last: Mapping[tuple[str, int], int]) -> tuple[Mapping[str, Data], ...]:
@@ -113,7 +113,7 @@ class About(NamedTuple):
 
     context: str
     cluster_id: str
-    """``""`` if it was not read."""
+    """The id of the cluster; ``""`` if it was not read."""
     hidden: bool
     """Whether keys, values and headers are hidden."""
     masks: tuple[str, ...]

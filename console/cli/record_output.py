@@ -44,7 +44,7 @@ class BackgroundWriter:
                 self._write(data)
             except OSError as error:
                 failed = error
-            with suppress(RuntimeError):  # the loop is closed: no one waits any more
+            with suppress(RuntimeError):  # the loop may be closed, and then nothing waits for the result
                 self._loop.call_soon_threadsafe(_settle, done, failed)
 
 

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 OUTPUTS = ("table", "json", *STREAMS)
 LIVE_LINES = 100
-"""Records a second that a terminal shows of a search that follows."""
+"""Maximum number of records per second that a terminal shows of a search that follows."""
 SHOWN_EVERY = 0.2
 """Seconds between two changes of the status line."""
 LAST_WRITE = 1.0
-"""Seconds that the reader of a pipe has to take the last records after Ctrl-C."""
+"""Seconds within which the reader of a pipe has to take the last records after Ctrl-C."""
 
 _EXAMPLES = """\
 examples:
@@ -274,7 +274,7 @@ class _Work:
         from console.cli.record_output import Output, WriteError
 
         options, follow = self._options, self._statement.follow
-        # What is written at once needs no memory, so only the operator's own limit holds.
+        # Records that are written at once take no memory, so only the operator's own limit applies.
         wanted = replace(await self._search(reader), limit=self._statement.limit or 0)
         export = Export(about, self._statement, wanted, Output(options.out), options.output)
         end = separator_text(options.separator)

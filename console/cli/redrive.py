@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from console.session.redriving import Desk
 
 NOT_SENT = 3
-"""The exit code if warnings are not accepted, or without --run: nothing was sent."""
+"""The exit code if nothing was sent: warnings are not accepted, or --run is missing."""
 _EXAMPLES = """\
 examples:
   kac redrive -c prod orders.dlt                              what is in it, and what would be sent

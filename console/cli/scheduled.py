@@ -122,9 +122,9 @@ _NEEDS = Needs(
 )
 _NO_OWNERS: Mapping[StaleThrottle, Operation] = {}
 CHANGES = 10_000
-"""The most changes of the journal, the latest first, to search for the one that set a throttle."""
+"""Maximum number of changes in the journal, the latest first, that are searched for the one that set a throttle."""
 ENDED = 100
-"""The most ended operations to search for the one that left a throttle."""
+"""Maximum number of ended operations that are searched for the one that left a throttle."""
 _COLUMNS = tuple(map(Column, ("Entity", "Key", "Value", "Why", "Owner")))
 UNKNOWN_OWNER = "unknown"
 
@@ -135,11 +135,10 @@ class Leftovers(NamedTuple):
     throttles: tuple[StaleThrottle, ...]
     cluster: Snapshot
     owners: Mapping[StaleThrottle, Operation]
-    """Throttle -> the operation that set it, from this host's journal. An open operation removes its throttles itself;
-    an ended one is here only if it left them.
-    """
+    """Throttle -> the operation of this host's journal that set it. An open operation will remove its throttles itself;
+    an ended one is here only if it left them."""
     changes: Mapping[StaleThrottle, int]
-    """Throttle -> the change that set it by hand."""
+    """Throttle -> the number of the change by which an operator set it."""
 
 
 async def read_leftovers(session: Session) -> Leftovers:

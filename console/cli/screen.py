@@ -72,7 +72,7 @@ def no_unicode(environ: Mapping[str, str]) -> str:
 
 
 SCREEN_SECONDS = 2.0
-"""The timeout for GNU screen to describe a window, in seconds; it takes some milliseconds."""
+"""Seconds for GNU screen to describe a window, which takes it some milliseconds."""
 UTF8_WINDOW = "start it as screen -U, or type in it: Ctrl-A :utf8 on on"
 
 
@@ -99,7 +99,7 @@ def plain_window(environ: Mapping[str, str]) -> str:
 
 
 _WINDOW = re.compile(r"\(\d+,\d+\)/\(\d+,\d+\)")
-"""The beginning of screen's description of a window: the cursor's place and its size."""
+"""Matches the beginning of screen's description of a window: the position of the cursor, and its size."""
 
 
 # ``kac`` without a command: the screen.
@@ -141,9 +141,9 @@ def _unusable_set(context: Context, name: str) -> str:
 
 
 SWITCH_EVERY = 0.001
-"""Seconds that a computing thread keeps the interpreter while others wait for it. A key press needs it a dozen times:
-with Python's own 5 ms it would wait a tenth of a second for three threads that decode and compare a large cluster.
-"""
+"""Seconds that a computing thread keeps the interpreter while others wait for it. Handling a key needs the interpreter
+a dozen times: with Python's default of 5 ms, a key would wait a tenth of a second for three threads that decode and
+compare a large cluster."""
 
 
 def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: Path | None = None) -> int:
@@ -170,7 +170,7 @@ def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: 
     settings = replace(settings, watch=getattr(options, "watch_set", ""))
     sessions = SessionFactory(recorded_client)
     try:
-        # The connection to the first broker opens while Textual is imported here.
+        # Begin to connect to the first broker while Textual is imported.
         session = sessions.session(context)
         with gc_paused():
             from console.session.command_history import command_history
@@ -195,7 +195,7 @@ def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: 
             chosen = app.run(mouse=settings.mouse) if lines is None else app.run_as_lines(lines)
             if app.return_code or chosen is None:
                 return app.return_code or 0
-            # For another context the app ends, and opens again on a session of it.
+            # To change the context, the app ends, and starts again on another session.
             session = sessions.session(unlocked(chosen, ask=True))
     except ContextError as error:
         return leave(USAGE, str(error))

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 DEFAULT_SECONDS = 20.0
 ENDED = 128 + signal.SIGTERM
-"""The exit code of a watch with a voice that SIGTERM ended."""
+"""The exit code of a watch with notifications that SIGTERM ended."""
 REFUSED = 6
-"""The exit code of a watch whose login brokers refuse, or to which another cluster answers: to start it again without
-a change would only lock the account."""
+"""The exit code of a watch whose login the brokers refuse, or to which another cluster answers: starting it again
+without a change could lock the account."""
 
 
 def triage_options(parser: argparse.ArgumentParser) -> None:
@@ -164,9 +164,9 @@ def run_triage(options: argparse.Namespace) -> int:
 
 
 MEND = "mend the context's login, addresses or cluster_id, and start the watch again"
-"""The next step after brokers refused to begin a watch."""
+"""The next step after brokers refused the login at the start of a watch."""
 GOES_ON = "give the user back what it logs in with; for another secret start the watch again: it keeps the first one"
-"""The next step after brokers refused a later login: the watch goes on, since a single broker may refuse it."""
+"""The next step after brokers refused a later login: the watch continues, since a single broker may refuse it."""
 
 
 class CannotListen(Exception):
@@ -217,7 +217,8 @@ async def _speaking(
         )
     watch = asyncio.current_task()
     assert watch is not None
-    # The first process of a container would ignore it, and a service has a few seconds for the messages that wait.
+    # Handle SIGTERM: the first process of a container would ignore it, and a service has a few seconds to send waiting
+    # messages.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, watch.cancel)
     async with AsyncExitStack() as stack:
         try:
@@ -240,7 +241,7 @@ def _keeping(keep: Callable[[], Awaitable[str]], *, as_json: bool) -> Iterator[N
     async def write() -> None:
         try:
             line = f"{time_of_day(datetime.now(UTC))}  .  {await keep()}"
-            # Standard output has one object on each line.
+            # Print it on standard error for JSON: standard output has one object in each line.
             complain(line) if as_json else put(f"{line}\n")
         except OSError as error:
             complain(f"no record was written: {error.filename}: {error.strerror}")
@@ -414,7 +415,7 @@ def _tell(verdict: Verdict, observations: Observations, output: str) -> None:
 
 
 _UNREAD = "unread"
-"""Stands for unread parts among the causes that were printed."""
+"""The key of unread parts among the causes that were printed."""
 
 
 def tell_changes(verdict: Verdict, known: dict[str, str] | None, output: str) -> dict[str, str]:
@@ -426,7 +427,8 @@ def tell_changes(verdict: Verdict, known: dict[str, str] | None, output: str) ->
     from console.present.triage import cause_id, part_names
 
     now = {cause_id(named.claim): clean(named.claim.title, 200) for named in verdict.causes if not named.claim.members}
-    # The title of several states in a row names the worst, and how many there are.
+    # Compare the titles of rows with several states by their text, which names the worst state and the number of
+    # states.
     rows = (clean(named.claim.title, 200) for named in verdict.causes if named.claim.members)
     now |= {title: title for title in rows}
     now |= {each.symptom: f"{each.symptom}: {each.count:,}, unexplained" for each in verdict.unexplained}

@@ -48,13 +48,13 @@ from console.session.session import Session
 from console.session.snapshot_reader import Client, Refused
 
 IN_FLIGHT = 16
-"""Limit for the clusters polled at the same time."""
+"""Maximum number of clusters that are polled at the same time."""
 TIMEOUT = 120.0
-"""Timeout for one cluster, in seconds."""
+"""Timeout for the poll of one cluster, in seconds."""
 KEPT_POLLS = 12
-"""Limit for the polls kept while the lake can't be written to; the oldest are dropped."""
+"""Maximum number of polls that are kept while the lake can't be written to; the oldest are dropped."""
 _NOT_THERE = ("UNSUPPORTED", "SECURITY_DISABLED")
-"""Error names of a cluster without the feature; these are not reported as errors."""
+"""Names of errors of a cluster without the feature; these are not reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +63,19 @@ class ClusterReport:
 
     context: str
     cluster_id: str | None
-    """The id of the cluster; None if it did not answer and was never polled."""
+    """The id of the cluster; None if the cluster did not answer and was never polled before."""
     resources: int = 0
-    """The number of resources."""
+    """The number of resources that the poll found."""
     changed: int = 0
     """The number of resources that changed since the last poll."""
     gone: int = 0
-    """The number of resources that went since the last poll."""
+    """The number of resources that were deleted since the last poll."""
     refused: tuple[str, ...] = ()
-    """The parts that could not be read, a line each."""
+    """The parts of the cluster that could not be read, a line each."""
     failure: Failure | None = None
-    """The error, if nothing could be read."""
+    """The error if nothing could be read; otherwise None."""
     seconds: float = 0.0
-    """The duration of the poll."""
+    """The duration of the poll in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +83,10 @@ class Report:
     """The result of a run."""
 
     run_id: str
-    """The id of the run; ``""`` if nothing was delivered."""
+    """The id of the run; ``""`` if nothing was delivered to the lake."""
     clusters: tuple[ClusterReport, ...]
     rows: int = 0
-    """The number of delivered rows."""
+    """The number of rows delivered to the lake."""
 
     @property
     def complete(self) -> bool:
@@ -102,7 +102,7 @@ class Report:
 
 
 Progress = Callable[[str, int, int], None]
-"""A callback with (context and result of the last cluster, clusters done, clusters in total)."""
+"""Called after each cluster with a text (its context and result), the number of clusters done, and their total."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class PollResult:
 
     context: Context
     seen: Observation | Failure
-    """The observation, or the error."""
+    """The observation, or the error if the cluster could not be polled."""
     at: datetime
     seconds: float = 0.0
 
@@ -179,7 +179,7 @@ def poll_all(
     def topics_of(context: Context, cluster_id: str) -> list[str]:
         owner = owners.get(cluster_id)
         if owner is None or (owner.context != context.name and context.cluster_id != cluster_id):
-            return []  # a cluster that claims another's id must not learn the names of its topics
+            return []  # a cluster that claims another cluster's id must not learn the names of its topics
         return [key for entity_type, key in states.of(cluster_id) if entity_type == "topic"]
 
     async def all_of_them() -> list[PollResult]:
@@ -233,7 +233,7 @@ class Claim(NamedTuple):
     context: str
     cluster_id: str
     declares: bool
-    """Whether the context's configuration has that id."""
+    """Whether the configuration of the context has that id."""
     addresses: frozenset[tuple[str, int]]
 
 
@@ -257,7 +257,7 @@ def refused_claims(
         here = {each.context: each for each in claims if each.cluster_id == cluster_id}
         owner = owners.get(cluster_id)
         if owner is not None and owner.context not in here and names is not None and owner.context not in names:
-            owner = Owner(owner.context, True)  # renamed or removed: it can't declare the id any more
+            owner = Owner(owner.context, True)  # the context is gone, so it can't declare the id any more
         if owner is None:
             owner = next((Owner(each.context, True) for each in here.values() if each.declares), None)
         first = None if owner is None else here.get(owner.context)
@@ -308,7 +308,8 @@ def _polls(
     answers = [(each.context, each.seen.cluster_id) for each in taken if not isinstance(each.seen, Failure)]
     claims = [Claim(of.name, id_, of.cluster_id == id_, frozenset(of.settings.bootstrap)) for of, id_ in answers]
     refused = refused_claims(owners, claims, names)
-    # One of several contexts for a cluster is enough: its owner, if it is among them.
+    # If several contexts are for the same cluster, deliver the poll of only one of them: its owner, if it is polled,
+    # else the first one.
     owned = [each for each in claims if each.cluster_id in owners and owners[each.cluster_id].context == each.context]
     first = {each.cluster_id: each.context for each in owned}
     now: dict[str, tuple[Owner, State]] = {}
@@ -354,9 +355,9 @@ def _report(taken: PollResult, seen: Observation, rows: Sequence[Row]) -> Cluste
 # -- one poll: everything that the lake keeps of a cluster is read once ------------------------------------------------
 
 BY_NAME = 1_000
-"""Topics in one request by name."""
+"""Number of topics in one request for topics by name."""
 _LISTS_GROUPS = 1
-"""The version of ListConfigResources from which on brokers list more than client metrics (KIP-1142)."""
+"""The version of ListConfigResources from which on brokers list resources other than client metrics (KIP-1142)."""
 
 
 async def poll_cluster(session: Session, known_topics: Callable[[str], Collection[str]]) -> Observation:
@@ -369,7 +370,8 @@ async def poll_cluster(session: Session, known_topics: Callable[[str], Collectio
     failed: dict[tuple[str, str | None], Failure] = {}
     await session.read_cluster()
     await session.read_topics()
-    # One after the other: a broker answers a connection's requests in order, and one of them may take long.
+    # Read one part after the other: a broker answers the requests of a connection in order, and one of them may take
+    # long.
     for part in (Part.VERSIONS, Part.QUOTAS, Part.SCRAM, Part.ACLS, Part.CONNECT):
         try:
             await session.read_whole(part)
@@ -386,7 +388,7 @@ async def poll_cluster(session: Session, known_topics: Callable[[str], Collectio
     brokers = [config.broker_resource(broker.id) for broker in snapshot.cluster.brokers]
     topics = [config.topic_resource(name) for name in snapshot.topics]
     await session.read_configs([*topics, *brokers, config.CLUSTER_DEFAULT, *named], at_once=True)
-    with suppress(RequestTimedOut, Disconnected, BadAnswer):  # replicas that moves add count until this read
+    with suppress(RequestTimedOut, Disconnected, BadAnswer):  # without the moves, replicas that they add are counted
         await session.read_whole(Part.REASSIGNMENTS)
         if limits_copies(session.snapshot):
             await session.read_log_dirs()
@@ -418,22 +420,23 @@ async def _unsure(client: Client, names: list[str]) -> dict[str, Failure]:
     return unsure
 
 
-# -- resources with their own values, and their rows of `snapshot`. A topic or group has its own overrides; a broker the
-# values set on it at run time, else those in its file; the common defaults of brokers belong to `broker <default>`.
-# Inherited values are left out: a topic's depend on the broker that answers. `:endpoints` is the endpoint of the
-# listener that the client uses (*measured*, 3.9 and 4.3): poll a cluster always through the same listener.
+# -- resources with their own values, and their rows of `snapshot`. The own values of a topic or group are its
+# overrides; those of a broker are the values set on it at run time, else the values in its file. The common defaults of
+# brokers belong to `broker <default>`. Inherited values are left out, as a topic's depend on the broker that answers.
+# `:endpoints` is the endpoint of the listener that the client uses (*measured*, 3.9 and 4.3), so always poll a cluster
+# through the same listener.
 
 TYPES = ("topic", "broker", "group", "client-metrics", "quota", "acl", "scram", "feature")
-"""The entity types that a poll reads."""
+"""The entity types in every cluster that a poll reads."""
 OF_SERVICES = ("connector",)
-"""The types of services, which it reads if the context names them."""
+"""The entity types of services next to the brokers, which a poll reads if the context names the service."""
 _PARTS: Mapping[str, str] = {
     Part.QUOTAS: "quota",
     Part.ACLS: "acl",
     Part.VERSIONS: "feature",
     Part.CONNECT: "connector",
 }
-"""Parts of a snapshot that one request reads -> their entity types."""
+"""Part of a snapshot that is read with one request -> its entity type."""
 
 
 class Resource(NamedTuple):
@@ -450,7 +453,7 @@ class Value(NamedTuple):
     value: str | None
     """The value; None if it is sensitive."""
     source: str | None = None
-    """Kafka's name of the place where a config is set."""
+    """Kafka's name of the source of the config; None for other values."""
     is_sensitive: bool = False
 
 
@@ -468,12 +471,12 @@ class Observation:
     state: State
     failed: Mapping[tuple[str, str | None], str] = field(default_factory=dict)
     """Entity type and key -> error; the key None stands for the whole type. If a resource is in both `failed` and
-    `state`, its configs could not be read; its attributes with a colon are known.
-    """
+    `state`, its configs could not be read, but its attributes with a colon are known."""
     owned: Mapping[Resource, frozenset[str]] = field(default_factory=dict)
-    """Resource -> the throttles that running moves use. They come and go with the moves, and are not in `state`."""
+    """Resource -> the keys of the throttles that running moves use. They come and go with the moves, so they are not in
+    `state`."""
     unasked: frozenset[str] = frozenset(OF_SERVICES)
-    """The types of services that the context does not name."""
+    """The entity types of services that the context does not name."""
 
 
 class Row(NamedTuple):
@@ -526,7 +529,7 @@ def _owned(snapshot: Snapshot) -> Mapping[Resource, frozenset[str]]:
 def _values(snapshot: Snapshot, failed: Collection[tuple[str, str | None]]) -> dict[Resource, list[Value]]:
     found: dict[Resource, list[Value]] = defaultdict(list)
     for name, topic in settled_topics(snapshot):
-        # A topic that was listed but not described, without an error, was deleted in between.
+        # A topic that was listed, but not described although there was no error, was deleted in between.
         if config.topic_resource(name) in snapshot.configs or ("topic", name) in failed:
             found[Resource("topic", name)] = [
                 Value(":partitions", str(len(topic.partitions))),
@@ -543,7 +546,7 @@ def _values(snapshot: Snapshot, failed: Collection[tuple[str, str | None]]) -> d
     for resource, configs in snapshot.configs.items():
         if resource.type in (codes.TOPIC, codes.BROKER, codes.GROUP, codes.CLIENT_METRICS, codes.CONNECTOR):
             type_ = entities.CONFIG_TYPES[resource.type]
-            # Equal sets are one object.
+            # Equal sets of configs are one object, so the id identifies a set.
             key = type_, resource.is_cluster_default, id(configs)
             if key not in known:
                 known[key] = list(_own_values(type_, resource, configs))
@@ -562,7 +565,7 @@ def _values(snapshot: Snapshot, failed: Collection[tuple[str, str | None]]) -> d
         if ("scram", user) in failed:
             continue  # the known credentials are outdated
         found[Resource("scram", user)] += (Value(c.mechanism.label, scram_text(c.iterations)) for c in credentials)
-    # All brokers have the levels from the controller; if a broker lags, the highest counts.
+    # All brokers get the levels from the controller, so if a broker lags, the highest level counts.
     levels = sorted(level for version in snapshot.versions.values() for level in version.finalized_features.items())
     for feature, level in levels:
         found[Resource("feature", feature)] = [Value(":level", str(level))]
@@ -634,8 +637,8 @@ def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
     return [*state_rows(changed), *gone], now
 
 
-# -- the last states, and the context of each cluster's last poll. They reduce the rows of a poll: if one is missing,
-# the whole cluster is delivered again, which adds no change.
+# -- the last states, and the context of each cluster's last poll. With a last state, a poll delivers only the changed
+# rows; without one, the whole cluster is delivered again, which adds no change.
 
 OWNERS = "collect/owners.json"
 
@@ -645,7 +648,7 @@ class Owner(NamedTuple):
 
     context: str
     declares: bool
-    """Whether its configuration has the cluster's id."""
+    """Whether the context's configuration has the cluster's id."""
 
 
 class LastStates:
@@ -690,5 +693,5 @@ class LastStates:
         try:
             rows = json_as(gzip.decompress(text), list[tuple[str, str, tuple[Value, ...]]])
         except (OSError, EOFError, zlib.error, ValueError):
-            return {}  # the next poll writes it again
+            return {}  # start without a state; the next poll writes the file again
         return {Resource(type_, key): values for type_, key, values in rows}

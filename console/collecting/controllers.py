@@ -29,12 +29,12 @@ from console.lake.plans import SOURCES, Offset, RecordSource, Settings
 from console.lake.transforms.change_event import tagged
 
 IDLE_SECONDS = 300.0
-"""Limit for the time in seconds for which records without a change are held back."""
+"""Maximum seconds for which records without a change are held back."""
 _IDLE = "NoOpRecord"
 _PART_BYTES = 64 << 20
-"""Approximate bytes of a log that are read at once."""
+"""Approximate number of bytes of a log that are read at once."""
 _MOST_BYTES = 512 << 20
-"""Limit for the bytes of one transaction, which has to be read as a whole."""
+"""Maximum size in bytes of one transaction, which has to be read as a whole."""
 
 
 class _Log(NamedTuple):

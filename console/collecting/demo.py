@@ -33,11 +33,11 @@ DAY = Path(__file__).with_name("demo_day.tar.xz")
 DAY_END = datetime(2026, 3, 4, 12, tzinfo=UTC)
 """The end of the recorded day."""
 FOLDER = "demo"
-"""Folder in the lake: the clusters' logs, their states, the journals."""
+"""The folder in the lake with the clusters' logs, states and journals."""
 STATE = "clusters.json"
 _MARK = "made-by-kac-lake-demo"
 _TIME = re.compile(rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)([.,])(\d{3,6})")
-"""Times in request logs and journals."""
+"""Matches times in request logs and journals."""
 
 
 class Demo(NamedTuple):
@@ -45,9 +45,9 @@ class Demo(NamedTuple):
 
     lake: Lake
     clusters: dict[str, str]
-    """Name -> id."""
+    """Name of a cluster -> its id."""
     state: Path
-    """The file for the option ``--state`` of ``kac demo``, which restores the clusters."""
+    """The file for the option ``--state`` of ``kac demo``, from which that command restores the clusters."""
 
 
 def cluster_id_of(name: str) -> str:
@@ -78,7 +78,7 @@ def make(where: str, end: datetime, passed: Progress = lambda *_: None) -> Demo:
                 deliver(lake, _moved_polls(content, end - DAY_END), FOLDER)
             else:
                 (root / entry.name).parent.mkdir(parents=True, exist_ok=True)
-                # The clusters' states contain credentials.
+                # Only the owner may read the files: the clusters' states contain credentials.
                 write_whole(root / entry.name, _moved(Path(entry.name), content, end - DAY_END), PRIVATE)
             passed(entry.name, done, len(entries))
     names = clusters_of("fleet", ClusterSpec())

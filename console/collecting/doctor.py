@@ -27,9 +27,9 @@ from console.plan.amounts import size
 from console.present.names import plural
 
 TESTED = {"pyspark": "4.2.0"}
-"""Package -> the tested version."""
+"""Package -> the version that kac was tested with."""
 OF_EXECUTORS = ("pyarrow", "crc32c", "msgspec")
-"""C extensions, which the zip for a cluster can't include."""
+"""Packages with C extensions, which the zip for a Spark cluster can't include."""
 TESTED_JAVA = (17, 21, 25)
 _JARS_FOR = {
     collecting_java.Group.DELTA: "tables",
@@ -37,9 +37,9 @@ _JARS_FOR = {
     collecting_java.Group.KAFKA: "topics",
 }
 MOST_FILES = 3
-"""Limit for the files named in a line."""
+"""Maximum number of files that a line names."""
 LEAST_ROOM = 5 * 1024 * MIB
-"""Bytes for Spark's sorting on disk; with less, a day of a busy cluster may not fit."""
+"""Minimum free bytes for Spark's sorting on disk; with less, a day of a busy cluster may not fit."""
 
 
 def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
@@ -186,7 +186,7 @@ def _lake(where: str) -> Iterator[Check]:
 def _gone(lake: Lake) -> Iterator[Check]:
     """Yield a check of the parts of request logs that were deleted before kac read them, by file and cluster."""
     lost: Counter[tuple[str, str]] = Counter()
-    # Other checks report a missing DuckDB and damaged files.
+    # Ignore a missing DuckDB and damaged files: other checks report them.
     with suppress(ModuleNotFoundError, LakeError), closing(Tables(lake.where, lake.files)) as tables:
         lost.update((each.file, each.cluster_id) for each in gone_lines(tables))
     if lost:

@@ -29,22 +29,22 @@ _ON_THIS_MACHINE = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalogImplementation": "in-memory",
-    # Each task compiles its code again, so small data gets few tasks.
+    # Each task compiles its code again, so small data are split into few tasks.
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.files.minPartitionNum": "1",
     "spark.sql.files.openCostInBytes": "65536",
-    # Each sort and each aggregation of a task takes at least a page, by default 64 MB for a heap of some GB.
+    # Each sort and each aggregation in a task takes at least one page, which by default has 64 MB if the heap has some
+    # GB.
     "spark.buffer.pageSize": "4m",
 }
 _HERE: Mapping[str, str | None] = {
     "PYSPARK_PYTHON": sys.executable,
     "SPARK_LOCAL_IP": "127.0.0.1",
-    "SPARK_HOME": None,  # may belong to another Spark than the installed one
+    "SPARK_HOME": None,  # the variable may be set for another Spark than the installed one
 }
-"""Environment variables of Java and its Python workers, on this machine; other machines have their own settings for
-Python.
-"""
+"""Environment variables of Java and of its Python workers on this machine; other machines have their own settings for
+Python."""
 
 
 class NotStarted(Exception):
@@ -84,7 +84,7 @@ def session(
     heap = f"-Xmx{chosen.get('spark.driver.memory', '1g')}"
     command = [str(java), *java_options(jars, () if here else _conf_folders()), heap, *options, _SUBMIT]
     variables = _HERE if here else {}
-    logging.getLogger("py4j").setLevel(logging.WARNING)  # it logs each call
+    logging.getLogger("py4j").setLevel(logging.WARNING)  # py4j logs each call
     with lake_spark.heard(), _running(command, variables, _scratch(chosen), log, defaults=not here) as gateway:
         with environment({**variables, **gateway}):
             try:
@@ -121,7 +121,7 @@ def _set(variables: Mapping[str, str | None]) -> None:
 # -- Java ------------------------------------------------------------------------------------------------------------
 
 SECONDS_TO_END = 20.0
-"""Seconds that Java may take to end before it is killed."""
+"""Maximum seconds that Java may take to end before it is killed."""
 _SECONDS_BETWEEN_CHECKS = 0.01
 
 _OPENED = (
@@ -130,18 +130,19 @@ _OPENED = (
     *("java.base/sun.nio.ch", "java.base/sun.nio.cs", "java.base/sun.security.action"),
     *("java.base/sun.util.calendar", "java.security.jgss/sun.security.krb5"),
 )
-"""Packages of Java that Spark accesses by reflection; its own launcher opens the same."""
+"""Packages of Java that Spark accesses by reflection; Spark's own launcher opens the same packages."""
 _OPTIONS = (
-    "-XX:+IgnoreUnrecognizedVMOptions",  # some of these are of newer Javas
+    "-XX:+IgnoreUnrecognizedVMOptions",  # older Javas do not have all of these
     *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED),
     *("--sun-misc-unsafe-memory-access=allow", "--enable-native-access=ALL-UNNAMED"),
     *("-Dio.netty.tryReflectionSetAccessible=true", "-Dio.netty.allocator.type=pooled"),
-    # These two save more than half of the processor time of a start.
+    # These two options save more than half of the processor time of a start.
     *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
-    # With the first of them Java reserves 48 MB for compiled code, and Spark has more after some batches: a thread of
-    # its own then looks for code to discard, which is compiled again later.
+    # With the option TieredStopAtLevel=1, Java reserves only 48 MB for compiled code. Spark's code is larger after some
+    # batches: a thread of Java then looks for code to discard, which has to be compiled again later.
     "-XX:ReservedCodeCacheSize=240m",
-    # Otherwise the heap grows to twice its content; more frequent collections take no more processor time.
+    # Without these options, the heap grows to twice the size of its content; the more frequent collections take no more
+    # processor time.
     *("-XX:MinHeapFreeRatio=10", "-XX:MaxHeapFreeRatio=25"),
 )
 
@@ -189,7 +190,8 @@ def _running(
         told, empty = Path(folder, "gateway"), Path(folder, "empty.properties")
         empty.touch()
         rest = ("pyspark-shell",) if defaults else ("--properties-file", str(empty), "pyspark-shell")
-        # Its Python workers get this Python's modules; those of other machines get theirs from the master.
+        # Java's Python workers on this machine get the modules of this Python; workers on other machines get theirs
+        # from the master.
         modules = {} if defaults else programs.own_modules()
         own = {**modules, **variables, "SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told)}
         try:
@@ -212,7 +214,7 @@ def begin_java(
         begun.append(
             programs.started(
                 program,
-                stdin=subprocess.PIPE,  # Java ends when it is closed: with this process in any case
+                stdin=subprocess.PIPE,  # Java ends when this pipe is closed, even if this process is killed
                 stdout=log,
                 stderr=log,
                 preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_IGN),
@@ -248,7 +250,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
                 gateway.shutdown()
     try:
         with suppress(subprocess.TimeoutExpired):
-            process.communicate(timeout=SECONDS_TO_END)  # closes it
+            process.communicate(timeout=SECONDS_TO_END)  # closes Java's input
     finally:
         process.kill()
         process.wait()

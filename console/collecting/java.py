@@ -43,13 +43,13 @@ class Java:
     home: Path
     """The `JAVA_HOME` of the installation."""
     place: str
-    """The place where it was found."""
+    """The place where kac found the installation."""
     version: str = ""
-    """The version as reported; empty if unknown."""
+    """The version that the installation reports; empty if unknown."""
     program: Path = Path()
-    """The binary."""
+    """The path of the `java` program."""
     problem: str = ""
-    """The reason why it can't run Spark; empty if it can."""
+    """The reason why the installation can't run Spark; empty if it can."""
 
     @property
     def works(self) -> bool:
@@ -145,12 +145,12 @@ def _ran(program: programs.Program, seconds: float) -> tuple[int | None, list[st
 
 # -- jars: Delta's, those for lakes in S3 buckets, those for topics ---------------------------------------------------
 
-# `spark_jars.txt` has the coordinates and the SHA-256 of each (`python -m requirements.spark_jars` writes it). They are
-# fetched once, by Maven if it is installed, else by the Ivy that Spark includes, into a folder of the cache that only
-# its owner may enter; each start verifies their content.
+# `spark_jars.txt` has the coordinates and the SHA-256 of each jar (`python -m requirements.spark_jars` writes it). The
+# jars are fetched once, by Maven if it is installed, else by the Ivy that Spark includes, into a folder of the cache
+# that only its owner may enter. Each start verifies their content.
 
 FOLDER = "KAC_SPARK_JARS"
-"""The environment variable for a folder that has the jars: then nothing is fetched."""
+"""The environment variable for a folder that contains the jars: if it is set, nothing is fetched."""
 FETCH_SECONDS = 600
 TABLE = Path(__file__).with_name("spark_jars.txt")
 
@@ -172,7 +172,7 @@ class Jar:
     name: str
     version: str
     sha256: str
-    """The SHA-256 of its content, in hexadecimal digits."""
+    """The SHA-256 of the jar's content, in hexadecimal digits."""
 
     @property
     def file(self) -> str:
@@ -387,16 +387,15 @@ def _fetched(program: programs.Program) -> str:
 
 # -- the archive of classes as Java has them in memory, read and verified once, not at each start ----------------------
 
-# A session that worked records the classes that it loaded; a background process then dumps the archive from them
-# (`python -m console.collecting.java`). It includes Java's own classes, so that a Java without its default archive
-# needs nothing else. It belongs to one Java and one set of jars, and is deleted when these change. If it is missing or
-# can't be dumped, Spark still starts, some seconds later.
+# A session that worked records the classes that it loaded; a background process then dumps the archive from the records
+# (`python -m console.collecting.java`). The archive includes Java's own classes, so that a Java without its default
+# archive needs nothing else. An archive belongs to one Java and one set of jars, and is deleted when these change. If
+# an archive is missing or can't be dumped, Spark still starts, some seconds later.
 
 MAKE_SECONDS = 1800
 UNUSED_SECONDS = 86400
-"""Archives of other Javas or jars are deleted once they are unused for this time: two installations may share a
-cache.
-"""
+"""Seconds after which unused archives of other Javas or jars are deleted; not at once, as two installations may share a
+cache."""
 
 
 @dataclass(frozen=True)
@@ -406,9 +405,9 @@ class Archive:
     folder: Path
     key: str
     program: Path
-    """Java's binary."""
+    """The path of the `java` program."""
     options: tuple[str, ...]
-    """The start options, with the class path."""
+    """The options for starting Java, including the class path."""
 
     @property
     def file(self) -> Path:
@@ -481,7 +480,7 @@ def begin(archive: Archive, recording: Path) -> subprocess.Popen[bytes] | None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # continues after the terminal is closed
+            start_new_session=True,  # the process continues after the terminal is closed
         )
     except OSError:
         return None

@@ -21,7 +21,7 @@ HELD = frozenset(
         *("spark.driver.host", "spark.driver.bindAddress", "spark.authenticate"),
     }
 )
-"""Settings of kac itself: the lake's tables, its readers or the safety of this host depend on them."""
+"""Settings that the operator can't change: the lake's tables, its readers or the safety of this host depend on them."""
 
 
 def setting_of(text: str) -> tuple[str, str]:

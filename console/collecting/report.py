@@ -17,7 +17,7 @@ from console.present import lake
 from console.present.text import clean
 
 HOURS = timedelta(hours=24)
-"""Length of the reported time by default, before the last poll."""
+"""Default length of the reported time, which ends with the last poll."""
 CHANGES = 2_000
 PAIRS = 30
 PLOTTED = 6
@@ -195,7 +195,7 @@ def _part(
     known = [each.as_of for each in fresh if each.as_of is not None]
     if not known:
         return None
-    # The last observed minute is included.
+    # Include the last observed minute.
     until = until or max(known) + timedelta(minutes=1)
     since = since or until - HOURS
     window = reader.Window(cluster_id, since, until)

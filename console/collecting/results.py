@@ -40,15 +40,15 @@ class TableStatus:
     layer: str
     version: int
     run: str | None
-    """The id of the run that wrote its version; None if its commits have no id."""
+    """The id of the run that wrote the present version of the table; None if its commits have no id."""
     rows: int
-    """The rows of all files, including replaced ones."""
+    """The number of rows in all files, including replaced rows."""
     bytes: int
     files: int
     earliest: datetime | None
-    """The earliest time in the first time column, UTC; None if the table is empty."""
+    """The earliest time in the table's first time column, UTC; None if the table is empty."""
     latest: datetime | None
-    """The latest time in the first time column, UTC; None if the table is empty."""
+    """The latest time in the table's first time column, UTC; None if the table is empty."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,14 @@ class Status:
     where: str
     lake_id: str
     created: str
-    """The time of its creation, ISO 8601 in UTC."""
+    """The time at which the lake was created, ISO 8601 in UTC."""
     tables: tuple[TableStatus, ...]
     runs: tuple[Report, ...]
-    """The last runs, newest first, also failed ones."""
+    """The last runs, including failed ones, newest first."""
     gaps: tuple[Gap, ...]
-    """The gaps, newest first."""
+    """The gaps between polls, newest first."""
     gone: tuple[Gone, ...] = ()
-    """The lines that were deleted before kac read them."""
+    """The lines of logs that were deleted before kac read them."""
 
     def last(self, job: str) -> Report | None:
         """Return the last run of a job that ended and did not fail, or still runs."""
@@ -134,7 +134,7 @@ def _shown(runs: Iterable[Report]) -> Iterator[Report]:
         seen.add((run.job, run.status))
 
 
-# -- as tables ---------------------------------------------------------------------------------------------------------
+# -- results as tables -------------------------------------------------------------------------------------------------
 
 
 def report_lines(report: Report) -> list[str]:

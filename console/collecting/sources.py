@@ -29,7 +29,7 @@ _TOPIC = ("name", "context")
 _LOG_OF_BROKER = ("broker", "files", "timezone")
 Log = TypeVar("Log", lake_inputs.RequestLog, lake_inputs.AuthorizerLog)
 _USUAL = {lake_inputs.RequestLog: "kafka-request.log", lake_inputs.AuthorizerLog: "kafka-authorizer.log"}
-"""The file names in Kafka's own configuration."""
+"""Kind of log -> the name of its file in the configuration that Kafka is shipped with."""
 T = TypeVar("T")
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 LEAST_MEMORY = 1024 * MIB
 MOST_MEMORY = 16 * 1024 * MIB
-"""A larger heap does not make Spark faster here."""
+"""Maximum size in bytes of Java's heap: a larger one does not make Spark faster here."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Machine:
     """The resources of a machine."""
 
     memory: int
-    """The memory limit of a process in bytes."""
+    """The maximum memory of a process, in bytes."""
     free: int
-    """The unused bytes of that."""
+    """The bytes of `memory` that are unused."""
     cores: int
     """The number of processors."""
 
@@ -61,12 +61,12 @@ def this_machine(root: Path = Path("/")) -> Machine:
     except (OSError, KeyError, ValueError, IndexError):
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         free = memory // 2
-    # Control groups of version 2, then 1.
+    # Read the limits of control groups: version 2, then version 1.
     for limit, used in (
         ("memory.max", "memory.current"),
         ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
     ):
-        with suppress(OSError, ValueError):  # missing, or "max"
+        with suppress(OSError, ValueError):  # the file is missing, or has "max"
             most, taken = (int((root / "sys/fs/cgroup" / name).read_text()) for name in (limit, used))
             memory, free = min(memory, most), min(free, max(0, most - taken))
     return Machine(
@@ -125,11 +125,11 @@ def lake_session(
     java, jars = ready(environ, groups, say)
     where = master or "local[*]"
     here = is_local(where)
-    # On a cluster, Java reads that file itself.
+    # On a cluster, Java reads Spark's file of defaults itself.
     given = {**(settings_of_file(environ) if here else {}), **conf}
     with scratch_folder(Path(tempfile.gettempdir())) as scratch, _log(environ) as log:
         own = {"spark.master": where, **(_on_this_machine(scratch) if here else {})}
-        # Spark creates folders there, which a killed run leaves behind.
+        # Spark creates folders in the directory for temporary files, and a killed run does not remove them.
         options = [f"-Djava.io.tmpdir={scratch}"]
         recording = scratch / "classes"
         archive = collecting_java.archive_of(environ, java, java_options(jars))
@@ -141,7 +141,7 @@ def lake_session(
             told = {**own, **given, **settings}
             with session(told, java=java.program, jars=jars, options=options, log=log) as spark:
                 if not here:
-                    # Executors need it; local ones find the installed kac.
+                    # Executors on other machines need kac; local ones find the installed package.
                     spark.sparkContext.addPyFile(str(write_package(scratch / "kac-lake.zip")[0]))
                 yield spark
             if recording.exists() and collecting_java.begin(archive, recording) is not None:
@@ -164,7 +164,7 @@ def _on_this_machine(scratch: Path) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(machine.cores),
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
-        # S3A keeps its uploads there, by default in a folder of /tmp that others can read.
+        # S3A keeps its uploads in this folder; by default it is in /tmp, where other users can read it.
         "spark.hadoop.hadoop.tmp.dir": str(scratch),
     }
 
@@ -185,9 +185,9 @@ def scratch_folder(base: Path) -> Iterator[Path]:
                 f"{home} is not a folder that only this user can access: delete it, or set TMPDIR to another folder"
             )
         with ExitStack() as held:
-            with collecting_java.locked(home):  # another run's new folder is locked within this lock
+            with collecting_java.locked(home):  # the new folder of another run is locked within this lock
                 for each in home.glob("run-*"):
-                    with suppress(OSError), collecting_java.locked(each, wait=False):  # its run is dead
+                    with suppress(OSError), collecting_java.locked(each, wait=False):  # free only if its run is dead
                         shutil.rmtree(each, ignore_errors=True)
                 made = tempfile.TemporaryDirectory(prefix="run-", dir=home, ignore_cleanup_errors=True)
                 folder = Path(held.enter_context(made))

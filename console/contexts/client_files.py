@@ -14,7 +14,7 @@ from console.model.java_properties import Property, parse_properties
 from widgets.cells import clean
 
 LARGEST = 1 << 20
-"""Limit of a properties file, in bytes; a larger file is something else."""
+"""Maximum size in bytes of a properties file; a larger file is something else."""
 
 
 def read_file(path: Path) -> bytes:
@@ -45,7 +45,7 @@ def read_entries(path: Path) -> tuple[Mapping[str, Entry], bool, tuple[str, ...]
         ContextError: it can't be read, or is in neither Java's nor librdkafka's form.
     """
     data = read_file(path)
-    # java.util.Properties#load(InputStream), which Kafka's tools use, only reads this encoding.
+    # java.util.Properties#load(InputStream), which Kafka's tools use, reads only Latin-1.
     text = data.decode("latin-1")
     properties: tuple[Property, ...] = ()
     failure: context.ContextError | None = None

@@ -65,11 +65,11 @@ class Provider(Struct, frozen=True):
 
     name: str
     java_class: str
-    """The class, as written."""
+    """The name of the provider's Java class, as written in the file."""
     allowed: tuple[Path, ...] | None = None
-    """The paths that it may read; None for all paths."""
+    """The paths that the provider may read; None for all paths."""
     pattern: str | None = None
-    """The names of variables that it may return."""
+    """A regular expression that the names of environment variables must match; None for all variables."""
 
     @property
     def kind(self) -> str | None:

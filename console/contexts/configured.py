@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 CONTEXT = "KAC_CONTEXT"
 BOOTSTRAP = "KAC_BOOTSTRAP"
-"""The environment variables for ``--context`` and ``-b``, read only if no flag names a cluster."""
+"""The environment variables that replace ``--context`` and ``-b``; kac reads them only if no flag names a cluster."""
 
 
 class Contexts:
@@ -98,13 +98,13 @@ class Contexts:
         chosen = [item for found in self._discovered for item in found.items if item.name == found.current]
         if len(chosen) != 1:
             return None
-        # Two tools may have contexts of the same name; then only TOOL/NAME is unique.
+        # Two tools may have contexts of the same name; only TOOL/NAME is unique then.
         taken = sum(item.name == chosen[0].name for found in self._discovered for item in found.items)
         return chosen[0].name if taken == 1 else f"{chosen[0].tool}/{chosen[0].name}"
 
     def find(self, name: str) -> contexts_context.Context | contexts_context.BrokenContext | None:
         """Return the context of this name; None if unknown. Other tools' contexts also have the name ``tool/name``."""
-        # Own contexts first: a new entry in another tool's file must not change what a name means.
+        # Look at kac's own contexts first: a new entry in another tool's file must not change the meaning of a name.
         for item in self._own.found.items:
             if item.name == name:
                 return item
@@ -177,7 +177,7 @@ def resolve(
     way = None if via is None else _way(via)
     if bootstrap is not None and controllers is not None:
         raise contexts_context.ContextError("Only one of --bootstrap-server or --bootstrap-controller can be specified")
-    # A way to Kubernetes names a service, which is enough to find the cluster.
+    # A route to Kubernetes names a service, which is enough to find the cluster.
     if way is not None and (name, bootstrap, controllers, command_config) == (None, None, None, None):
         from console.contexts.routes import bootstrap_of
 
@@ -212,7 +212,8 @@ def _resolved(
     if name is not None and command_config is not None:
         raise contexts_context.ContextError("--context and --command-config both say how to connect; give one of them")
     source = "--bootstrap-controller" if at_controllers else "-b"
-    # The variables count only without these flags: with one of them a command means the same cluster in any shell.
+    # Read the variables only if none of these flags is given, so that a command with a flag uses the same cluster in
+    # any shell.
     if name is None and bootstrap is None and command_config is None:
         environ = contexts.surroundings.environ if environ is None else environ
         name, bootstrap, source = environ.get(CONTEXT) or None, environ.get(BOOTSTRAP) or None, BOOTSTRAP
@@ -221,7 +222,7 @@ def _resolved(
             return _of_file(command_config, contexts.surroundings, None)
         return _current(contexts) if name is None else _named(contexts, name)
     try:
-        # No port is usual for controllers, so there is no default.
+        # There is no default port for controllers, as none is usual.
         addresses = contexts_context.parse_bootstrap(
             bootstrap, None if at_controllers else contexts_context.DEFAULT_PORT
         )
@@ -329,4 +330,4 @@ class Given:
 
 
 Choice = Configured | Given
-"""Contexts by name: `names` for completion, `all` for the fleet, and `get`, which raises ContextError."""
+"""The contexts by name: `names` is for completion, `all` for the fleet, and `get` raises ContextError."""

@@ -35,29 +35,29 @@ class KeyRemap(Struct, frozen=True):
 
     keys: tuple[str, ...]
     place: str
-    """The file and line that set them, for messages."""
+    """The file and line that set the keys, for messages."""
 
 
 class ConsoleSettings(Struct, frozen=True):
     """The settings of the console."""
 
     start_pane: str = "now"
-    """One of `PANES`."""
+    """The pane that the screen opens first; one of `PANES`."""
     theme: str | None = None
-    """One of `THEMES`; None to follow the terminal."""
+    """One of `THEMES`; None to follow the terminal's background."""
     refresh: float = 5.0
-    """The seconds between reads; 0 for reads only on request."""
+    """The seconds between reads of the cluster; 0 for reads only on request."""
     mouse: bool = True
     editing_mode: str = "emacs"
     """The editing mode of the command bar and the shell."""
     accessible: bool = False
-    """Whether the console is lines instead of a screen."""
+    """Whether the console prints lines instead of drawing a screen."""
     slow_link: bool = False
-    """Whether graphs are sentences, since drawn ones scroll."""
+    """Whether graphs are replaced by sentences, as drawn graphs scroll all the time."""
     keys: Mapping[str, KeyRemap] = field(default_factory=dict)
-    """Action -> its keys instead of the defaults; unknown actions are not checked here."""
+    """Action -> the keys that replace its defaults; unknown actions are not rejected here."""
     watch: str = ""
-    """The set that the screen opens on, as with ``--watch``; ``""`` for none."""
+    """The set of subjects that the screen watches from the start, as with ``--watch``; ``""`` for none."""
 
 
 THEME_VARIABLE = "KAC_THEME"
@@ -74,7 +74,7 @@ def with_theme(settings: ConsoleSettings, environ: Mapping[str, str], given: str
 
 
 Where = Callable[..., str]
-"""From a path of keys below ``[settings]`` to ``file:line``."""
+"""Returns the place, ``file:line``, of a key by its path below ``[settings]``."""
 
 
 def read_settings(table: Mapping[str, Any], where: Where) -> tuple[ConsoleSettings, tuple[str, ...]]:

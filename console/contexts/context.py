@@ -22,7 +22,7 @@ OWN = "kac"
 COMMAND_LINE = "command line"
 SHOWN, HIDDEN, NEVER = "shown", "hidden", "never"
 RECORDS = (SHOWN, HIDDEN, NEVER)
-"""Contents of records: shown; masked until the user requests them; never read."""
+"""How contents of records are treated: shown; masked until the user requests them; never read."""
 
 
 class ContextError(Exception):
@@ -72,31 +72,32 @@ class Context(Struct, frozen=True):
 
     name: str
     origin: str
-    """The source of the context, as text."""
+    """The source of the context, as text for users."""
     settings: ConnectionSettings
     color: str | None = None
     read_only: bool = False
     confirm: bool = False
     cluster_id: str | None = None
-    """The id of the cluster, None for any; a cluster with another id is refused."""
+    """The id that the cluster must have, otherwise it is refused; None for any id."""
     warnings: tuple[str, ...] = ()
-    """Warnings about its file, one line each, without secrets (for risks of its settings see `settings.exposures`)."""
+    """Warnings about the context's file, a line each, without secrets (`settings.exposures` has the risks of its
+    settings)."""
     tool: str = OWN
-    """``kac``, ``command line``, or the tool whose file has it."""
+    """``kac``, ``command line``, or the name of the tool whose file contains the context."""
     journal: bool = True
-    """Whether changes are recorded."""
+    """Whether changes are recorded in the journal."""
     lake: str | None = None
-    """The path or URI of the lake with its history."""
+    """The path or URI of the lake with the history of the cluster; None without a lake."""
     records: str = SHOWN
-    """Whether contents of records are shown; one of `RECORDS`."""
+    """How contents of records are treated; one of `RECORDS`."""
     throttles: frozenset[ConfigPlace] = frozenset()
-    """The replication throttles that shall stay, even if no reassignment uses them."""
+    """The replication throttles that stay even if no reassignment uses them."""
     mask: tuple[MaskPath, ...] = ()
-    """The fields of records that are not shown."""
+    """The paths of fields in records that are not shown."""
     lint: tuple[Acceptance, ...] = ()
-    """Findings of lint that stay, each with its reason."""
+    """Findings of lint that are accepted, each with its reason."""
     decode: tuple[DecodeRule, ...] = ()
-    """The rules that decode records without a reference to a schema; the first one that fits counts."""
+    """The rules for decoding records without a reference to a schema; the first matching rule applies."""
     watch: Mapping[str, str] = field(default_factory=dict)
     """Name of a set -> its subjects, as ``watch`` takes them."""
 
@@ -130,7 +131,7 @@ class BrokenContext(Struct, frozen=True):
     name: str
     origin: str
     problem: str
-    """The reason and the remedy, in one line."""
+    """The reason why the context can't be used, and the remedy, in one line."""
     tool: str = OWN
 
 
@@ -139,14 +140,14 @@ class Found(Struct, frozen=True):
 
     items: tuple[Context | BrokenContext, ...] = ()
     current: str | None = None
-    """The name of the current context."""
+    """The name of the current context; None without one."""
     problems: tuple[str, ...] = ()
 
 
-# Bootstrap addresses: ``host:port,host:port``, IPv6 in brackets (Kafka's ClientUtils).
+# Bootstrap addresses: ``host:port,host:port``, with IPv6 addresses in brackets (Kafka's ClientUtils).
 
 Addresses = tuple[tuple[str, int], ...]
-"""Host and port of each."""
+"""The host and port of each address."""
 DEFAULT_PORT = 9092
 
 _ADDRESS = re.compile(
@@ -167,7 +168,7 @@ def parse_bootstrap(text: str, default_port: int | None = DEFAULT_PORT) -> Addre
         ValueError: an address is invalid; the message names it and the problem.
     """
     if "@" in text:
-        # The part before it may be a password, so the message does not repeat it.
+        # The text before the @ may be a password, so the message does not repeat the address.
         raise ValueError("an address has no @; a user and a password go into a file for --command-config")
     addresses = tuple(dict.fromkeys(address_of(part, default_port) for part in text.split(",") if part.strip()))
     if not addresses:
@@ -249,5 +250,5 @@ def lake_place(flag: str | None, environ: Mapping[str, str], setting: str | None
     if named:
         return str(home / named[2:]) if named.startswith("~/") else named
     data = Path(environ.get("XDG_DATA_HOME", ""))
-    # The XDG specification requires an absolute path; a relative one is ignored.
+    # The XDG Base Directory specification requires an absolute path, and has relative ones ignored.
     return str((data if data.is_absolute() else home / ".local" / "share") / "kac" / "lake")

@@ -23,7 +23,7 @@ _PARTS = ("key", "value")
 _FORMS = (PROTOBUF, AVRO, COMMAND)
 _LEGAL = f"a number ({', '.join(NUMBER_TYPES)}), or a table with one of {', '.join(_FORMS)}"
 PlaceOf = Callable[..., context.Place]
-"""A function that returns the place of a key by its path below the table."""
+"""Returns the file and line of a key by its path below the table."""
 
 
 def decode_rules(

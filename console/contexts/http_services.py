@@ -35,7 +35,7 @@ def http_settings(values: Values) -> HttpSettings:
     if url.scheme not in ("http", "https") or not url.hostname or not text.isprintable() or " " in text:
         raise values.error("url", "it is no address such as https://registry:8081")
     if "@" in url.netloc:
-        # It may be a password, so the message does not repeat it.
+        # The text before the @ may contain a password, so the message does not repeat it.
         raise values.error("url", "it has a user or a password in it: they go into username and password")
     if url.query or url.fragment:
         raise values.error("url", "it ends with the path: neither ? nor # belongs to it")

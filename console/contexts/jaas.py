@@ -40,7 +40,7 @@ MODULES = {
     "SCRAM-SHA-256": "scram.ScramLoginModule",
     "SCRAM-SHA-512": "scram.ScramLoginModule",
 }
-"""Mechanism -> Kafka's login module for a user name and a password, below its package."""
+"""Mechanism -> Kafka's login module for a user name and a password, as a name below the package of Kafka's modules."""
 
 
 def login(mechanism: str, options: Mapping[str, str]) -> str:

@@ -19,7 +19,8 @@ from console.contexts.secret_sources import LOCKED
 from console.model.numbers import is_natural
 from console.model.secret import Secret
 
-# The keys of Java's AdminClient, Kafka 4.3 and 3.9 (AdminClientConfig.configNames), and the ones that kac can't apply.
+# The keys of Java's AdminClient in Kafka 4.3 and 3.9 (AdminClientConfig.configNames), and the keys that kac can't
+# apply.
 
 _JAVA_NAMES = """
 bootstrap.controllers bootstrap.servers client.dns.lookup client.id config.providers connections.max.idle.ms
@@ -54,10 +55,10 @@ ssl.truststore.password ssl.truststore.type auto.include.jmx.reporter
 JAVA_KEYS = frozenset(_JAVA_NAMES.split())
 
 TOKEN_COMMAND = "sasl.oauthbearer.token.command"  # noqa: S105 a key
-"""A key of our own: a command line that prints a token."""
+"""A key that only kac has: a command line that prints a token."""
 
 GUARDED = tuple(sorted(key for key in JAVA_KEYS if key.startswith(("bootstrap.", "sasl.", "security.", "ssl."))))
-"""Keys whose misspelling changes the user or the trusted servers."""
+"""Keys whose misspelling is dangerous: it would change the user or the trusted servers."""
 
 NOT_APPLIED = {
     "sasl.client.callback.handler.class": "names Java code, which kac can't run; what it would provide is missing",
@@ -67,7 +68,7 @@ NOT_APPLIED = {
     "ssl.engine.factory.class": "names Java code, which kac can't run; TLS follows the other ssl.* keys",
     "ssl.provider": "names Java code, which kac can't run; TLS is OpenSSL's",
 }
-"""Relevant keys that kac can't apply -> the consequence."""
+"""Key that matters, but that kac can't apply -> the consequence for the user."""
 
 
 def near_java_key(key: str) -> str | None:
@@ -129,7 +130,7 @@ def _verify_host(values: Values) -> bool:
     return algorithm != ""
 
 
-# The keys ``sasl.*`` of Java's clients, login modules included (SaslConfigs, JaasContext).
+# The keys ``sasl.*`` of Java's clients, including login modules (SaslConfigs, JaasContext).
 
 DEFAULT_MECHANISM = "GSSAPI"
 DEFAULT_SERVICE = "kafka"
@@ -159,11 +160,11 @@ _AWS_OPTIONS = {
     "awsRoleExternalId": "aws.role.external.id",
     "awsStsRegion": "aws.role.region",
 }
-"""Options of aws-msk-iam-auth -> options of SaslSettings."""
+"""Option of aws-msk-iam-auth -> option of SaslSettings."""
 _AWS_ROLE_KEYS = ("awsRoleAccessKeyId", "awsRoleSecretAccessKey", "awsRoleSessionToken")
 _UNSECURED_SUBJECT = "unsecuredLoginStringClaim_sub"
 _AWS_TOKENS, _AWS_HANDLER = "IAMOAuthBearerLoginCallbackHandler", "IAMClientCallbackHandler"
-"""Classes of Amazon's aws-msk-iam-auth, for OAUTHBEARER and for AWS_MSK_IAM."""
+"""Classes of Amazon's aws-msk-iam-auth: for OAUTHBEARER, and for AWS_MSK_IAM."""
 _KNOWN_CLASSES = {
     "sasl.login.callback.handler.class": (
         "OAuthBearerLoginCallbackHandler",
@@ -247,7 +248,7 @@ def _user_and_password(values: Values, options: Values, mechanism: str) -> admin
         if mechanism == "PLAIN":
             raise options.error("tokenauth", "delegation tokens are for SCRAM: set sasl.mechanism=SCRAM-SHA-256")
         settings["tokenauth"] = "true"
-    # Login modules do not trim these.
+    # Keep surrounding blanks, as Kafka's login modules do.
     username, password = options.untrimmed("username"), options.secret("password")
     if username is None or password is None:
         raise _missing_option(
@@ -348,7 +349,7 @@ BEARER_KEYS = frozenset(
     or key in _ENDPOINT_OPTIONS.values()
     or key in ("sasl.oauthbearer.scope", "sasl.oauthbearer.audience", "sasl.oauthbearer.jwt.retriever.class")
 )
-"""The keys of a token for a service next to the brokers."""
+"""The keys that describe how to get a bearer token for a service next to the brokers."""
 _CLIENT_ID, _CLIENT_SECRET = (f"{_CREDENTIALS}client.{each}" for each in ("id", "secret"))
 
 
@@ -472,7 +473,7 @@ def java_connection(values: Values, bootstrap: Addresses | None = None) -> admin
         sasl=sasl_settings(values) if protocol.startswith("SASL_") else None,
         tls=tls_settings(values) if protocol.endswith("SSL") else None,
         client_id=values.text("client.id") or admin_settings.CLIENT_ID,
-        # Our timeout covers a call with its retries: default.api.timeout.ms in Java.
+        # The timeout of kac covers a call with all retries, which is default.api.timeout.ms in Java.
         request_timeout=values.seconds("default.api.timeout.ms")
         or values.seconds("request.timeout.ms")
         or admin_settings.REQUEST_TIMEOUT,

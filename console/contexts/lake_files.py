@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from console.lake.s3 import S3Keys
 
 SECONDS = 10.0
-"""Timeout of a command or a service that provides credentials."""
+"""Timeout in seconds of a command or a service that provides credentials."""
 _REGION = "us-east-1"
-"""AWS' own default, which other stores accept."""
+"""The default region of AWS, which other stores accept too."""
 
 
 def cache_directory(environ: Mapping[str, str]) -> Path:

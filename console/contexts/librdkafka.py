@@ -30,7 +30,7 @@ _SECRET_OF = {
     for prefix in ("", "client.credentials.")
 }
 _CLIENT_KEYS = tuple(_SECRET_OF)
-"""Keys for the client that requests the token: librdkafka's own names, and Java's."""
+"""Keys for the id of the client that requests the token: librdkafka's names, and Java's."""
 _OWN_KEYS = frozenset(_NAMES.split())
 """Keys of librdkafka that Java's clients do not have."""
 
@@ -124,7 +124,7 @@ def _tls(values: Values) -> settings.TlsSettings:
 def _pem(values: Values, location: str, inline: str) -> settings.Store | None:
     text = values.text(inline)
     if text:
-        # A key is a secret, a certificate is not.
+        # A private key is a secret; a certificate is not.
         return settings.Store("PEM", inline=values.secret(inline) if "key" in inline else Secret(text))
     path = None if values.text(location) == "probe" else values.path(location)
     return settings.Store("PEM", path=path) if path else None

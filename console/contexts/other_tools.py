@@ -18,7 +18,7 @@ from console.contexts.java_client import TOKEN_COMMAND, command_options
 from console.model.secret import Secret
 from console.safe_files import require_own
 
-# birdayz/kaf: ``~/.kaf/config`` with ``clusters[]``: ``brokers``, ``SASL``, ``TLS``, ``security-protocol``.
+# birdayz/kaf: ``~/.kaf/config`` with ``clusters[]``, each with ``brokers``, ``SASL``, ``TLS``, ``security-protocol``.
 
 KAF = "kaf"
 _MSK = "AWS_MSK_IAM"
@@ -67,7 +67,7 @@ def _kaf_sasl(part: tool_file.Part, *, has_protocol: bool) -> admin_settings.Sas
 
 # deviceinsight/kafkactl: ``config.yml`` with ``contexts.<name>.{brokers,tls,sasl}``.
 #
-# Its project files in working folders are not read: the author of a folder must not choose the cluster.
+# kafkactl's project files in working folders are not read: the author of a folder must not choose the cluster.
 
 KAFKACTL = "kafkactl"
 CONFIG = "KAFKA_CTL_CONFIG"
@@ -130,7 +130,7 @@ def _kafkactl_settings(part: tool_file.Part) -> admin_settings.ConnectionSetting
     kubernetes = part.part("kubernetes")
     via = None
     if kubernetes is not None and kubernetes.flag("enabled"):
-        # kafkactl runs in a pod of the namespace, so its brokers' names are those of pods and services.
+        # kafkactl then runs in a pod of that namespace, so the names of its brokers are names of pods and services.
         via = admin_settings.KubeNamespace(
             kubernetes.text("namespace") or "default", kubernetes.text("kubeContext") or None
         )
@@ -202,15 +202,16 @@ _TOKEN_PLUGINS: Mapping[str, Callable[[tool_file.Part, tool_file.Part], admin_se
     "aws": _aws_tokens,
     "azure": _azure_tokens,
 }
-"""kafkactl's plug-ins for tokens."""
+"""Name of kafkactl's plug-in for tokens -> the function that returns the settings for it."""
 
 
-# twmb/kcl: ``config.toml`` with ``[profiles.<name>]``, or one unnamed profile at the top; ``KCL_*`` override it.
+# twmb/kcl: ``config.toml`` with ``[profiles.<name>]``, or one unnamed profile at the top; variables ``KCL_*`` override
+# it.
 
 KCL = "kcl"
 DEFAULT_SEEDS = "localhost:9092"
 UNNAMED = "kcl"
-"""The name of an unnamed profile."""
+"""The name that kac gives to an unnamed profile."""
 
 _OVERRIDES = {
     "KCL_SEED_BROKERS": ("seed_brokers",),
@@ -228,7 +229,7 @@ _SWITCHES = {
     "KCL_TLS_INSECURE": ("tls", "insecure"),
     "KCL_SASL_IS_TOKEN": ("sasl", "is_token"),
 }
-"""Variables that are set by their presence, with any value."""
+"""Variable that has an effect whenever it exists, with any value -> the section and key that it sets."""
 
 
 def read_kcl(surroundings: Surroundings) -> Found:
@@ -331,7 +332,7 @@ def _rpk_settings(profile: tool_file.Part) -> admin_settings.ConnectionSettings:
     tls: admin_settings.TlsSettings | None = None
     if tls_part is not None:
         if not tls_part.text("ca_file"):
-            # Its name before May 2023.
+            # `ca_file` had this name before May 2023.
             tls_part.table = {**tls_part.table, "ca_file": tls_part.text("truststore_file")}
         tls = tls_part.tls(ca="ca_file", cert="cert_file", key="key_file", insecure="insecure_skip_verify")
     sasl = None

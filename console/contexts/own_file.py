@@ -68,9 +68,9 @@ if TYPE_CHECKING:
     from console.model.record_masks import MaskPath
 
 Receiver: TypeAlias = "Table | str"
-"""The table of a receiver, or its problem as text."""
+"""The table of a receiver, or the problem with the table as text."""
 
-# Line numbers of keys, which tomllib does not provide.
+# The line numbers of keys, which tomllib does not provide.
 
 KeyPath = tuple[str, ...]
 
@@ -127,7 +127,7 @@ def _paths(value: Any) -> Iterator[KeyPath]:
 
 
 CONFIG = "KAC_CONFIG"
-"""The environment variable with the path of another file."""
+"""The environment variable with the path of a file that replaces kac's default one."""
 COLORS = ("red", "green", "yellow", "blue", "magenta", "cyan", "white")
 
 _HEX_COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
@@ -161,7 +161,7 @@ class OwnFile(Struct, frozen=True):
     found: context.Found = field(default_factory=context.Found)
     settings: ConsoleSettings = field(default_factory=ConsoleSettings)
     receivers: Mapping[str, Receiver] = field(default_factory=dict)
-    """Name -> the receiver's table, or the reason why it is unusable."""
+    """Name of a receiver -> its table, or the reason why the table is unusable."""
 
 
 def own_path(surroundings: context.Surroundings) -> Path:
@@ -177,7 +177,7 @@ def read_own_file(surroundings: context.Surroundings) -> OwnFile:
     path = own_path(surroundings)
     if not path.exists() and CONFIG not in surroundings.environ:
         return OwnFile()
-    # The reader of properties is imported only for an existing file: every start looks for this file.
+    # Import the reader of properties only if the file exists, as every start looks for this file.
     from console.contexts.client_files import read_file
 
     try:
@@ -381,7 +381,7 @@ class _OwnFileReader:
             raise context.ContextError(f'{place}: mask is a list of paths, as ["$.card", "$.**.email"], not {value!r}')
         if not value:
             return ()
-        # Imported only for a context that has them: every start reads this file.
+        # Import the parser only for a context that has masks, as every start reads this file.
 
         try:
             return tuple(map(mask_path, value))
@@ -547,7 +547,7 @@ class _OwnFileReader:
         for path, value in _leaves(tree):
             key, place = ".".join(path), self._place("contexts", name, *path)
             if "." not in key and key not in JAVA_KEYS:
-                # A misspelt safeguard must not be off, so the context is refused.
+                # Refuse the context: a misspelt safeguard would be off.
                 raise context.ContextError(f"{place}: {unknown_key(key, (*_OWN_KEYS, *sorted(JAVA_KEYS)))}")
             if key not in JAVA_KEYS and key != TOKEN_COMMAND and not is_provider_key(key):
                 warnings.append(clean(f"{place}: {unknown_key(key, tuple(sorted(JAVA_KEYS)))}"))

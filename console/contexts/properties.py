@@ -22,11 +22,12 @@ from console.model.secret import Secret
 from console.safe_files import require_own
 from widgets.cells import clean
 
-# References in values: ``${env:NAME}`` and ``${file:PATH}`` everywhere, and the providers that the file declares.
+# References in values: ``${env:NAME}`` and ``${file:PATH}`` work in every file, other providers if the file declares
+# them.
 
 _OWN_SOURCES = ("env", "file")
 MAX_SECRET_FILE = 1 << 20
-"""Limit in bytes. A secret is not longer, and a device file never ends."""
+"""Maximum size in bytes of a file with a secret. No secret is longer, and a device file never ends."""
 
 
 class References(Struct):
@@ -34,11 +35,11 @@ class References(Struct):
 
     surroundings: Surroundings
     bases: tuple[Path, ...]
-    """The folders for relative paths; the first that has the file is used."""
+    """The folders that relative paths are looked up in; the first folder that has the file counts."""
     providers: Mapping[str, config_providers.Provider] = field(default_factory=dict)
-    """The file's own providers, which override kac's of the same name."""
+    """The providers that the file itself declares, which override kac's providers of the same name."""
     exposed: list[Path] = field(default_factory=list)
-    """The files that were read and that others may also read."""
+    """The files that were read although other users may also read them."""
 
     def expand(self, text: str) -> str:
         """Return the text with its references replaced.
@@ -179,7 +180,7 @@ def open_to_others(path: Path) -> bool:
         return False
 
 
-# Lookups by key: values are resolved on demand, with errors that name key, file and line.
+# Lookups by key: values are resolved on demand, and errors name the key, the file and the line.
 
 
 class Entry(NamedTuple):
@@ -264,7 +265,8 @@ class Values:
         """
         entry = self._entries.get(key)
         if entry is None or not whole_reference(entry.text):
-            # A reference that is the whole value is the config; one inside is the value of an option, with its quotes.
+            # Expand a reference only if it is the whole config. One inside a config is the value of an option, in
+            # quotes, and is resolved with that option.
             return None if entry is None else entry.text
         return self._expanded(key, entry, partial(self._references.replaced, nested=True))
 

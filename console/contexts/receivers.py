@@ -38,21 +38,21 @@ FIELDS = (
     *("event", "id", "cause", "subject", "severity", "was", "certainty", "title", "since", "at", "context", "cluster"),
     *("evidence", "next", "text"),
 )
-"""The names that a template may have in braces."""
+"""The names of the fields that a template may contain in braces."""
 KINDS = ("url", "command", "apprise")
-"""The keys of which a receiver has one."""
+"""The keys for the kinds of a receiver; each receiver has exactly one of them."""
 _FIELD = re.compile(r"\{([A-Za-z_]+)\}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _TAKEN = frozenset({"host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding"})
 """Headers that kac sends itself."""
 _LOGINS = ("token", "username", "password", "sasl.oauthbearer.token.endpoint.url")
 DEEPEST = 20
-"""Most levels of a template."""
+"""Maximum levels of nesting in a template."""
 
 PlaceOf = Callable[..., Place]
-"""From a path of keys to its place in the file."""
+"""Returns the place in the file of a key by its path."""
 Service = Callable[[tuple[str, ...], Mapping[str, Any]], dict[str, Entry]]
-"""From the path of a table, and the table, to its keys."""
+"""Returns the entries of a table, by the table's path and contents."""
 
 
 class Table(Struct, frozen=True):
@@ -79,9 +79,9 @@ class Webhook(Struct, frozen=True):
 
     service: HttpSettings
     target: Secret
-    """The path and the query, which may have a secret."""
+    """The path and the query, which may contain a secret."""
     body: Data = None
-    """A tree of JSON whose texts have fields in braces; None for the event itself."""
+    """A tree of JSON whose texts contain fields in braces; None to send the event itself."""
 
 
 class Command(Struct, frozen=True):
@@ -89,7 +89,7 @@ class Command(Struct, frozen=True):
 
     words: tuple[str, ...]
     place: Place
-    """The file and line that name it; it runs in the file's folder."""
+    """The file and line that name the program; the program runs in the folder of that file."""
 
 
 class Chats(Struct, frozen=True):
@@ -231,7 +231,7 @@ def receiver(of: Table, surroundings: Surroundings, *, ask: bool) -> Receiver:
     for name, value in headers:
         if not value.reveal().isascii() or not value.reveal().isprintable():
             raise ContextError(f"{of.headers[name].place}: {name}: it has characters that no header has")
-    # Path and query may be secrets, and kac shows settings, so these are left out of them.
+    # Leave out path and query, as they may be secrets and kac shows settings.
     values = _values({**of.entries, "url": Entry(base, place)}, surroundings)
     service = unlocked_settings(http_settings(values), of.name, ask=ask)
     warnings = dict.fromkeys((*values.warnings, *values.exposure(), *secrets.exposure()))

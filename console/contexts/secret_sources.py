@@ -21,7 +21,8 @@ from console.contexts.context import Context, ContextError
 from console.model.secret import Secret
 
 COMMAND_SECONDS = 30.0
-"""Timeout of a command or a keyring; meanwhile the operator may have to touch a key or to type a passphrase."""
+"""Timeout in seconds of a command or a keyring; during that time the operator may have to touch a key or to type a
+passphrase."""
 
 LOCKED = re.compile(r"\$\{(?:(exec|keyring|kube):([^}]*+)|(prompt)(?::([^}]*+))?)(?:\}|\Z)")
 
@@ -131,7 +132,7 @@ def _fetch(locked: Locked, context: str, ask: bool, limit: float, fetched: dict[
         return fetched[reference]
 
     try:
-        # A fetched secret may contain "${"; it is not expanded again.
+        # A fetched secret may contain "${", which is not expanded again.
         parts = [locked.plain(part) for part in _between(locked.text)]
         found = [one(match) for match in LOCKED.finditer(locked.text)]
     except ValueError as error:

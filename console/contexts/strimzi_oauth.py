@@ -43,7 +43,7 @@ _WITHOUT_EFFECT = frozenset(
         "username.prefix",
     }
 )
-"""Options for that library's internals, or for decisions of brokers."""
+"""Options without effect for kac: they concern the library's internals, or decisions of brokers."""
 _INSTEAD = {
     "client.assertion.location": "write sasl.oauthbearer.assertion.file=PATH",
     "client.assertion": "write it into a file, and sasl.oauthbearer.assertion.file=PATH",

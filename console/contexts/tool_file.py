@@ -39,7 +39,8 @@ def parse_yaml(path: Path) -> Table:
     """
     import yaml
 
-    # All scalars stay texts, as for the Go tools: a password 0123 is not a number, a context `off` not a bool.
+    # Keep all scalars as texts, as the tools written in Go do: a password 0123 is not a number, and a context `off` not
+    # a boolean.
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
         text = read_file(path)
@@ -78,7 +79,7 @@ class Part:
     table: Table
     surroundings: context.Surroundings
     warnings: list[str] = field(default_factory=list)
-    """Warnings about settings that are not applied."""
+    """Warnings about settings that kac does not apply."""
 
     def __post_init__(self) -> None:
         self.table = {str(key).lower(): value for key, value in self.table.items()}

@@ -83,7 +83,8 @@ def matching_acls(wanted: AclFilter, acls: Mapping[Acl, UUID]) -> Iterator[Acl]:
 
 
 def _candidates(wanted: AclFilter, acls: Mapping[Acl, UUID]) -> Iterable[Acl]:
-    # The pattern's index first: a name matches few ACLs, while a principal may have thousands.
+    # Search by the resource first, if the filter names one: a name matches few ACLs, while a principal may have
+    # thousands.
     if wanted.resource_name is not None:
         return (acl for pattern in _patterns(wanted, wanted.resource_name) for acl in acls_on(acls, pattern))
     if wanted.principal is not None:

@@ -26,7 +26,7 @@ from console.wire.schemas import Messages
 from console.wire.tagged_fields import encode_varint
 
 NO_OPERATIONS = -(2**31)
-"""Value of authorized operations that were not requested (KIP-430)."""
+"""The value in responses for authorized operations that were not requested (KIP-430)."""
 
 TOPIC_OPERATIONS = ("READ", "WRITE", "CREATE", "DESCRIBE", "DELETE", "ALTER", "DESCRIBE_CONFIGS", "ALTER_CONFIGS")
 CLUSTER_OPERATIONS = (
@@ -41,7 +41,7 @@ CLUSTER_OPERATIONS = (
 _GROUP_OPERATIONS = ("READ", "DESCRIBE", "DELETE")
 _GROUP_CONFIGS = ("DESCRIBE_CONFIGS", "ALTER_CONFIGS")
 _GROUP_CONFIGS_FROM = (4, 0)
-"""Group configs are ACL operations since 4.0 (AclEntry.supportedOperations)."""
+"""First release in which ACLs on groups may have the operations of `_GROUP_CONFIGS` (AclEntry.supportedOperations)."""
 
 
 def group_operations(context: RequestContext) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ _RENAMED: Mapping[str, Sequence[str]] = {
     "partition_index": ("partition", "partition_id"),
     "partition_id": ("partition_index", "partition"),
 }
-"""Field of a response's element -> its other names in a request's item."""
+"""Field of an element of a response -> names of the same field in the request's items."""
 
 
 _NOT_REPEATED = frozenset({"num_partitions", "replication_factor"})
@@ -135,12 +135,12 @@ def _value(field: Field[Any], source: Any, items: Items, code: int, message: str
                 return tuple(_entity(shape.entity, item, items, code, message) for item in asked)
             echoed = getattr(source, field.name, None)
             # Kafka repeats the entity in its errors, so that a client finds its entry.
-            if echoed and not _has_error(shape.entity):  # a quota's entity
+            if echoed and not _has_error(shape.entity):  # the entity of a quota
                 return tuple(_entity(shape.entity, item, items, code, message) for item in echoed)
         return ()
     if (
         getattr(source, "__type__", None) is EntityType.request
-    ):  # only items are repeated in the response, no other field of the request
+    ):  # responses repeat only items, no other field of the request
         return unused(field)
     for name in () if field.name in _NOT_REPEATED else (field.name, *_RENAMED.get(field.name, ())):
         if hasattr(source, name):
@@ -151,7 +151,8 @@ def _value(field: Field[Any], source: Any, items: Items, code: int, message: str
 
 
 Result = int | Refusal | Mapping[str, Any]
-"""The result of an item: an error code, 0 for success; a Refusal, with a message; or the element's own fields."""
+"""The result of an item: an error code (0 for success); a Refusal, which has a message; or the fields of the
+element."""
 
 
 def each_item(context: RequestContext, request: Any, result: Callable[..., Result], **own: Any) -> Any:
@@ -217,7 +218,7 @@ def _has_error(type_: type[Any]) -> bool:
 
 
 OF_THE_WHOLE = "This is not the correct controller for this cluster."
-"""Kafka's default message for NOT_CONTROLLER (Errors)."""
+"""Kafka's default message for NOT_CONTROLLER (class Errors)."""
 _NOT_CONTROLLER_MESSAGES: Mapping[str, str] = {
     "alter_partition_reassignments": OF_THE_WHOLE,
     "create_topics": "",
@@ -225,7 +226,7 @@ _NOT_CONTROLLER_MESSAGES: Mapping[str, str] = {
 }
 _WITHOUT_ITEMS = frozenset({"alter_partition_reassignments", "list_partition_reassignments"})
 _WITHOUT_TOP_ERROR = frozenset({"elect_leaders"})
-"""APIs with a top-level error_code of 0."""
+"""APIs whose top-level error_code is always 0."""
 _DEDUPLICATED = frozenset({"create_partitions"})
 """APIs that answer a repeated item only once."""
 
@@ -245,7 +246,7 @@ def not_controller(request: Any, found: Messages) -> Any | None:
 T = TypeVar("T")
 
 AT_A_STRETCH = 0.01
-"""Seconds of work between two pauses."""
+"""Seconds of work between two pauses for other requests."""
 
 
 async def with_pauses(items: Iterable[T], keep: Callable[[T], object]) -> None:
@@ -273,7 +274,7 @@ async def long_part(entity: type[Any], empty: Any, items: Iterable[bytes]) -> by
     encoded: list[bytes] = []
     await with_pauses(items, encoded.append)
     before = encode_body(entity, empty)
-    # The structure ends with the empty array and, in flexible versions, tagged fields; the items go in between.
+    # The structure ends with the empty array and, in flexible versions, tagged fields; insert the items between.
     if entity.__flexible__:
         return b"".join((before[:-2], encode_varint(len(encoded) + 1), *encoded, before[-1:]))
     return b"".join((before[:-4], struct.pack(">i", len(encoded)), *encoded))
@@ -288,7 +289,7 @@ class WireFormat(Struct, frozen=True):
     """Encoding of strings, array lengths and structure ends in a version."""
 
     flexible: bool
-    """Whether it has tagged fields (KIP-482)."""
+    """Whether the version has tagged fields (KIP-482)."""
 
     def string(self, text: str | None) -> bytes:
         """Encode a string; None is null."""

@@ -7,26 +7,27 @@ from enum import Flag, auto
 from typing import NamedTuple
 
 Items = tuple[tuple[str, str], ...]
-"""Array of the response, array of the request: for responses with one element per item."""
+"""Array of the response -> array of the request, for responses with one element per item of the request."""
 
 
 class Served(Flag):
     """The treatment of an API by controllers and brokers."""
 
     AT_CONTROLLERS = auto()
-    """Controllers that are not brokers also serve it (listener "controller" of Kafka's message files)."""
+    """Controllers that are not brokers also serve the API (listener "controller" in Kafka's message files)."""
     HANDED_ON = auto()
-    """Brokers forward it to the active controller, and wait while there is no active controller."""
+    """Brokers forward the request to the active controller, and wait while there is none."""
     BY_THE_ACTIVE = auto()
-    """Other controllers refuse it before its handler is called."""
+    """Controllers that are not active refuse the request before its handler is called."""
     UNFORWARDED = auto()
-    """In a cluster without forwarding, only the controller accepts it."""
+    """In a cluster without forwarding, only the broker that is the controller accepts the request."""
 
 
 _BROKERS = Served(0)
 _ALL = Served.AT_CONTROLLERS
 _HANDED_ON = _ALL | Served.HANDED_ON
-"""The handler itself checks for the active controller, after the checks of every controller."""
+"""Forwarded by brokers; the handler itself checks whether the controller is active, after the checks that every
+controller makes."""
 _ACTIVE = _HANDED_ON | Served.BY_THE_ACTIVE
 _CONTROLLER = _ACTIVE | Served.UNFORWARDED
 
@@ -35,15 +36,15 @@ class Api(NamedTuple):
     """A row of the table."""
 
     module: str
-    """The module in `handlers` or `proposals`; its function has the API's name."""
+    """The module in `handlers` or `proposals` with the handler, a function with the API's name."""
     items: Items = ()
-    """See `Items`."""
+    """The arrays of the response and of the request that belong together; see `Items`."""
     served: Served = _BROKERS
-    """The nodes that serve it."""
+    """The nodes that serve the API, and how."""
 
 
 ITSELF = ""
-"""Path of the request's item itself, for an array of the response with one element for it."""
+"""In place of an array's path: the item itself, if the response has one element for each item."""
 _TOPICS, _PARTITIONS, _GROUPS = ("topics", "topics"), ("partitions", "partitions"), ("groups", "groups")
 _ENTRIES, _RESOURCES = ("entries", "entries"), ("responses", "resources")
 _BY_ID = ("groups", "group_ids")
@@ -137,4 +138,5 @@ APIS: Mapping[str, Api] = {
     "kip248_describe_quotas": Api("kip248", (("resources", "resources"), ("configs", ITSELF))),
     "kip248_list_quotas": Api("kip248"),
 }
-"""Rows by kio's name; a proposal's own API by proposal and function name."""
+"""kio's name of an API -> its row. A proposal's own API has the names of the proposal and of the function as its
+key."""

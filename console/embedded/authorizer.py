@@ -10,7 +10,7 @@ from console.model.authorizer import EVERYBODY, AclIndex, Request, patterns_on
 from console.model.codes import AclOperation, AclResourceType
 
 _PRINCIPALS = 1000
-"""Maximum number of principals with cached ACLs."""
+"""Maximum number of principals whose ACLs are cached."""
 
 
 class StandardAuthorizer:
@@ -36,7 +36,7 @@ class StandardAuthorizer:
             return True
         decision = self._acls_for(principal, view).allows(Request(principal, host, operation, resource, name))
         if decision is None:
-            # allow.everyone.if.no.acl.found only applies to a resource that no ACL of any principal matches.
+            # allow.everyone.if.no.acl.found applies only to a resource that no ACL of any principal matches.
             return self._open_by_default and not _is_on_anything(view, resource, name)
         return decision
 
@@ -44,13 +44,13 @@ class StandardAuthorizer:
         self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, view: View
     ) -> bool:
         """Return whether the principal may do the operation on any resource of this type (authorizeByResourceType)."""
-        if self.allows(principal, host, operation, resource, "hardcode", view):  # Kafka checks this first
+        if self.allows(principal, host, operation, resource, "hardcode", view):  # Kafka checks this name first
             return True
         return self._acls_for(principal, view).allows_somewhere(principal, host, operation, resource)
 
     def _acls_for(self, principal: str, view: View) -> AclIndex:
         acls = view.acls
-        # A view of the past has no version of its table, but it never changes, so its offset identifies it.
+        # A view of the past has no version of its ACL table, but it never changes, so identify it by its offset.
         version = (True, acls.version) if isinstance(acls, AclTable) else (False, view.offset)
         known = self._known.get(principal)
         if known is not None and known[0] == version:

@@ -41,18 +41,18 @@ from console.model.quorum import KRAFT_VERSION
 log = logging.getLogger("console.embedded")
 
 MAX_REQUEST = 100 * 1024 * 1024
-"""Maximum size of a request in bytes (socket.request.max.bytes)."""
+"""Maximum size in bytes of a request (socket.request.max.bytes)."""
 MAX_EARLY_REQUEST = 512 * 1024
-"""Maximum size of a request before authentication in bytes (sasl.server.max.receive.size)."""
+"""Maximum size in bytes of a request before authentication (sasl.server.max.receive.size)."""
 LOGIN_SECONDS = 30.0
-"""Seconds that a client has for authentication."""
+"""Maximum seconds that a client may take to authenticate."""
 _SIZE = struct.Struct(">i")
 _IDLE_MS = 600_000
-"""Default of connections.max.idle.ms."""
+"""The default of connections.max.idle.ms."""
 _SESSION_MS = 9_000
-"""Default of broker.session.timeout.ms."""
+"""The default of broker.session.timeout.ms."""
 _MOST_CONNECTIONS, _FEWEST_CONNECTIONS = 2_000, 16
-"""Limits of the connections to one broker."""
+"""The largest and the smallest limit for the number of connections to a broker."""
 
 T = TypeVar("T")
 
@@ -81,7 +81,7 @@ async def serve(
             await awake.wait()
             answer = await dispatcher.answer(session, frame)
             await awake.wait()
-            # A request of many megabytes is not kept while its response waits for a slow client.
+            # Free the request, which may have many megabytes, before its response waits for a slow client.
             del frame
             if answer is not None:
                 writer.write(answer)
@@ -106,7 +106,8 @@ async def serve(
 
 async def _frame(reader: asyncio.StreamReader, session: Session, login_by: float, idle_seconds: float) -> bytes:
     """Read the next request. Raises CloseConnection if it is too long, or incomplete at the timeout."""
-    # An unauthenticated client must not make the broker reserve as much memory as an authenticated one.
+    # Limit early requests: an unauthenticated client must not make the broker reserve as much memory as an
+    # authenticated one.
     most = MAX_REQUEST if session.authenticated else MAX_EARLY_REQUEST
     end = asyncio.get_running_loop().time() + idle_seconds
     try:
@@ -154,7 +155,7 @@ class Listener(Sockets):
         idle_seconds: float,
     ) -> None:
         super().__init__(host, port)
-        # Kafka also closes connections beyond max.connections; the limit leaves file descriptors for the process
+        # Like Kafka with max.connections, close further connections, so that file descriptors are left for the process
         # itself.
         self.most = most
         self._broker_id = broker_id
@@ -244,9 +245,9 @@ class EmbeddedCluster(Cluster):
         self.connect = ListeningWorkers(self, spec.connect) if spec.connect else None
         self.registry = ListeningRegistry(demo_registry()) if spec.schemas else None
         self.connect_urls: tuple[str, ...] = ()
-        """The URLs of Connect's workers, once they listen; empty without Connect."""
+        """The URLs of Connect's workers once they listen; empty before that, and without Connect."""
         self.schemas_url = ""
-        """The URL of the schema registry, once it listens; ``""`` without one."""
+        """The URL of the schema registry once it listens; ``""`` before that, and without a registry."""
         self._seed()
 
     def _listener(self, node: int, port: int) -> Listener:
@@ -267,7 +268,8 @@ class EmbeddedCluster(Cluster):
         kept = read_state(path, self.spec.scenario) if path else None
         if self._scenario is not None and self._scenario.sources is not None:
             self._scenario.sources(self.state)
-        # Before the stored state, which has the configs of the last run, and before the scenario, which relies on them.
+        # Set the initial configs before the stored state, which overrides them with those of the last run, and before
+        # the scenario, which relies on them.
         begin_configs(self)
         if path and kept is not None:
             restore_state(self.state, kept, path)
@@ -305,7 +307,7 @@ class EmbeddedCluster(Cluster):
         except BaseException:
             await self.stop()
             raise
-        # Not earlier: no listener is open while the state is filled, so there is none to stop for a removed broker.
+        # Subscribe only now: while the state is filled, no listener is open that a change of the state could stop.
         self.state.subscribe(self._changed)
         replicas.resume_moves(self)
         resume_copies(self)
@@ -398,7 +400,7 @@ class EmbeddedCluster(Cluster):
             self._falls_silent(broker_id)
 
     def _stopped(self, broker_id: int) -> None:
-        # Before a change is written: the broker itself never learns that the controller fenced it.
+        # Record the stop before the state changes: the broker itself never learns that the controller fenced it.
         self.propagation.stopped(broker_id)
         self.loggers.forget(broker_id)
 
@@ -437,7 +439,7 @@ class EmbeddedCluster(Cluster):
         if broker_id in self.state.brokers and self.state.brokers[broker_id].alive:
             await self._session_over(self.state.stopped_at[broker_id])
             self.fence(broker_id)
-        # Before the state changes: clients that read that the broker is up must be able to connect.
+        # Start the listener before the state changes: clients that read that the broker is up must be able to connect.
         await listener.start()
         if broker_id not in self.state.brokers:
             self.state.put_broker(replace(_node(self.spec, broker_id, listener.port), alive=False))

@@ -35,7 +35,7 @@ class Indented(logging.Formatter):
 
 FAILED, USAGE = 1, 2
 CONNECT, SCHEMAS = "connect", "schemas"
-"""The words before the URLs of Connect's workers, and before that of the schema registry."""
+"""The words with which `kac cluster` prints the URLs of Connect's workers, and of the schema registry."""
 _DEFAULT_BROKERS = 3
 _STANDARD_INPUT = 0
 
@@ -164,7 +164,7 @@ def argv_of(options: argparse.Namespace) -> list[str]:
     """Return the command line arguments that produce these options."""
     valued = ("port", "host", "brokers", "controllers", "scenario", "versions", "propagation_delay", "profile", "state")
     pairs = [(_flag(name), value) for name in valued if (value := getattr(options, name)) is not None]
-    # The child process runs in another folder.
+    # Paths must be absolute, as the child process runs in another folder.
     pairs = [(flag, value.absolute() if isinstance(value, Path) else value) for flag, value in pairs]
     pairs += [("--fault", fault) for fault in options.fault]
     switches = ("no_forwarding", "no_proposals", "connect", "schemas", "still")
@@ -224,10 +224,10 @@ def _when_input_ends(then: Callable[[], None]) -> None:
     loop = asyncio.get_running_loop()
 
     def wait() -> None:
-        # Not sys.stdin: this thread would hold its lock when the interpreter exits.
+        # Do not read sys.stdin: this thread would hold the lock of sys.stdin when the interpreter exits.
         while os.read(_STANDARD_INPUT, 4096):
             pass
-        with suppress(RuntimeError):  # the loop may be closed already
+        with suppress(RuntimeError):  # the loop may already be closed
             loop.call_soon_threadsafe(then)
 
     threading.Thread(target=wait, name="standard input", daemon=True).start()
@@ -238,7 +238,7 @@ def _complain(text: str, code: int) -> int:
 
 
 START_TIMEOUT, STOP_TIMEOUT = 30.0, 10.0
-"""Timeouts in seconds."""
+"""Timeouts in seconds for the start and the stop of a cluster in a child process."""
 _CHILD = "from console.embedded.cluster_command import child; raise SystemExit(child())"
 
 
@@ -298,9 +298,9 @@ def _started_process(argv: Sequence[str], errors: IO[str]) -> subprocess.Popen[s
         python("-c", _CHILD, *argv, folder=Path("/")),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=errors,  # a file: a full pipe without a reader would block the cluster
+        stderr=errors,  # a file, as a full pipe without a reader would block the cluster
         text=True,
-        start_new_session=True,  # so that Ctrl-C only reaches this process
+        start_new_session=True,  # so that Ctrl-C reaches only this process
     )
 
 

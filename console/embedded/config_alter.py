@@ -34,8 +34,8 @@ Records = dict[str, str | None]
 
 
 _BROKERS_DECIDE_FROM = _GROUPS_JUDGED_FROM = (4, 4)
-"""First release whose brokers decide on their own configs before they forward to the controller, and in which
-`check_group` has its newer rules."""
+"""First release whose brokers decide on changes of their own configs before they forward requests to the controller,
+and in which `check_group` has newer rules."""
 
 
 class Altering:
@@ -108,11 +108,12 @@ class Altering:
                 outcomes.append(_outcome(recording, ErrorCode.invalid_config))
                 if not outcomes[-1].code:
                     written.append((change.resource, records))
-        # An exception without an error code ends the controller's whole event, so all resources fail.
+        # ControllerFailure has no error code: Kafka's controller fails the whole event, so the changes of all resources
+        # fail.
         except config_changes.ControllerFailure:
             return [Refusal(ErrorCode.unknown_server_error)] * len(changes)
-        # All resources of the request are one batch of the controller, so one resource too many also fails the valid
-        # ones.
+        # Kafka's controller applies all resources of a request as one batch, so one resource too many also fails the
+        # valid ones.
         if sum(len(records) for _, records in written) > MAX_RECORDS:
             return [Refusal(ErrorCode.policy_violation, TOO_MANY_CHANGES)] * len(changes)
         if not self._validate_only:
@@ -127,7 +128,8 @@ class Altering:
         Raises ConfigProblem, ValueError, ControllerFailure.
         """
         resource = change.resource
-        # Since 4.4, brokers decide on their own configs before they forward to the controller.
+        # Since Kafka 4.4, brokers decide on changes of their own configs before they forward requests to the
+        # controller.
         by_broker = resource.type == BROKER and self._cluster.release.number >= _BROKERS_DECIDE_FROM
         problem = config_changes.authorization_problem(resource, with_message=not by_broker)
         if not (self._authorized or self._context.allowed("ALTER_CONFIGS", *problem.resource)):
@@ -136,19 +138,19 @@ class Altering:
         altered = config_changes.altered_by_controller(
             change.operations, now, self._definitions(resource), self._messages
         )
-        # A broker's record is written even if nothing changes, which makes the broker read a keystore again.
+        # Write a record for a broker even if no value changes: the record makes the broker read its keystore again.
         records = {key: value for key, value in altered.items() if value != now.get(key) or resource.type == BROKER}
         gone: Records = {key: None for key in now if change.replaces and key not in altered}
         after = {key: value for key, value in {**now, **records, **gone}.items() if value is not None}
         self._check_elr(resource, {**records, **gone})
         self._check(resource, after)
-        # Kafka checks the values before the existence of the topic, and the policy last.
+        # Like Kafka, check the values before the existence of the topic, and the policy last.
         if resource.type == TOPIC and resource.name not in self._state.topics:
             raise config_changes.ConfigProblem(
                 ErrorCode.unknown_topic_or_partition, f"The topic '{resource.name}' does not exist."
             )
         if self._cluster.spec.alter_config_policy is not None:
-            # The policy gets only the altered keys, not those that a legacy AlterConfigs deletes by omission.
+            # The policy gets only the altered keys, and not the keys that a legacy AlterConfigs deletes by omission.
             self._cluster.spec.alter_config_policy.validate(resource, records)
         written.update(records | gone)
 

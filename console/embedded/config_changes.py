@@ -58,13 +58,13 @@ class ConfigMessages(Struct, frozen=True):
     """Messages that differ between releases, as measured."""
 
     key_set: str
-    """The format of a set of keys."""
+    """The format of a set of keys in a message."""
     security_key_set: str
     unknown_appended: str | None
     wrong_logger_broker: str
     too_long: str | None
     one_set: bool
-    """Whether all keys of a set are in one order."""
+    """Whether a message lists all keys of a set in one order."""
 
     def keys(self, names: Iterable[str], more: Iterable[str] = ()) -> str:
         """Return a set of keys as a message prints it. more: keys that older brokers print after the others."""
@@ -111,7 +111,7 @@ class Operation(NamedTuple):
 
     key: str
     code: AlterOp
-    """Any number, as the client sent it."""
+    """The number of the operation, which may be invalid, as the client sent it."""
     value: str | None
 
 
@@ -148,7 +148,7 @@ def altered_by_broker(
             if code == SUBTRACT:
                 parts = _without(old, given)
             else:
-                # An empty list has no entries, not one empty entry, and an existing value is not added twice.
+                # An empty list has no entries instead of one empty entry, and an existing value is not added twice.
                 old = [part for part in old if part]
                 parts = old + [part for part in given if part not in old]
             result[key] = ",".join(parts)
@@ -185,7 +185,7 @@ def altered_by_controller(
     Raises ConfigProblem and ControllerFailure.
     """
     result: dict[str, str | None] = {}
-    # In the order of a Java HashMap, which decides which error is reported if there are several.
+    # Use the order of a Java HashMap: if there are several errors, the order decides which one Kafka reports.
     by_key = {operation.key: operation for operation in operations}
     for key in hash_order(by_key):
         _, code, value = by_key[key]
@@ -198,7 +198,7 @@ def altered_by_controller(
             definition = definitions.get(key)
             if definition is None or not definition.is_list:
                 raise invalid_config(f"Can't {code.name} to key {key} because its type is not LIST.")
-            # An inherited value does not count: the controller starts from Kafka's default.
+            # Ignore an inherited value, as Kafka's controller starts from the default.
             text = now.get(key, definition.default) or ""
             parts = [part for part in text.split(",") if part]
             if code == SUBTRACT:
@@ -211,7 +211,8 @@ def altered_by_controller(
         else:
             raise ControllerFailure
         if len(result[key] or "") > MOST_CHARACTERS:
-            # The record can't be written. Older controllers have no check before it, so the whole request fails.
+            # A record can't contain such a long value. Older controllers do not check the length before they write, so
+            # the whole request fails.
             if texts.too_long is None:
                 raise ControllerFailure
             raise invalid_config(texts.too_long)
@@ -228,7 +229,7 @@ class ConfigChange(Struct, frozen=True):
     resource: ConfigResource
     operations: tuple[Operation, ...]
     replaces: bool = False
-    """Whether keys that are not named are deleted (AlterConfigs)."""
+    """Whether the change deletes all keys that it does not name (AlterConfigs)."""
 
 
 class AuthorizationProblem(ConfigProblem):
@@ -249,9 +250,9 @@ def authorization_problem(resource: ConfigResource, *, with_message: bool = True
 
 ROOT = "root"
 LEVELS = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
-"""LogLevelConfig.VALID_LOG_LEVELS."""
+"""The valid levels (LogLevelConfig.VALID_LOG_LEVELS)."""
 _CONFIGURED: Mapping[str, str] = {ROOT: "INFO", "kafka.request.logger": "WARN"}
-"""Levels in the logging file."""
+"""Logger -> the level in the file that configures the broker's logging."""
 
 
 class Loggers:

@@ -27,11 +27,11 @@ class ConfigDefinition(Struct, frozen=True):
     name: str
     type: codes.ConfigType
     default: str | None = None
-    """The default in Kafka's spelling; None for null, and for a required key."""
+    """The default in Kafka's spelling; None if it is null, and for a required key."""
     rule: Mapping[str, Any] = field(default_factory=dict)
-    """The name and bounds of the check in addition to the type's; empty without one."""
+    """The name and bounds of a check in addition to the type's; empty without such a check."""
     internal: bool = False
-    """Whether it is described only if it is set."""
+    """Whether DescribeConfigs lists the key only if it is set."""
     documentation: str | None = None
 
     @property
@@ -56,34 +56,34 @@ class ReleaseConfigs(Struct, frozen=True):
 
     topic: Definitions
     broker: Definitions
-    """Keys of a broker's file."""
+    """The keys of a broker's file."""
     broker_dynamic_only: Definitions
-    """Keys that can only be set at run time (KIP-73's rates)."""
+    """The keys that can only be set at run time (the rates of KIP-73)."""
     group: Definitions
     others: Mapping[codes.ResourceType, Definitions]
-    """Keys of the remaining resource types, by type; empty if the release has no such types."""
+    """Resource type -> its keys, for all other types; empty if the release has no such types."""
     topic_synonyms: Mapping[str, str]
     """Topic key -> the broker key that it inherits from."""
     group_synonyms: Mapping[str, str | None]
     """Group key -> the broker key that it inherits from; None for a key without one."""
     broker_synonyms: Mapping[str, tuple[str, ...]]
-    """Broker key -> all its synonyms, strongest first."""
+    """Broker key -> all of its synonyms, the strongest first."""
     checked: tuple[str, ...]
-    """Broker keys in the order in which a change is validated; 3.9 has its own order."""
+    """The broker keys in the order in which Kafka validates a change; 3.9 has its own order."""
     dynamic: frozenset[str]
-    """Broker keys that are not read-only in DescribeConfigs."""
+    """The broker keys that DescribeConfigs does not list as read-only."""
     not_dynamic: frozenset[str]
-    """Keys that can't be changed at run time."""
+    """The broker keys that can't be changed at run time."""
     per_broker: frozenset[str]
-    """Keys that can't be set as cluster defaults."""
+    """The broker keys that can't be set as cluster defaults."""
     per_listener: frozenset[str]
-    """Keys that can only be set with a listener's prefix."""
+    """The broker keys that can only be set with a listener's prefix."""
     listener_mechanism: frozenset[str]
-    """Keys that also have a mechanism's name."""
+    """The broker keys that may also have a SASL mechanism's name in their prefix."""
     cluster_level_listener: frozenset[str]
-    """Listener keys that can be cluster defaults."""
+    """The listener keys that can be set as cluster defaults."""
     loggers: tuple[str, ...]
-    """The names of all loggers, including the root's."""
+    """The names of all loggers, including the root logger."""
 
 
 @cache
@@ -120,7 +120,7 @@ def release_configs(release: str) -> ReleaseConfigs:
 
 
 LIKE = "like"
-"""Key in a release's file: the release to copy from, for values of ``true``."""
+"""Key in a release's file, whose value is another release: values of ``true`` are copied from that release."""
 
 
 def release_data(release: str, program: str = "kafka") -> dict[str, Any]:

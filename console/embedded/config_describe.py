@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 
 _CONTROLLER_PORT = 10_000
-"""Added to the broker's own port. No process listens there, and no client needs it."""
+"""The number that is added to the broker's own port for the port of the controller. No process listens there, and no
+client needs to connect to it."""
 _CONTROLLERS_LOG = "/tmp/kac-embedded/metadata"  # noqa: S108 - a name in answers, never opened
 _AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
@@ -51,7 +52,7 @@ def node_file(cluster: Cluster, node: int) -> dict[str, str]:
     if spec.sasl is not None:
         file["sasl.enabled.mechanisms"] = ",".join(cluster.mechanisms)
         file["security.inter.broker.protocol"] = cluster.listener_name
-    if spec.brokers < _FEWEST_FOR_DEFAULTS:  # otherwise groups could not work in a small cluster
+    if spec.brokers < _FEWEST_FOR_DEFAULTS:  # a small cluster gets fewer replicas, otherwise groups could not work
         file |= dict.fromkeys(_STATE_FACTORS, str(spec.brokers))
     return file | dict(spec.static_configs)
 
@@ -83,7 +84,7 @@ def _controller_part(controller: ControllerNode) -> dict[str, str]:
 
 _FEWEST_FOR_DEFAULTS = 3
 _STATE_FACTORS = ("offsets.topic.replication.factor", "transaction.state.log.replication.factor")
-"""Replication factors of topics that get fewer replicas here if the cluster has fewer brokers."""
+"""Keys for the replication factors of internal topics, which are limited to the number of brokers here."""
 
 
 def _controller_port(port: int) -> int:
@@ -100,7 +101,7 @@ def layers_of(cluster: Cluster, node: int, view: View) -> config_definitions.Bro
 _OTHER_BROKER = "Unexpected broker id, expected {own} or empty string, but received {name}"
 _NOT_NUMBER = "Broker id must be an integer, but it is: {name}"
 UNDOCUMENTED = ""
-"""Documentation that the broker sends even if it was not requested."""
+"""The documentation that a broker sends even if it was not requested."""
 
 
 def described_entries(cluster: Cluster, broker_id: int, resource: ConfigResource) -> list[ConfigEntry]:
@@ -269,11 +270,11 @@ _FLEXIBLE_FROM = 4
 _NOT_THROTTLED = b"\x00\x00\x00\x00"
 _SUCCESS = ""
 _KEPT = 1024
-"""Cached sets of overrides: about 5 KiB each, 25 KiB with documentation."""
+"""Maximum number of cached sets of overrides: about 5 KiB each, 25 KiB with documentation."""
 _KEPT_ENTRIES = 4096
-"""Cached entries: brokers and topics share most of them."""
+"""Maximum number of cached entries: brokers and topics share most of them."""
 _KEPT_BROKERS = 64
-"""Cached sets of a broker's layers: about 30 KiB each, 110 KiB with documentation."""
+"""Maximum number of cached sets of a broker's layers: about 30 KiB each, 110 KiB with documentation."""
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -285,7 +286,7 @@ class AskedEntries(NamedTuple):
     synonyms: bool
     documentation: bool
     keys: frozenset[str] | None
-    """The keys; None for all."""
+    """The requested keys; None for all keys."""
 
 
 class _Layers(NamedTuple):

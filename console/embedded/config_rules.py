@@ -62,7 +62,7 @@ def check_broker_values(
             + texts.security_keys(bare)
         )
     _check_types(configs, values)
-    # A listener belongs to one broker, so keys that are dynamic per listener can't be set for all brokers.
+    # A listener belongs to one broker, so keys of a listener can't be set for all brokers.
     if not own:
         per_broker = configs.per_broker.intersection(values)
         per_listener = [name for name in values if _is_of_one_listener(configs, name)]
@@ -196,7 +196,7 @@ def _check_running(before: config_definitions.BrokerLayers, after: config_defini
             "kafka.server.DynamicMetricsReporters"
         )
     listeners = after.value("advertised.listeners")
-    # The addresses are in the broker's registration, which it writes at its start.
+    # Refuse new addresses: they are in the broker's registration, which the broker writes only when it starts.
     if after.value("process.roles") and listeners != before.value("advertised.listeners"):
         raise NotReconfigurable("Advertised listeners cannot be altered when using a Raft-based metadata quorum.")
 
@@ -227,7 +227,7 @@ def _check_local_retention(
 def _check_threads(begin: str, old: int, new: int) -> None:
     if new <= 0:
         raise NotReconfigurable(f"{begin} be at least 1")
-    # The rule of all thread pools: one step may at most halve or double the size.
+    # Kafka's rule for all thread pools: one change may at most halve or double the size.
     if new < old // 2:
         raise NotReconfigurable(f"{begin} be at least half the current value {old}")
     if new > old * 2:
@@ -285,7 +285,7 @@ def check_topic(
         raise invalid_config(
             f"conflict topic config setting min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})"
         )
-    # No broker here has a plugin for remote storage.
+    # No broker of an embedded cluster has a plugin for remote storage.
     if values.get("remote.storage.enable"):
         raise ValueError(_NO_TIERED_STORAGE)
 
@@ -373,7 +373,7 @@ def _bounded_keys(layers: config_definitions.BrokerLayers) -> list[str]:
 def _bound_key(layers: config_definitions.BrokerLayers, name: str, side: str) -> str | None:
     """Return the broker's key of a bound: ``group.consumer.max.session.timeout.ms``; None if there is no such key."""
     kind, _, rest = name.partition(".")
-    # Kafka's names of these bounds are irregular: the upper one omits ``num``.
+    # The names of these bounds in Kafka are irregular: the upper bound omits ``num``.
     rest = rest.removeprefix("num.") if side == "max" else rest
     key = f"group.{kind}.{side}.{rest}"
     return key if key in layers.configs.broker else None

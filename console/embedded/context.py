@@ -70,21 +70,21 @@ class Session:
     host: str
     port: int
     principal: str | None = embedded_spec.ANONYMOUS
-    """``User:name``; None until the client has authenticated."""
+    """The client's principal, ``User:name``; None until the client has authenticated."""
     token: Token | None = None
-    """The delegation token of the login."""
+    """The delegation token that the client logged in with; None for other logins."""
     mechanism: str | None = None
-    """The mechanism chosen by SaslHandshake."""
+    """The mechanism that the client chose with SaslHandshake; None before that."""
     exchange: Exchange | None = None
-    """The SASL exchange under way."""
+    """The SASL exchange under way; None without one."""
     raw_tokens: bool = False
-    """Whether the next frame is a token without a request header (SaslHandshake v0)."""
+    """Whether the next frame is a SASL token without a request header (SaslHandshake v0)."""
     ending: str = ""
-    """The reason to close the connection after the current response; ``""`` while it stays open."""
+    """The reason to close the connection after the current response; ``""`` to keep it open."""
     mute: float = 0.0
-    """The pause before the next request is read, in seconds."""
+    """The seconds to wait before the next request is read."""
     software: tuple[str, str] = ("", "")
-    """The client's name and version from ApiVersions."""
+    """The client's name and version, from its ApiVersions request."""
     number: int = field(default_factory=lambda: next(_session_numbers))
 
     @property
@@ -261,15 +261,15 @@ class RequestContext:
     """A request's origin, and the objects that its handler may use."""
 
     broker_id: int
-    """The node that received the request, a broker or a controller."""
+    """The id of the node that received the request, a broker or a controller."""
     principal: str
-    """``User:name``."""
+    """The client's principal, ``User:name``."""
     client_id: str
     client_host: str
     """The address of the client."""
     listener: str
     messages: Messages
-    """The API and version of the request, with their classes."""
+    """The request's API and version, with the classes of its messages."""
     session: Session
     cluster: Cluster
 

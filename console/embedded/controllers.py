@@ -14,7 +14,7 @@ from console.embedded.tables import NO_LEADER
 from console.wire.schemas import Messages
 
 FORWARDING_SECONDS = 60.0
-"""Seconds that a broker waits for a controller."""
+"""Maximum seconds that a broker waits for a controller."""
 _PRE_VOTE_FROM = (4, 0)
 
 

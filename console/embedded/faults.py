@@ -32,9 +32,9 @@ class FailSome(Struct, frozen=True):
     code: int
     message: str | None = None
     every: int = 2
-    """Fail each n-th item, counted from 1."""
+    """The fault affects each n-th item, counted from 1."""
     names: frozenset[str] = frozenset()
-    """Fail these items instead."""
+    """The names of items; if there are any, the fault affects these instead."""
 
 
 class FailFor(Struct, frozen=True):
@@ -86,14 +86,14 @@ class MoveController(Struct, frozen=True):
     """Make another broker the controller before the request is handled."""
 
     to: int | None = None
-    """The id of the broker; None for the next live one."""
+    """The id of the new controller; None for the next live broker."""
 
 
 class BrokerDown(Struct, frozen=True):
     """Crash a broker before the request is handled, and restart it later; it is fenced once its session has ended."""
 
     broker: int | None = None
-    """The broker; None for the one that received the request."""
+    """The id of the broker that crashes; None for the broker that received the request."""
     seconds: float = 5.0
 
 
@@ -113,17 +113,17 @@ class Fault(Struct, frozen=True):
 
     effect: Effect
     api: str | None = None
-    """kio's name of the API."""
+    """kio's name of the API that the fault affects."""
     broker: int | None = None
-    """The id of the broker."""
+    """The id of the broker that the fault affects."""
     client: str | None = None
-    """The id of the client."""
+    """The client id that the fault affects."""
     nth: int | None = None
-    """Affect only the n-th matching request, counted from 1."""
+    """The number of the only matching request that the fault affects, counted from 1."""
     times: int | None = None
-    """The largest number of effects."""
+    """The maximum number of requests that the fault affects."""
     probability: float = 1.0
-    """The probability of the effect for each matching request, from 0 to 1."""
+    """The probability that the fault affects a matching request, from 0 to 1."""
 
     def matches(self, api: str, broker: int, client: str) -> bool:
         """Return whether the fault applies to a request, apart from counts and probability."""
@@ -173,7 +173,7 @@ class Faults:
             fault = declared.fault
             if not fault.matches(api, broker, client):
                 continue
-            # Counted even if another condition fails, so that nth counts requests and not effects.
+            # Count the request even if another condition fails, so that `nth` counts requests instead of effects.
             declared.seen += 1
             if fault.nth not in (None, declared.seen):
                 continue

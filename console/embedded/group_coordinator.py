@@ -40,7 +40,7 @@ def coordinator_of(topics: Mapping[str, Topic], name: str, topic: str = GROUP_TO
 def ensure_topic(state: ClusterState, topic: str = GROUP_TOPIC) -> None:
     """Create the internal topic if it is missing, as a coordinator does on its first use."""
     alive = state.alive()
-    # Without live brokers the topic would have no replicas; the next use tries again.
+    # Without live brokers, the topic would have no replicas; the next use tries again.
     if topic in state.topics or not alive:
         return
     assignments = striped(alive, COORDINATOR_PARTITIONS, min(_REPLICATION, len(alive)))
@@ -110,7 +110,8 @@ async def _pass_time(cluster: Cluster, group: Group) -> None:
     if (
         not (group.members or group.written) and groups.get(group.id) is group
     ):  # no member stayed and nothing was committed
-        # A client that requested a member id and did not return must not leave a group for ListGroups.
+        # Delete the group: a client that requested a member id and did not return must not leave a group for
+        # ListGroups.
         del groups[group.id]
 
 
@@ -144,7 +145,7 @@ def drop_offsets_of_deleted_topics(state: ClusterState) -> None:
 
 
 CONSUMERS = "consumer"
-"""Protocol type of consumer groups."""
+"""The protocol type of consumer groups."""
 _VERSION = 2
 _COUNT, _LENGTH = struct.Struct(">i"), struct.Struct(">h")
 

@@ -16,7 +16,7 @@ from kio.schema.errors import ErrorCode
 from console.embedded.newer_groups import NewerGroup
 
 Protocols = tuple[tuple[str, bytes], ...]
-"""Protocol names with their metadata, in order of preference."""
+"""The names of protocols with the member's metadata for each, in order of preference."""
 NO_GENERATION = -1
 
 
@@ -32,9 +32,9 @@ class JoinRequest(NamedTuple):
     protocol_type: str
     protocols: Protocols
     new_id: str
-    """The id for a member that has no id yet."""
+    """The id that the member gets if it has no id yet."""
     needs_id: bool = False
-    """Whether such a member has to join again with that id (KIP-394)."""
+    """Whether a member without an id has to join again with the new id (KIP-394)."""
     skips_assignment: bool = False
 
 
@@ -48,7 +48,7 @@ class Joined(NamedTuple):
     protocol: str | None = None
     leader: str = ""
     members: tuple[tuple[str, str | None, bytes], ...] = ()
-    """The members with their metadata; empty unless the member is the leader."""
+    """The members with their metadata; empty unless the receiver is the leader."""
     skip_assignment: bool = False
 
 
@@ -73,12 +73,13 @@ class Member:
     rebalance_timeout: float
     protocols: Protocols
     deadline: float = inf
-    """The end of its session by the cluster's clock; infinite for a scenario's member, which has no client."""
+    """The time at which the member's session ends, by the cluster's clock; infinite for a scenario's member, which has
+    no client."""
     assignment: bytes = b""
     joining: asyncio.Future[Joined] | None = None
-    """The future of its pending JoinGroup request."""
+    """The future for the response to the member's pending JoinGroup request; None without one."""
     syncing: asyncio.Future[Synced] | None = None
-    """The future of its pending SyncGroup request."""
+    """The future for the response to the member's pending SyncGroup request; None without one."""
 
     @property
     def stands_in(self) -> bool:
@@ -150,7 +151,7 @@ class Group:
 
     id: str
     initial_delay: float = 0.0
-    """The time that an empty group waits for more members, in seconds."""
+    """The seconds that an empty group waits for more members."""
     state: GroupState = GroupState.EMPTY
     generation: int = 0
     protocol_type: str | None = None
@@ -159,22 +160,22 @@ class Group:
     members: dict[str, Member] = field(default_factory=dict)
     offsets: dict[tuple[str, int], Committed] = field(default_factory=dict)
     unstable: dict[int, dict[tuple[str, int], Committed]] = field(default_factory=dict)
-    """Producer id -> the offsets of its open transaction."""
+    """Producer id -> the offsets that its open transaction has committed."""
     pending: dict[str, float] = field(default_factory=dict)
     """Assigned member id -> the time at which it expires."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when `next_deadline` may have changed."""
+    """An event that is set when `next_deadline` may have changed."""
     gathering: float = inf
-    """The end of the rebalance's wait for members."""
+    """The time until which the rebalance waits for members."""
     for_more: bool = False
-    """Whether the rebalance also waits for new members, as a group's first one does."""
+    """Whether the rebalance also waits for new members, as the first rebalance of a group does."""
     syncing_until: float = inf
     last_moment: float = inf
     joined_late: bool = False
     watched: bool = False
     """Whether a task calls `pass_time`."""
     written: bool = False
-    """Whether the coordinator's log has the group, because it had assignments or committed an offset."""
+    """Whether the coordinator's log contains the group, because the group had assignments or committed an offset."""
     newer: NewerGroup | None = None
     """The state of a group of a newer protocol; None for a classic group."""
 
@@ -208,7 +209,7 @@ class Group:
             return Joined(ErrorCode.inconsistent_group_protocol, wish.member_id)
         if not wish.member_id:
             return self._join_new(wish, now)
-        # The second request of a new member, with its assigned id.
+        # This is the second request of a new member, with its assigned id.
         if wish.member_id in self.pending:
             del self.pending[wish.member_id]
             return self._add(wish.member_id, wish, now)
@@ -219,8 +220,8 @@ class Group:
         member.heard(now)
         same = member.protocols == wish.protocols
         steady = (self.state == GroupState.STABLE and member.id != self.leader) or self.state == GroupState.COMPLETING
-        # Nothing changes, so the group does not rebalance: the response is that of the current generation. A leader
-        # that joins again requests a rebalance, as its subscription's partitions may have changed.
+        # Nothing changes, so the group does not rebalance: the response is that of the current generation. If a leader
+        # joins again, however, it requests a rebalance, as its subscription's partitions may have changed.
         if same and steady:
             return _joined(self, member)
         return self._rejoin(member, wish, now)
@@ -229,7 +230,7 @@ class Group:
         was = self._static(wish.instance_id)
         if was is not None:
             return self._replace(was, wish, now)
-        # KIP-394: the coordinator assigns the id first. Otherwise clients that reconnect without an id would leave
+        # The coordinator assigns the id first (KIP-394). Otherwise clients that reconnect without an id would leave
         # members behind that stay until their sessions expire.
         if wish.needs_id:
             self.pending[wish.new_id] = now + wish.session_timeout
@@ -258,7 +259,7 @@ class Group:
         member.heard(now)
         member.protocols = wish.protocols
         member.session_timeout, member.rebalance_timeout = wish.session_timeout, wish.rebalance_timeout
-        member.end_join(Joined(ErrorCode.rebalance_in_progress, member.id))  # it asked twice; the last request counts
+        member.end_join(Joined(ErrorCode.rebalance_in_progress, member.id))  # only the last request counts
         member.joining = asyncio.get_running_loop().create_future()
         future = member.joining
         if self.state != GroupState.PREPARING:
@@ -278,14 +279,14 @@ class Group:
         if led:
             self.leader = was.id
         was.heard(now)
-        # A restarted static member takes its old assignment, without a rebalance (KIP-345).
+        # A restarted static member takes its old assignment without a rebalance (KIP-345).
         if not (self.state == GroupState.STABLE and same):
             return self._rejoin(was, wish, now)
         answer = _joined(self, was)
         if led and wish.skips_assignment:
             return answer._replace(skip_assignment=True)
-        # Before KIP-814, a leader could not skip the assignment: the response names its old id as the leader, so it
-        # behaves as a follower.
+        # Before KIP-814, a leader could not skip the assignment. The response then names the leader's old id, so that
+        # the new member behaves as a follower.
         return answer._replace(leader=old_leader or "", members=())
 
     def sync(
@@ -350,8 +351,8 @@ class Group:
 
     def committed(self, member_id: str, instance_id: str | None, generation: int, now: float) -> int:
         """Return the error code of an offset commit by a member; 0 if allowed (ClassicGroup.validateOffsetCommit)."""
-        # A consumer that assigns itself partitions and an admin client are not members: they may commit while the group
-        # has no members.
+        # Consumers that assign partitions to themselves, and admin clients, are not members: they may commit while the
+        # group has no members.
         if generation < 0 and not member_id and instance_id is None:
             return ErrorCode.unknown_member_id if self.has_members else 0
         code = self.unknown(member_id, instance_id)
@@ -384,7 +385,7 @@ class Group:
     def next_deadline(self) -> float | None:
         """The time at which to call `pass_time`, Unix seconds; None for never."""
         moments = [*self.pending.values(), self.gathering, self.syncing_until]
-        # The client can't send heartbeats while its request is pending, so its session does not expire meanwhile.
+        # A client can't send heartbeats while its request is pending, so its session does not expire meanwhile.
         moments += [member.deadline for member in self.members.values() if not member.is_waiting]
         soonest = min(moments)
         return None if soonest == inf else soonest
@@ -407,7 +408,7 @@ class Group:
 
     def _rebalance(self, now: float) -> None:
         for member in list(self.members.values()):
-            # A scenario's member has no client that could join again.
+            # A scenario's member has no client that could join again, so remove it.
             if member.stands_in:
                 del self.members[member.id]
             member.assignment = b""
@@ -442,7 +443,7 @@ class Group:
     def _complete(self, now: float) -> None:
         self.for_more, self.gathering = False, inf
         for member in list(self.members.values()):
-            # A dynamic member that did not join in time is removed; a static one stays until its session expires.
+            # Remove a dynamic member that did not join in time; a static member stays until its session expires.
             if member.joining is None and member.instance_id is None:
                 del self.members[member.id]
         self.changed.set()
@@ -454,7 +455,7 @@ class Group:
         if not self.members:
             self.state, self.protocol, self.leader, self.written = GroupState.EMPTY, None, None, True
             return
-        # The leader stays if it has joined, as its assignor may be sticky.
+        # Keep the leader if it has joined, as its assignor may be sticky.
         if self.leader not in [member.id for member in here]:
             self.leader = here[0].id
         self.protocol = chosen_protocol(list(self.members.values()))

@@ -67,5 +67,5 @@ def decimal_number(text: str) -> float:
     if _DECIMAL.fullmatch(text):
         return float(text.rstrip("fFdD") if "N" not in text and "I" not in text else text)
     if _HEXADECIMAL.fullmatch(text):
-        return float.fromhex(text.rstrip("fFdD"))  # after the exponent, which is decimal
+        return float.fromhex(text.rstrip("fFdD"))  # the suffix comes after the exponent, which is decimal
     raise ValueError(text)

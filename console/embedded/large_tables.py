@@ -14,7 +14,7 @@ from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaPart, QuotaVa
 MIB = 1 << 20
 CLIENTS = ("loader", "reader", "report")
 EACH = len(CLIENTS) + 2
-"""Number of entities of each user: the user, its default client, and each client."""
+"""Number of quota entities of each user: the user, the user's default client, and each client."""
 _USER = re.compile(r"user-(\d{6})")
 _VALUES: tuple[QuotaValues, ...] = (
     {"producer_byte_rate": MIB, "consumer_byte_rate": 2 * MIB},

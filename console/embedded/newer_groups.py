@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 Partitions = dict[str, tuple[int, ...]]
-"""Partition numbers by topic, or tasks by subtopology."""
+"""Topic -> numbers of its partitions, or subtopology -> its tasks."""
 
 
 NEWER_FROM = (4, 0)
@@ -44,7 +44,7 @@ class Node(Struct, frozen=True):
 
     name: str
     kind: int
-    """Kafka's number of the kind."""
+    """Kafka's number of the kind of node."""
     sources: tuple[str, ...] = ()
     sink: str | None = None
     stores: tuple[str, ...] = ()
@@ -60,9 +60,10 @@ class NewerMember(Struct, frozen=True):
     epoch: int
     subscribed: tuple[str, ...] = ()
     assigned: Partitions = field(default_factory=dict)
-    """Topic -> the assigned partitions; a streams group has `tasks` instead."""
+    """Topic -> the partitions that are assigned to the member; members of streams groups have `tasks` instead."""
     target: Partitions = field(default_factory=dict)
-    """Topic -> the partitions of the target; a streams group has `target_tasks` instead."""
+    """Topic -> the partitions of the member's target assignment; members of streams groups have `target_tasks`
+    instead."""
     tasks: Tasks = Tasks()
     target_tasks: Tasks = Tasks()
 
@@ -80,9 +81,9 @@ class NewerGroup(Struct, frozen=True):
     subtopologies: dict[str, Subtopology] = field(default_factory=dict)
     """The subtopologies of a streams group, by id."""
     nodes: dict[str, tuple[Node, ...]] | None = None
-    """The nodes of each subtopology; None if no plugin stores them."""
+    """The nodes of each subtopology of a streams group; None if no plugin stores them."""
     acknowledged: int = 0
-    """The number of processed records after the start offset of a share group, in each partition."""
+    """The number of records after the start offset of a share group that are processed, in each partition."""
 
     @property
     def subscribed(self) -> frozenset[str]:

@@ -34,11 +34,11 @@ class OwnResource(NamedTuple):
     check: Callable[[BrokerLayers, Mapping[str, str], Release], None]
     """Raises ConfigProblem or ValueError for the first error in a resource's configs."""
     misnamed: str
-    """The message for an invalid name in a description."""
+    """The message if a description names a resource with an invalid name."""
     misnamed_altered: str
-    """The message for an invalid name in a change."""
+    """The message if a change names a resource with an invalid name."""
     defaults_from: tuple[int, int] = (0, 0)
-    """The first release in which brokers also describe keys that are not set."""
+    """First release in which brokers also describe keys that are not set."""
 
 
 _DIFFERENT: Mapping[ResourceType, OwnResource] = {

@@ -9,7 +9,7 @@ from console.embedded.producers import Producers
 from console.embedded.record_batch import Batch, first_since, newest, placed_batch
 
 MAX_BYTES = 8 * 2**20
-"""Maximum number of bytes of a partition in memory, independent of its retention."""
+"""Maximum size in bytes of a partition in memory, whatever its retention."""
 NO_OFFSET = -1
 
 
@@ -62,7 +62,7 @@ class PartitionLog:
 
     def keep(self, batch: Batch) -> None:
         """Append a batch that already has its offset."""
-        # The start of each leader's records, for OffsetForLeaderEpoch and the truncation of followers.
+        # Remember the start of each leader's records, for OffsetForLeaderEpoch and the truncation of followers.
         if not self._epochs or self._epochs[-1][0] != batch.leader_epoch:
             self._epochs.append((batch.leader_epoch, batch.base_offset))
         self.producers.wrote(batch)
@@ -119,14 +119,14 @@ class PartitionLog:
         """Return the largest known epoch up to this one, and its end offset (KIP-320); (-1, -1) if unknown."""
         if epoch == current:
             return epoch, self.end
-        # The end of an epoch is the start of the next one that has records.
+        # An epoch ends where the next epoch that has records starts.
         known = [*self._epochs, (current, self.end)]
         if epoch < known[0][0] or epoch > current:
             return -1, NO_OFFSET
         place = max(place for place, (begun, _) in enumerate(known) if begun <= epoch)
         return known[place][0], known[place + 1][1]
 
-    # Deletion, whole batches only, oldest first.
+    # Deletion: only whole batches, the oldest first.
 
     def delete_before(self, offset: int) -> None:
         """Advance the start to an offset, at most the end (DeleteRecords)."""
@@ -144,14 +144,14 @@ class PartitionLog:
             self._drop(count)
             return
         gone = sum(len(batch.data) for batch in self._batches[:count])
-        # The log's start stays: a scenario's log is larger than the part in memory, and only this part is dropped.
+        # Keep the log's start: a scenario's log is larger than its part in memory, and only this part is dropped.
         self.size, self.older_bytes = self.size - gone, self.older_bytes + gone
         del self._batches[:count]
 
     def _too_many(self, max_bytes: int) -> int:
         """Return the number of oldest batches above this size, without the newest."""
         size, count = self.size, 0
-        # The newest batch stays, as Kafka never deletes the active segment.
+        # Keep the newest batch, as Kafka never deletes the active segment.
         while size > max_bytes and count < len(self._batches) - 1:
             size -= len(self._batches[count].data)
             count += 1
@@ -175,7 +175,7 @@ class PartitionLog:
         if len(later) < len(self._epochs):
             self._epochs = [(self._epochs[-len(later) - 1][0], self.start), *later]
 
-    # Ends of replicas, and waits for appends.
+    # The ends of replicas, and waiting for appends.
 
     def end_of(self, replica: int) -> int:
         """Return the end of a replica's own log."""

@@ -33,9 +33,9 @@ class NotServed(NamedTuple):
 
     code: int
     leader: int = NO_LEADER
-    """The actual leader, if that is the reason."""
+    """The id of the actual leader, if the broker is not the leader."""
     epoch: int = _NO_EPOCH
-    """The epoch of that leader."""
+    """The epoch of the actual leader."""
 
 
 class AskedTopic(NamedTuple):
@@ -45,7 +45,7 @@ class AskedTopic(NamedTuple):
     id: UUID | None
     topic: Topic | None
     code: int = 0
-    """The error code for an unknown topic."""
+    """The error code if the topic is unknown; 0 otherwise."""
 
 
 def asked_topic(context: RequestContext, item: Any) -> AskedTopic:
@@ -75,7 +75,7 @@ def led_partition(
     if not 0 <= index < len(topic.partitions):
         return NotServed(ErrorCode.unknown_topic_or_partition)
     partition = topic.partitions[index]
-    # Followers do not serve reads here. The response names the leader, so that clients since KIP-951 need no Metadata
+    # Followers do not serve reads here. The response names the leader (KIP-951), so that newer clients need no Metadata
     # request.
     if partition.leader != context.broker_id:
         return NotServed(ErrorCode.not_leader_or_follower, partition.leader, partition.leader_epoch)
@@ -110,11 +110,11 @@ def node_endpoints_field(context: RequestContext, leaders: Iterable[int]) -> dic
 
 
 MAX_TOTAL_BYTES = 64 * 2**20
-"""Maximum number of bytes of all partitions in memory."""
+"""Maximum size in bytes of all partitions in memory."""
 ROOM_STEP = 2**20
-"""Bytes that a log grows between two calls of `make_room`."""
+"""Number of bytes that a log grows between two calls of `make_room`."""
 _LEFT = 0.9
-"""Share of MAX_TOTAL_BYTES that `make_room` leaves, so that it does not run again at once."""
+"""The share of MAX_TOTAL_BYTES that `make_room` leaves, so that it does not run again at once."""
 _INTERVAL, _DEFAULT_INTERVAL = "log.retention.check.interval.ms", "300000"
 
 
@@ -126,7 +126,7 @@ def apply_retention(context: RequestContext, held: LedPartition) -> None:
     """
     cluster, name = context.cluster, held.topic.name
     now = context.clock.time()
-    # The first interval begins with the first use, as a broker's checks begin at its start.
+    # The first interval begins with the first use of the log, as a broker's checks begin when the broker starts.
     if held.log.cleaned_at is None:
         held.log.cleaned_at = now
     if now - held.log.cleaned_at < int(cluster.spec.static_configs.get(_INTERVAL, _DEFAULT_INTERVAL)) / 1000:
@@ -162,7 +162,7 @@ def partition_size(state: ClusterState, topic: str, partition: int) -> int:
 
 
 _RANDOM = 4
-"""UUID version of the ids of topics created by clients."""
+"""The UUID version of the ids of topics that clients create."""
 _SMALLEST_BITS, _STEPS = 18, 10
 _MIX = 0x9E3779B97F4A7C15
 _MEAN = sum(1 << bits for bits in range(_SMALLEST_BITS, _SMALLEST_BITS + _STEPS)) * 3 // 2 // _STEPS

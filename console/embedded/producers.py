@@ -13,7 +13,7 @@ from console.embedded.record_batch import NO_PRODUCER, Batch, marker_of, sequenc
 _REMEMBERED = 5
 """Number of a producer's last batches that are recognized as duplicates."""
 MAX_PRODUCERS = 1000
-"""Maximum number of producers of a partition; the one with the oldest write is dropped first."""
+"""Maximum number of producers of a partition; the producer with the oldest write is dropped first."""
 NONE = -1
 
 
@@ -35,7 +35,7 @@ class AbortedTransaction(NamedTuple):
     producer_id: int
     first: int
     last: int
-    """The offset of its marker."""
+    """The offset of the transaction's marker."""
     stable: int
     """The last stable offset after the marker."""
 
@@ -48,9 +48,9 @@ class ProducerEntry:
     timestamp: int = NONE
     coordinator_epoch: int = NONE
     start: int = NONE
-    """The first offset of its open transaction; -1 without one."""
+    """The first offset of the producer's open transaction; -1 without one."""
     batches: deque[Batch] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
-    """Its last batches without their bytes, newest last."""
+    """The producer's last batches without their bytes, the newest last."""
 
     @property
     def last_sequence(self) -> int:
@@ -84,8 +84,8 @@ class Producers:
         for each in self._aborted:
             if each.last >= offset and each.first < end:
                 found.append(each)
-            # The index is sorted by last stable offset: all further transactions ended after the range
-            # (TransactionIndex).
+            # The transactions are sorted by last stable offset, so all further ones ended after the range (Kafka's
+            # TransactionIndex).
             if each.stable >= end:
                 break
         return found
@@ -98,13 +98,13 @@ class Producers:
             return None
         if batch.producer_epoch < known.epoch:
             raise FencedProducer(f"epoch {batch.producer_epoch} of producer {batch.producer_id} is below {known.epoch}")
-        # After a marker of a newer epoch, the producer's sequence starts again.
+        # After a marker with a newer epoch, the producer's sequence starts again.
         if batch.producer_epoch > known.epoch or not known.batches:
             if batch.base_sequence != 0:
                 raise OutOfOrderSequence(f"a new epoch begins with sequence {batch.base_sequence}, not 0")
             return None
-        # A batch that the producer retries after a lost response is acknowledged, not appended twice; a broker keeps
-        # the last five.
+        # If a producer retries a batch after a lost response, the batch is acknowledged instead of appended again; a
+        # broker remembers the last five batches.
         for was in known.batches:
             if (was.base_sequence, was.last_sequence) == (batch.base_sequence, batch.last_sequence):
                 return was
@@ -127,7 +127,7 @@ class Producers:
         """Record an appended batch."""
         if batch.producer_id <= NO_PRODUCER:
             return
-        # Moved to the end, so that the producer with the oldest write is the first to be dropped.
+        # Move the producer to the end, so that the producer with the oldest write is the first to be dropped.
         known = self._producers.pop(batch.producer_id, None)
         if known is None:
             known = ProducerEntry(batch.producer_epoch)
@@ -140,7 +140,7 @@ class Producers:
         if marker is not None:
             self._ended(known, batch, *marker)
         else:
-            # Later checks compare only sequence numbers; the bytes are in the log.
+            # Later checks compare only sequence numbers, and the bytes are in the log.
             known.batches.append(replace(batch, data=b""))
             if batch.transactional and known.start == NONE:
                 known.start = batch.base_offset
@@ -174,12 +174,11 @@ class Transaction:
     epoch: int
     timeout_ms: int
     state: str = EMPTY
-    """Kafka's name of the state."""
+    """Kafka's name of the transaction's state."""
     started: int = NONE
-    """The start, Unix milliseconds; -1 without a transaction."""
+    """The start of the transaction, Unix milliseconds; -1 without a transaction."""
     partitions: set[Place] = field(default_factory=set)
-    """The partitions without a marker yet."""
+    """The partitions that have no marker yet."""
     last_epoch: int = NONE
-    """The epoch before `epoch`, with which its producer may ask for the next one again; -1 if another producer has
-    taken the id.
-    """
+    """The previous epoch, with which its producer may request the next epoch again; -1 if another producer has taken
+    the transactional id."""

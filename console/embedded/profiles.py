@@ -15,7 +15,7 @@ from console.embedded.spec import Profile, Range
 from console.model.foreign_json import json_as
 
 _NOT_AUTHORIZED = 31
-"""The code of CLUSTER_AUTHORIZATION_FAILED."""
+"""The error code of CLUSTER_AUTHORIZATION_FAILED."""
 
 
 def without_features(answer: Any) -> Any:
@@ -41,36 +41,39 @@ def _bucket(answer: Any) -> Any:
 _APIS: Mapping[str, Mapping[str, Range]] = json_as(
     (files("console.embedded") / "data" / "profiles.json").read_bytes(), dict[str, dict[str, tuple[int, int]]]
 )
-"""Profile -> kio's names of its APIs, with their lowest and highest versions."""
+"""Name of a profile -> kio's names of its APIs, each with the lowest and highest version."""
 
 PROFILES: Mapping[str, Profile] = {
-    # The versions are those of its handlers (github.com/redpanda-data/redpanda, src/v/kafka/server/handlers/*.h, whose
-    # handlers.h lists them). It has no quorum to describe, no elections, and no moves between directories. Objects in
-    # tiered storage are a log directory with the bucket's name (describe_log_dirs.cc).
+    # The versions are those of Redpanda's handlers (github.com/redpanda-data/redpanda, src/v/kafka/server/handlers/*.h,
+    # listed in handlers.h). Redpanda has no quorum to describe, no elections, and no moves between directories.
+    # DescribeLogDirs lists objects in tiered storage as a log directory with the name of the bucket
+    # (describe_log_dirs.cc).
     "redpanda": Profile(
         release="3.9",
         apis=_APIS["redpanda"],
         answers={"api_versions": without_features, "describe_log_dirs": _bucket},
     ),
-    # From a client's log of its ApiVersions (github.com/Azure/azure-event-hubs-for-kafka/issues/209 for keys 24 to 44,
-    # github.com/MicrosoftDocs/azure-docs/issues/29970 for Produce and Fetch, Metadata up to version 5). It lists groups
-    # as Dead although they have offsets.
+    # The versions are from logs of clients that received ApiVersions
+    # (github.com/Azure/azure-event-hubs-for-kafka/issues/209 for keys 24 to 44,
+    # github.com/MicrosoftDocs/azure-docs/issues/29970 for Produce and Fetch, and for Metadata up to version 5). Event
+    # Hubs lists groups as Dead although they have offsets.
     "event-hubs": Profile(
         release="3.9",
         apis=_APIS["event-hubs"],
         answers={"api_versions": without_features, "describe_groups": _dead_groups},
     ),
-    # From kafka-broker-api-versions against a cluster (github.com/tchiotludo/akhq/pull/1113, keys 0 to 25;
-    # github.com/segmentio/topicctl/issues/69: it lists moves but does not make them;
-    # github.com/provectus/kafka-ui/issues/3331: no log directories). Access is decided outside the cluster, so there
-    # are no ACLs.
+    # The versions are the output of kafka-broker-api-versions for a cluster (github.com/tchiotludo/akhq/pull/1113, keys
+    # 0 to 25). github.com/segmentio/topicctl/issues/69: the cluster lists moves but does not make them.
+    # github.com/provectus/kafka-ui/issues/3331: it has no log directories. Access is decided outside the cluster, so
+    # there are no ACLs.
     "msk-serverless": Profile(
         release="3.9",
         apis=_APIS["msk-serverless"],
         answers={"api_versions": without_features},
     ),
-    # It has Kafka's APIs, but refuses those about brokers, which customers do not manage, as a missing permission
-    # (github.com/kafbat/kafka-ui/issues/1809 and github.com/tchiotludo/akhq/issues/111 for the log directories).
+    # Confluent Cloud has Kafka's APIs, but refuses the APIs about brokers, which customers do not manage, as if a
+    # permission were missing (github.com/kafbat/kafka-ui/issues/1809, and github.com/tchiotludo/akhq/issues/111 for the
+    # log directories).
     "confluent-cloud": Profile(
         release="3.9",
         refused=dict.fromkeys(
@@ -89,4 +92,4 @@ PROFILES: Mapping[str, Profile] = {
         ),
     ),
 }
-"""By the names of `kac cluster --profile`."""
+"""Name of a profile in `kac cluster --profile` -> the profile."""

@@ -188,7 +188,8 @@ def parsed_filter(components: Sequence[Component], strict: bool) -> quota.QuotaF
             raise BadFilter(ErrorCode.unsupported_version, UNKNOWN_TYPE.format(type=type_))
         _check_match(component)
         seen.add(type_)
-    # Limits of an address count connections, before a user is known; no entity has both.
+    # Limits of an address count connections before the user is known, so no entity has both an address and a user or
+    # client.
     if quota.IP in seen and len(seen) > 1:
         raise BadFilter(ErrorCode.invalid_request, MIXED_FILTER)
     return quota.QuotaFilter(tuple(quota.QuotaMatch(c.type, quota.Match(c.match), c.name) for c in components), strict)
@@ -204,7 +205,7 @@ def _check_match(component: Component) -> None:
 
 
 Changes = Mapping[str, float | None]
-"""Quota key -> new value; None to delete the key."""
+"""Key of a quota -> its new value; None to delete the key."""
 
 _LONG, _INT = ("a", "LONG", float(2**63 - 1)), ("an", "INT", float(2**31 - 1))
 _WHOLE = {quota.PRODUCER_BYTE_RATE: _LONG, quota.CONSUMER_BYTE_RATE: _LONG, quota.CONNECTION_CREATION_RATE: _INT}
@@ -236,7 +237,7 @@ def check_quota(key: str, value: float, keys: Container[str], *, finite: bool = 
         article, type_, largest = _WHOLE[key]
         if value > largest:
             raise BadValue(VALUE_TOO_LARGE.format(key=key, article=article, type=type_))
-        # Whole numbers are doubles on the wire, so rounding errors are accepted.
+        # Whole numbers are doubles in requests, so accept rounding errors.
         if math.fmod(value, 1.0) > _TOLERANCE:
             raise BadValue(FRACTION.format(key=key))
 
@@ -248,7 +249,7 @@ def checked_quotas(ops: Mapping[str, float | None], types: Container[str], *, fi
         finite: see `check_quota`.
     """
     keys = keys_of(types)
-    # In the order of a Java HashMap, which decides which error is reported if there are several.
+    # Use the order of a Java HashMap: if there are several errors, the order decides which one Kafka reports.
     for key in sized_hash_order(tuple(ops)):
         value = ops[key]
         if value is not None:

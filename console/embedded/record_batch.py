@@ -42,7 +42,7 @@ class Batch:
     """One record batch (DefaultRecordBatch). Timestamps are in milliseconds since 1970."""
 
     data: bytes
-    """All bytes of the batch."""
+    """All bytes of the batch, including its header."""
     base_offset: int
     last_offset: int
     leader_epoch: int
@@ -87,7 +87,8 @@ def produced_batch(data: bytes) -> Batch:
     batch = read_batch(data, 0)
     if len(batch.data) != len(data):
         raise InvalidBatch("Produce requests are only allowed to contain exactly one record batch per partition")
-    # Only producers' batches are dense; compaction leaves gaps later (LogValidator.validateBatch).
+    # Batches from producers have no gaps between offsets; compaction makes gaps only later
+    # (LogValidator.validateBatch).
     if batch.records <= 0 or batch.records != batch.last_offset - batch.base_offset + 1:
         raise InvalidBatch(
             f"Inconsistent batch offset range [{batch.base_offset}, {batch.last_offset}] and count of records "
@@ -195,7 +196,7 @@ def first_since(batch: Batch, timestamp: int) -> tuple[int, int]:
 
     If the records can't be decompressed, return those of the first record.
     """
-    # With LogAppendTime, all records have the batch's timestamp, whatever timestamps they contain.
+    # With LogAppendTime, all records have the batch's timestamp, whatever their own fields contain.
     if batch.attributes & _LOG_APPEND_TIME:
         return batch.max_timestamp, batch.base_offset
     for place, record_time in enumerate(record_times(batch)):
@@ -239,7 +240,8 @@ def marker_batch(producer: int, epoch: int, coordinator_epoch: int, now: int, *,
     """Return the control batch that ends a transaction. now: milliseconds since 1970."""
     key = _MARKER_KEY.pack(0, _COMMIT if commit else _ABORT)
     value = _MARKER_VALUE.pack(0, coordinator_epoch)
-    # attributes, timestamp and offset delta; key and value with their lengths as zigzag varints; no headers
+    # The record consists of attributes, timestamp and offset delta; key and value, each after its length as a zigzag
+    # varint; and the number of headers, 0.
     record = b"\0\0\0" + bytes([len(key) * 2]) + key + bytes([len(value) * 2]) + value + b"\0"
     data = bytearray(HEADER_SIZE) + bytes([len(record) * 2]) + record
     attributes = _TRANSACTIONAL | _CONTROL
@@ -251,7 +253,7 @@ def marker_batch(producer: int, epoch: int, coordinator_epoch: int, now: int, *,
 
 def marker_of(batch: Batch) -> tuple[bool, int] | None:
     """Return whether a control batch commits, and the coordinator's epoch; None for other batches."""
-    at = HEADER_SIZE + 5  # the record's length, attributes, timestamp, offset delta and the length of the key
+    at = HEADER_SIZE + 5  # after the record's length, attributes, timestamp, offset delta and length of the key
     if not batch.control or len(batch.data) < at + _MARKER_KEY.size + 1 + _MARKER_VALUE.size:
         return None
     _, type_ = _MARKER_KEY.unpack_from(batch.data, at)

@@ -26,7 +26,7 @@ class RightsMessages(Struct, frozen=True):
     refused: str
     """The message for a missing permission on the cluster."""
     too_many_deleted: tuple[int, str | None]
-    """The code and the message; None for no message."""
+    """The error code, and the message; None without a message."""
 
 
 _RIGHTS_BY_RELEASE: Mapping[str, RightsMessages] = {
@@ -65,7 +65,7 @@ def cluster_refusal_message(context: RequestContext, operation: str) -> str:
 
 
 UNSET = 0
-"""The code of UNKNOWN. Brokers can't read a request with it, but they read other unknown codes."""
+"""The code of UNKNOWN. Brokers can't read a request that contains it, but they can read unknown codes."""
 
 
 def close_if_unset(api: str, *numbers: int) -> None:
@@ -89,7 +89,7 @@ class Refusal(NamedTuple):
 
 
 DONE = Refusal(0)
-"""Success."""
+"""The result of a success."""
 EXPIRED = Refusal(ErrorCode.request_timed_out)
 
 

@@ -20,7 +20,7 @@ from console.model.subjects import COMPATIBILITY, MODE, TRANSITIVE, SchemaRefere
 KINDS = (JSON_SCHEMA, PROTOBUF, AVRO)
 _VALUES = {key.name: key.values for key in BY_WORD["schema"].keys}
 _ERRORS = {COMPATIBILITY: 40408, MODE: 40409}
-"""The error of a subject without its own value."""
+"""Key of a subject's config -> the error code if the subject has no value of its own."""
 
 
 class Reply(NamedTuple):

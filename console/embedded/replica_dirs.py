@@ -12,10 +12,10 @@ from console.embedded.tables import Topic
 from console.model.config import CLUSTER_DEFAULT, broker_resource
 
 BYTES_PER_SECOND = 50_000_000
-"""Rate at which a broker copies between directories without a throttle."""
+"""Bytes per second that a broker copies between directories without a throttle."""
 _THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
 _AT_LEAST = 0.1
-"""Shortest time of a copy, seconds."""
+"""Minimum duration of a copy in seconds."""
 
 
 def dir_of(cluster: Cluster, topic: Topic, number: int, broker: int) -> str:

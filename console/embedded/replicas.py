@@ -75,7 +75,7 @@ def reassigned(
     gone = tuple(sorted(set(partition.replicas) - set(target)))
     fresh = tuple(sorted(set(target) - set(partition.replicas)))
     moving = partition._replace(
-        # The target's order counts, as its first replica is the preferred leader; removed replicas stay until the
+        # Keep the target's order, as its first replica is the preferred leader; replicas to remove stay until the
         # copies are complete.
         replicas=(*target, *gone),
         adding=fresh or partition.adding,
@@ -114,8 +114,8 @@ def completed(partition: Partition, alive: Collection[int], *, waits: bool = Fal
     if not replicas or not isr or not set(needed) <= set(isr):
         return partition
     done = _with_leader(partition._replace(replicas=replicas, isr=isr, adding=(), removing=()), alive)
-    # KRaft raises the epoch whenever replicas leave, so that a removed replica can't fetch with the old one
-    # (PartitionChangeBuilder).
+    # KRaft raises the leader epoch whenever replicas are removed, so that a removed replica can't fetch with the old
+    # epoch (PartitionChangeBuilder).
     if done.leader_epoch == partition.leader_epoch and partition.removing:
         return done._replace(leader_epoch=partition.leader_epoch + 1)
     return done
@@ -159,7 +159,7 @@ def process_ended(state: ClusterState, broker_id: int) -> None:
         for index, partition in enumerate(topic.partitions):
             if broker_id in partition.replicas:
                 _copy_ends(state, topic.name, index, broker_id)
-    # Without separate controllers, brokers vote and lead: the lowest id stands for the result of the election.
+    # Without separate controllers, the brokers are the voters: the lowest live id stands for the result of an election.
     if state.controller_id == broker_id:
         state.move_controller(min(answering(state), default=NO_LEADER))
 
@@ -222,7 +222,7 @@ def left_isr(partition: Partition, broker_id: int, alive: frozenset[int]) -> Par
     """Return the partition after a replica was lost. The last one in sync stays in the ISR, but is not the leader."""
     if broker_id not in partition.isr and partition.leader != broker_id:
         return partition
-    # An ISR is never empty: only its last replica is known to have all committed records.
+    # An ISR is never empty: its last replica stays, as only that one is known to have all committed records.
     isr = tuple(replica for replica in partition.isr if replica != broker_id) or partition.isr
     leader = partition.leader
     if leader == broker_id:
@@ -270,7 +270,7 @@ def replicas_refusal(replicas: Replicas, state: ClusterState, before: int | None
     if not replicas:
         return _bad("The manual partition assignment includes an empty replica list.")
     previous: int | None = None
-    # Kafka also sorts by id to find duplicates, which decides which error comes first.
+    # Like Kafka, sort by id to find duplicates, which decides which error comes first.
     for broker in sorted(replicas):
         if broker not in state.brokers:
             return _bad(f"The manual partition assignment includes broker {broker}, but no such broker is registered.")
@@ -349,7 +349,7 @@ def place_replicas(
         message = f"{partitions} partitions are more than this cluster makes at once, which is {MOST_PARTITIONS}."
         return Refusal(ErrorCode.invalid_partitions, message)
     alive = state.alive()
-    # Fenced brokers also count, so that a topic can be created while brokers restart.
+    # Count fenced brokers too, so that a topic can be created while brokers restart.
     brokers = tuple(sorted(state.brokers))
     if replication > len(brokers) or not alive:
         cordoned = (
@@ -377,9 +377,9 @@ def _with_first(replicas: tuple[int, ...], leader: int, alive: tuple[int, ...]) 
 
 
 _COPIED_EACH_SECOND = 16 * 2**20
-"""Copy rate of a broker, bytes per second."""
+"""Bytes per second that a broker copies without a throttle."""
 _AT_LEAST, _AT_MOST = 0.2, 20.0
-"""Shortest and longest time to copy a replica without a throttle, seconds."""
+"""Minimum and maximum seconds for copying a replica without a throttle."""
 _THROTTLED_REPLICAS = "follower.replication.throttled.replicas"
 _THROTTLED_RATE = "follower.replication.throttled.rate"
 
@@ -457,7 +457,8 @@ async def _copied(cluster: Cluster, name: str, topic_id: UUID, index: int, addin
         if cluster.copies.get(place) is copy:
             del cluster.copies[place]
     topic = state.topics.get(name)
-    # The topic was deleted, and perhaps created again with this name, or another reassignment has replaced this one.
+    # Stop if the topic was deleted, and perhaps created again with this name, or if another reassignment has replaced
+    # this one.
     if topic is None or topic.id != topic_id or topic.partitions[index].adding != adding:
         return
     alive = frozenset(state.alive())
@@ -484,8 +485,8 @@ def _seconds(cluster: Cluster, name: str, size: int, replica: int) -> float:
     state = cluster.state
     throttled = state.configs.get(topic_resource(name), {}).get(_THROTTLED_REPLICAS)
     rate = state.configs.get(broker_resource(replica), {}).get(_THROTTLED_RATE)
-    # KIP-73: a throttle applies only if the topic lists its replicas and the broker has a rate;
-    # kafka-reassign-partitions sets both.
+    # A throttle applies only if the topic lists its replicas and the broker has a rate; kafka-reassign-partitions sets
+    # both (KIP-73).
     if throttled and rate and rate.isdigit() and int(rate) < _COPIED_EACH_SECOND:
         return max(size / max(int(rate), 1), _AT_LEAST)
     return min(max(size / _COPIED_EACH_SECOND, _AT_LEAST), _AT_MOST)

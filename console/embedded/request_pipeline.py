@@ -37,7 +37,7 @@ log = logging.getLogger("console.embedded")
 
 MAX_CLIENTS = 1000
 OTHERS = "…others"
-"""Client id that counts further clients: clients choose their ids, so their number has no limit."""
+"""The client id under which further clients are counted: clients choose their ids, so their number has no limit."""
 API_VERSIONS = 18
 _PRODUCE, _SASL_HANDSHAKE, _SASL_AUTHENTICATE = 0, 17, 36
 _BEFORE_AUTHENTICATION = (API_VERSIONS, _SASL_HANDSHAKE)
@@ -46,13 +46,13 @@ _OLDEST_ADVERTISED = frozenset({_PRODUCE})
 advertised (KAFKA-18659)."""
 _BY_A_FAULT = "a declared fault"
 _HEADER = 8
-"""Bytes of length and correlation id at the start of a response frame."""
+"""Number of bytes of the length and the correlation id at the start of a response frame."""
 _THROTTLE_TIMES = ("throttle_time", "throttle_time_ms")
 
 Handle = Callable[[Any, RequestContext], Awaitable[Any]]
 """A handler: takes kio's request entity and the context, and returns the response entity (see `handlers`)."""
 Handled = Callable[[Any, RequestContext, Messages], Awaitable[Any]]
-"""A handler for any messages, as the pipeline calls it; its errors are already responses."""
+"""A handler for any API, as the pipeline calls it; errors of the handler are already responses."""
 
 
 class CountedKey(NamedTuple):
@@ -83,7 +83,7 @@ class Counters:
     def add(self, api: str, broker: int, client: str, bytes_in: int, bytes_out: int) -> None:
         """Count a request and its response. bytes_out: 0 without a response."""
         if client not in self._clients:
-            # A client that sends another id with each request must not fill the memory.
+            # Limit the number of clients: a client that sends another id with each request must not fill the memory.
             if len(self._clients) < MAX_CLIENTS:
                 self._clients.add(client)
             else:
@@ -214,7 +214,8 @@ class RequestPipeline:
         Raises:
             CloseConnection: raised by a fault or by the handler.
         """
-        # Called once per request, so that a fault that happens n times counts requests, not stages.
+        # Call `meet` once per request, so that a fault that happens n times counts requests, and not stages of a
+        # request.
         effects = self._faults.meet(found.api, context.broker_id, context.client_id)
         data = None
         try:
@@ -224,7 +225,7 @@ class RequestPipeline:
                 data = self._damaged(frames.response_frame(found.response, correlation_id, body), context, effects)
             return data
         finally:
-            # Also counted if the handler failed or a fault closed the connection: the broker had the work.
+            # Count the request even if the handler failed or a fault closed the connection, as the broker did the work.
             self._counters.add(found.api, context.broker_id, context.client_id, len(frame) + 4, len(data or b""))
 
     def count(self, api: str, broker_id: int, client_id: str, bytes_in: int, bytes_out: int) -> None:
@@ -248,7 +249,7 @@ class RequestPipeline:
             context.requester, found.api, len(frame) + 4, payload, answering.seconds
         )
         if wait:
-            # The connection is muted after the response, so the client reads the throttle time first (KIP-219).
+            # Mute the connection after the response, so that the client reads the throttle time first (KIP-219).
             context.session.mute = max(wait, context.session.mute)
             payload = payload if payload is None else _throttled(payload, found, wait)
         for effect in effects:
@@ -273,7 +274,7 @@ class RequestPipeline:
             if isinstance(effect, embedded_faults.FailFor) and not effect.names.isdisjoint(_texts(request)):
                 return _error(request, found, effect.code, effect.message)
         cluster = self._cluster
-        # Checked before the handler, which changes the controller's state on whichever broker it runs.
+        # Check this before the handler runs, which changes the controller's state on whichever broker it runs.
         is_refused = not cluster.forwarding and Served.UNFORWARDED in APIS[found.api].served
         if is_refused and context.broker_id != cluster.state.controller_id:
             return not_controller(request, found)
@@ -323,7 +324,8 @@ class RequestPipeline:
                 context.session.ending = _BY_A_FAULT
                 return data[: max(len(data) // 2, 1)]
             if isinstance(effect, embedded_faults.Garbage):
-                # If length and correlation id are intact, a client reads the body as the response to its request.
+                # Keep the length and the correlation id, so that the client reads the body as the response to its
+                # request.
                 kept = 0 if effect.whole_frame else _HEADER
                 return data[:kept] + self._random.randbytes(max(len(data) - kept, 1))
         return data
@@ -355,7 +357,7 @@ def _decoded(payload: Any, found: Messages) -> Any:
 
 def _throttled(payload: Any, found: Messages, seconds: float) -> Any:
     first = fields(found.response)[0].name
-    if isinstance(payload, frames.EncodedBody) and first in _THROTTLE_TIMES:  # decoding a long response takes a minute
+    if isinstance(payload, frames.EncodedBody) and first in _THROTTLE_TIMES:  # decoding it may take a minute
         return frames.EncodedBody(struct.pack(">i", int(seconds * 1000)) + payload.data[4:])
     payload = _decoded(payload, found)
     names = {field.name: field for field in fields(payload)} if hasattr(payload, "__dataclass_fields__") else {}
@@ -384,7 +386,7 @@ class Dispatcher:
         Raises:
             CloseConnection: the frame can't be read, or the API or its version is not served.
         """
-        # After SaslHandshake v0, frames have no headers, so all bytes are a token.
+        # After SaslHandshake v0, frames have no headers, so the whole frame is a SASL token.
         if session.raw_tokens:
             return self._raw_token(session, frame)
         try:
@@ -392,7 +394,7 @@ class Dispatcher:
             if head.key == API_VERSIONS and not self._answers_api_versions(head.version):
                 return await self._unknown_api_versions(head.correlation_id, frame)
             found = self._known(head.key, head.version)
-            # Kafka closes the connection of an unauthenticated client without a response.
+            # Like Kafka, close the connection without a response if the client has not authenticated.
             if not session.authenticated and session.mechanism is None and head.key not in _BEFORE_AUTHENTICATION:
                 raise CloseConnection(f"{found.api} came before authentication")
             client_id, offset = frames.read_client_id(frame, flexible=frames.is_flexible(found.request))

@@ -62,7 +62,7 @@ def mac(key: bytes, message: bytes, mechanism: ScramHash) -> bytes:
 
 PLAIN = "PLAIN"
 MAX_TOKEN = 512 * 1024
-"""Maximum size of a token in bytes (sasl.server.max.receive.size)."""
+"""Maximum size in bytes of a SASL token (sasl.server.max.receive.size)."""
 
 
 class SaslFailure(Exception):
@@ -101,7 +101,7 @@ class PlainExchange:
         if not password:
             raise SaslFailure("Authentication failed: password not specified")
         known = self._users.get(user)
-        # Always compared, and in constant time, so that the duration does not disclose which users exist.
+        # Always compare, and in constant time, so that the duration does not disclose which users exist.
         expected = known.reveal() if known is not None else ""
         if not hmac.compare_digest(expected.encode(), password.encode()) or known is None:
             raise SaslFailure("Authentication failed: Invalid username or password")
@@ -168,12 +168,12 @@ class ScramExchange:
         assert self._credential is not None
         before, _, encoded = text.rpartition(",p=")
         attributes = _attributes(before)
-        # The nonce has a part of each side, so that a recorded exchange can't be replayed.
+        # The nonce contains a part of each side, so that a recorded exchange can't be replayed.
         if attributes["r"] != self._nonce:
             raise self._failure()
         auth_message = f"{self._auth_message},{before}".encode()
-        # RFC 5802: the stored key verifies the client's key, but does not reveal it, so a reader of the metadata log
-        # can't log in with it.
+        # The stored key verifies the client's key but does not reveal it, so a reader of the metadata log can't log in
+        # with the stored key (RFC 5802).
         signature = mac(self._credential.stored_key, auth_message, self._mechanism)
         proof = b64decode(encoded, validate=True)
         if len(proof) != len(signature):
@@ -193,8 +193,8 @@ class ScramExchange:
 
 
 Exchange = PlainExchange | ScramExchange
-"""The broker's side of one authentication. user: name of the client once it is authenticated. token: delegation token
-of the login; None without one."""
+"""The broker's side of an authentication. user: the name of the client once it is authenticated. token: the delegation
+token of the login; None without one."""
 
 
 def begin(spec: SaslSpec, mechanism: str, delegated: Mapping[str, Token]) -> Exchange:

@@ -16,10 +16,10 @@ class Sockets:
     """
 
     most: int
-    """Limit of open connections; further ones are closed without a response."""
+    """Maximum number of open connections; further ones are closed without a response."""
     backlog = 100
     longest_line = 1 << 16
-    """Most bytes that a reader keeps while it looks for an end."""
+    """Maximum number of bytes that a reader buffers while it searches for the end of a line."""
 
     def __init__(self, host: str, port: int) -> None:
         self.host = host

@@ -26,7 +26,7 @@ METADATA_VERSION = "metadata.version"
 """The feature whose level is the version of the metadata log."""
 
 FIRST_CONTROLLER = 101
-"""Id of the first controller that is not a broker, above the ids of all brokers."""
+"""The id of the first controller that is not a broker, above the ids of all brokers."""
 MOST_BROKERS, MOST_CONTROLLERS, MOST_WORKERS = 100, 9, 9
 
 RELEASE_NAMES = ("3.9", "4.0", "4.4")
@@ -45,16 +45,16 @@ _SCENARIO_MODULES: Mapping[str, str] = {
 }
 _PORTS_EACH = 100
 WITH_CONTROLLERS = frozenset({"quorum", "quorum-lost"})
-"""Scenarios with separate controllers: `_VOTERS`, and an observer."""
+"""The scenarios with separate controllers: `_VOTERS`, and an observer."""
 _VOTERS = 3
 RACKS = {1: "zone-a", 2: "zone-b", 3: "zone-c"}
-"""Broker id -> rack, in the scenarios."""
+"""Broker id -> the rack of the broker in the scenarios."""
 
 LOST_FOLDER = "/mnt/archive"
-"""The folder that the second worker of Connect has lost, in the scenario `incident`."""
+"""The folder that the second worker of Connect has lost in the scenario `incident`."""
 
 Range = tuple[int, int]
-"""Lowest and highest value."""
+"""The lowest and the highest value."""
 
 
 class AlterConfigPolicy(Protocol):
@@ -75,22 +75,21 @@ class AlterConfigPolicy(Protocol):
 
 
 Answer = Callable[[Any], Any]
-"""A function that turns one response into another."""
+"""Returns a response in place of another."""
 
 
 class Profile(msgspec.Struct, frozen=True):
     """The behavior of a server for its clients."""
 
     release: str
-    """The Kafka release that it resembles."""
+    """The Kafka release that the server resembles."""
     apis: Mapping[str, Range] | None = None
-    """kio's names of its APIs, with their versions; None for all of the release."""
+    """kio's names of the server's APIs, with their versions; None for all APIs of the release."""
     unserved: Mapping[int, Range] = msgspec.field(default_factory=dict)
-    """API key -> the versions that it reports in addition, such as those between brokers, by which clients recognize
-    ZooKeeper.
-    """
+    """API key -> the versions that ApiVersions lists although the server does not serve them, for example of APIs
+    between brokers, by which clients recognize ZooKeeper."""
     refused: Mapping[str, int] = msgspec.field(default_factory=dict)
-    """API -> the error with which it always responds."""
+    """API -> the error code with which the server always responds."""
     answers: Mapping[str, Answer] = msgspec.field(default_factory=dict)
     """API -> the function that changes its responses."""
 
@@ -99,9 +98,9 @@ class SaslSpec(msgspec.Struct, frozen=True):
     """Users and their passwords."""
 
     plain: Mapping[str, Secret] = msgspec.field(default_factory=dict)
-    """The users of PLAIN."""
+    """User of PLAIN -> password."""
     scram: Mapping[str, Secret] = msgspec.field(default_factory=dict)
-    """The users of SCRAM-SHA-256 and -512, stored as credentials that AlterUserScramCredentials can change."""
+    """User of SCRAM-SHA-256 and -512 -> password; stored as credentials that AlterUserScramCredentials can change."""
 
 
 class ConnectSpec(msgspec.Struct, frozen=True):
@@ -110,15 +109,15 @@ class ConnectSpec(msgspec.Struct, frozen=True):
     workers: int = 2
     """The number of workers."""
     port: int = 0
-    """The port of the first worker; the others follow. 0 for free ports."""
+    """The port of the first worker, which the ports of the others follow; 0 for free ports."""
     release: str | None = None
-    """The Kafka release to imitate; None for the cluster's."""
+    """The Kafka release to imitate; None for the release of the cluster."""
     group: str = "connect-cluster"
     """The group.id of the workers."""
     missing: Mapping[int, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    """Number of a worker, from 1 -> the folders that it does not have, so that sinks into them fail there."""
+    """Number of a worker, from 1 -> the folders that the worker does not have, so that sinks into them fail there."""
     take_over_seconds: float = 5.0
-    """The time until other workers take over from a worker that stopped (scheduled.rebalance.max.delay.ms)."""
+    """The seconds until other workers take over from a worker that stopped (scheduled.rebalance.max.delay.ms)."""
 
     def __post_init__(self) -> None:
         """Validate the numbers. Raises ValueError for a number out of range."""
@@ -134,45 +133,46 @@ class ClusterSpec:
     """The number of brokers, with ids from 1."""
     controllers: int = 0
     """The number of voters that are separate nodes, with ids from `FIRST_CONTROLLER` and their own listeners; 0 if the
-    brokers are also the controllers, which then have no listeners.
-    """
+    brokers are also the controllers, and the controllers have no listeners."""
     observers: int = 0
-    """The number of further controllers that do not vote."""
+    """The number of further controllers, which do not vote."""
     versions: str = RELEASE_NAMES[-1]
     """The Kafka release, one of `RELEASE_NAMES`."""
     proposals: bool = True
-    """Whether to advertise also the proposals' own formats."""
+    """Whether the cluster also advertises the formats of the proposals."""
     cluster_id: str | None = None
     host: str = LOOPBACK
     port: int = 0
-    """The port of the first broker; the other brokers and then the controllers follow. 0 for free ports."""
+    """The port of the first broker; the ports of the other brokers, and then of the controllers, follow. 0 for free
+    ports."""
     authorizer: bool = True
-    """Whether to store and enforce ACLs."""
+    """Whether the cluster stores and enforces ACLs."""
     super_users: frozenset[str] = frozenset({ANONYMOUS})
     """The principals that may do everything."""
     sasl: SaslSpec | None = None
-    """The users; None for no authentication, which makes every client ANONYMOUS."""
+    """The users; None for a cluster without authentication, in which every client is ANONYMOUS."""
     scenario: str | None = None
-    """The name of the initial content."""
+    """The name of the scenario that defines the initial content; None for an empty cluster."""
     live: bool = False
     """Whether the scenario's other clients are active."""
     state_file: Path | None = None
-    """The file that keeps the state over restarts."""
+    """The file that keeps the state over restarts; None to keep it only in memory."""
     propagation_delay: float = 0.0
     """The seconds until a change reaches brokers other than the controller."""
     forwarding: bool = True
-    """Whether brokers forward requests to the controller, which brokers without a quorum do not."""
+    """Whether brokers forward requests to the controller; brokers without a quorum do not."""
     racks: Mapping[int, str] = field(default_factory=dict)
-    """Broker id -> its rack."""
+    """Broker id -> the rack of the broker."""
     static_configs: Mapping[str, str] = field(default_factory=dict)
-    """The configs of each broker's file."""
+    """The configs in the file of each broker."""
     alter_config_policy: AlterConfigPolicy | None = None
     profile: Profile | None = None
-    """Another server than Kafka, or an older one, whose release then replaces `versions`."""
+    """The profile of a server other than Kafka, or of an older one, whose release then replaces `versions`; None for
+    Kafka."""
     connect: ConnectSpec | None = None
-    """Kafka Connect next to it; None for none."""
+    """Kafka Connect next to the cluster; None for none."""
     schemas: bool = False
-    """Whether a schema registry with the demo's schemas runs next to it."""
+    """Whether a schema registry with the demo's schemas runs next to the cluster."""
 
     def __post_init__(self) -> None:
         """Validate the numbers. Raises ValueError for a number out of range."""
@@ -194,13 +194,13 @@ class Release(msgspec.Struct, frozen=True):
     """A Kafka release as clients see it (ApiVersions)."""
 
     name: str
-    """The name, such as ``4.4``."""
+    """The name of the release, such as ``4.4``."""
     apis: Mapping[int, Range]
-    """API key -> versions."""
+    """API key -> the lowest and highest version."""
     supported: Mapping[str, Range]
-    """Feature -> levels."""
+    """Feature -> the lowest and highest level."""
     finalized: Mapping[str, int]
-    """The feature levels of a new cluster."""
+    """Feature -> its level in a new cluster."""
 
     @property
     def number(self) -> tuple[int, int]:

@@ -30,7 +30,7 @@ config or quota key. ZooKeeper has no such limit."""
 
 
 Overrides = Mapping[str, str]
-"""Config key -> value, of one resource. Always replaced as a whole, never modified."""
+"""Config key of a resource -> value. The mapping is always replaced as a whole, never modified."""
 
 
 class View(Struct, frozen=True):
@@ -44,7 +44,7 @@ class View(Struct, frozen=True):
     scram: Mapping[tables.ScramKey, tables.ScramCredential]
     features: Mapping[str, int]
     controller: Mapping[int, int]
-    """Its key 0 holds the id of the active controller."""
+    """The key 0 has the id of the active controller."""
     offset: int
 
     @property
@@ -116,7 +116,7 @@ class Listeners(Generic[P]):
 
 
 DirPlace = tuple[UUID, int, int]
-"""A replica: topic id, partition, broker id."""
+"""The place of a replica: topic id, partition, broker id."""
 
 
 class ClusterState:
@@ -161,7 +161,7 @@ class ClusterState:
         self._past: tuple[tuple[int, int], View] | None = None
         self.tables.controller.put(0, -1)
 
-    # Reads of the current and past state.
+    # Reading the current and past state.
 
     @property
     def view(self) -> View:
@@ -177,7 +177,7 @@ class ClusterState:
         if offset >= self.log.end:
             return self.view
         which = (offset, self.log.end)
-        # Brokers with the same delay request the same offset repeatedly, so the last view is cached.
+        # Cache the last view, as brokers with the same delay request the same offset repeatedly.
         if self._past is None or self._past[0] != which:
             self._past = which, self.tables.before(self.log.after(offset), offset)
         return self._past[1]
@@ -226,7 +226,7 @@ class ClusterState:
         """Return the ids of the live brokers, sorted."""
         return tuple(sorted(broker.id for broker in self.brokers.values() if broker.alive))
 
-    # Changes.
+    # Changing the state.
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Register a function that is called after every change of a table.
@@ -259,7 +259,7 @@ class ClusterState:
             content.remove(key)
         else:
             content.put(key, value)
-        # Offsets start at 1: offset 0 is the state of a newly formatted cluster.
+        # Offsets start at 1, as offset 0 is the state of a newly formatted cluster.
         change = tables.Change(self.log.end + 1, self.clock.time(), table, key, before, value)
         self.log.append(change)
         self._changed.call(change)
@@ -288,7 +288,7 @@ class ClusterState:
             return self.log.end
         for partition in range(len(topic.partitions)):
             self.logs.pop((name, partition), None)
-        # The configs go first, so that a broker that lags never has configs of a deleted topic.
+        # Remove the configs first, so that a broker that lags never has configs of a deleted topic.
         self.remove("configs", topic_resource(name))
         return self.remove("topics", name)
 
@@ -341,7 +341,7 @@ class ClusterState:
         Args:
             broker_id: id of the new controller; -1 for no controller.
         """
-        # A quorum's new leader has a new epoch, even if the same broker is elected again.
+        # A new leader of the quorum has a new epoch, even if the same node is elected again.
         self.controller_epoch += 1
         self.last_controller = broker_id if broker_id >= 0 else self.last_controller
         return self.put("controller", 0, broker_id)
@@ -374,7 +374,7 @@ class Propagation:
 
     def stopped(self, broker_id: int) -> None:
         """Record that a broker is down, and stop applying changes to it."""
-        # A broker that is down keeps its state, and answers from it after a restart.
+        # A broker that is down keeps its state, and answers with it after a restart.
         self._stopped_at.setdefault(broker_id, self.applied(broker_id))
 
     def resumed(self, broker_id: int) -> None:
@@ -412,7 +412,7 @@ class Propagation:
             return True
         enough = within is None or wait <= within
         await self._state.clock.sleep(wait if enough else max(within or 0.0, 0.0))
-        while enough and self._behind(offset):  # rounding may leave some time
+        while enough and self._behind(offset):  # the sleep may end slightly too early because of rounding
             await asyncio.sleep(0)
             await self._state.clock.sleep(0.001)
         return enough

@@ -51,7 +51,7 @@ class _Tables(msgspec.Struct):
 
 
 CODECS = _Tables.__struct_fields__
-"""Names of the stored tables."""
+"""The names of the tables that are stored."""
 
 
 class _Member(msgspec.Struct):
@@ -115,19 +115,19 @@ def _made(type_: type[Any], value: Any) -> Any:
 
 
 KEPT_BYTES = 64 * 1024
-"""Maximum number of bytes of records of one partition."""
+"""Maximum number of bytes of records that are stored of a partition."""
 KEPT_TOTAL = 4 * 2**20
-"""Maximum number of bytes of records of all partitions."""
+"""Maximum number of bytes of records that are stored of all partitions."""
 
 
 def _unlogged(state: ClusterState) -> dict[str, Any]:
     left = KEPT_TOTAL
     logs = []
     for place, log in sorted(state.logs.items()):
-        # The topic was deleted while records were appended.
+        # Skip a topic that was deleted while records were appended.
         if place[0] not in state.topics:
             continue
-        # The newest records, which consumers at the end read; older ones look like records deleted by retention.
+        # Store the newest records, which consumers at the end read; older ones look as if retention had deleted them.
         kept = _newest(log.batches, min(KEPT_BYTES, left))
         data = b"".join(batch.data for batch in kept)
         left -= len(data)
@@ -248,7 +248,7 @@ def encode_state(state: ClusterState, scenario: str | None) -> bytes:
         tables=_Tables(**{name: _Table(list(table.own.items()), list(table.gone)) for name, table in tables.items()}),
     )
     plain = msgspec.to_builtins(content, enc_hook=_plain)
-    # Names with lone surrogates must also survive a restart.
+    # Use `surrogatepass`, as names with lone surrogates must also survive a restart.
     return json_text(plain, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
@@ -288,7 +288,7 @@ def read_state(path: Path, scenario: str | None) -> dict[str, Any] | None:
 def restore_state(state: ClusterState, content: dict[str, Any], path: Path) -> None:
     """Fill a state, whose tables have only their sources, from a file's content. Raises StateFileError."""
     try:
-        # Not strict: a limit that is infinite or NaN is stored as text.
+        # Decode with strict=False: an infinite limit or NaN is stored as text.
         kept = msgspec.convert(content, built(_State), strict=False, dec_hook=_made)
         state.cluster_id = kept.cluster_id
         for name in CODECS:
@@ -302,7 +302,7 @@ def restore_state(state: ClusterState, content: dict[str, Any], path: Path) -> N
         raise StateFileError(
             f"the state in {path} is damaged ({error}); move it away to start with a new one"
         ) from error
-    # Offsets continue where they were, so that no broker seems to be ahead of the controller. This comes last, as the
+    # Continue the offsets of the last run, so that no broker seems to be ahead of the controller. Do this last, as the
     # tables are filled without the log.
     state.log = embedded_tables.ChangeLog(kept.offset)
 
@@ -310,9 +310,9 @@ def restore_state(state: ClusterState, content: dict[str, Any], path: Path) -> N
 log = logging.getLogger("console.embedded")
 
 PAUSE = 0.2
-"""Seconds of collecting changes before a write."""
+"""Seconds during which changes are collected before a write."""
 LONG_PAUSE = 2.0
-"""The same for records and groups, which change all the time."""
+"""Seconds during which changes of records and groups, which change all the time, are collected before a write."""
 
 
 class StateKeeper:
@@ -344,9 +344,9 @@ class StateKeeper:
         while True:
             await self._changed.wait()
             await asyncio.sleep(PAUSE)
-            # Cleared before the state is encoded, so that the next write has any change made during this one.
+            # Clear the event before the state is encoded, so that a change during this write causes the next one.
             self._changed.clear()
-            # Encoded on the loop, where no change happens meanwhile; only the file is written in a thread.
+            # Encode on the event loop, where no change happens meanwhile; only write the file in a thread.
             content = encode_state(self._state, self._scenario)
             try:
                 await asyncio.to_thread(write_state, self._path, content)

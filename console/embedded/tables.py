@@ -136,7 +136,8 @@ class Table(Mapping[K, V], Generic[K, V]):
     def __len__(self) -> int:
         if self.source is None:
             return len(self._own)
-        # An entry of the table may replace one of the source, which is already counted.
+        # Count an entry of the table only if the source has no entry with its key, as the source's entries are already
+        # counted.
         fresh = sum(1 for key in self._own if self.source.find(key) is None)
         return len(self.source) - len(self._gone) + fresh
 
@@ -246,7 +247,7 @@ def keys_in(mapping: Mapping[K, V], find: Callable[[Any], Iterable[K]], is_wante
     if isinstance(mapping, IndexedTable):
         return find(mapping)
     if isinstance(mapping, PastTable) and isinstance(mapping.now, IndexedTable):
-        # The view lacks keys added since, and still has keys removed since.
+        # The past view lacks keys that were added since, and still has keys that were removed since.
         still = [key for key in find(mapping.now) if key in mapping]
         return [*still, *(key for key in mapping.restored() if is_wanted(key) and key not in mapping.now)]
     return [key for key in mapping if is_wanted(key)]
@@ -267,12 +268,12 @@ class BrokerNode:
     id: int
     host: str = "127.0.0.1"
     port: int = 0
-    """The port; 0 until it listens."""
+    """The port; 0 until the broker listens."""
     rack: str | None = None
     alive: bool = True
-    """Whether it is alive, that is not fenced."""
+    """Whether the broker is alive, that is, not fenced."""
     epoch: int = 0
-    """The epoch of its registration."""
+    """The epoch of the broker's registration."""
     log_dirs: tuple[str, ...] = ("/tmp/kac-embedded/logs",)  # noqa: S108 - a name in answers, never opened
 
 
@@ -283,13 +284,13 @@ class ControllerNode:
     id: int
     host: str = "127.0.0.1"
     port: int = 0
-    """The port; 0 until it listens."""
+    """The port; 0 until the controller listens."""
     alive: bool = True
-    """Whether its process runs."""
+    """Whether the controller's process runs."""
     behind: int = 0
-    """The number of records that its log lacks."""
+    """The number of records that the controller's log lacks."""
     behind_since: float = 0.0
-    """The start of the lag, Unix time."""
+    """The time since which the controller lags, Unix time."""
 
 
 class Partition(NamedTuple):
@@ -301,9 +302,10 @@ class Partition(NamedTuple):
     leader_epoch: int = 0
     partition_epoch: int = 0
     adding: tuple[int, ...] = ()
-    """The replicas that a reassignment under way adds; `replicas` has them already."""
+    """The replicas that a reassignment under way adds; `replicas` already contains them."""
     removing: tuple[int, ...] = ()
-    """The replicas that it removes; `replicas` has them until it is complete."""
+    """The replicas that a reassignment under way removes; `replicas` contains them until the reassignment is
+    complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +315,7 @@ class Topic:
     name: str
     id: UUID
     partitions: tuple[Partition, ...]
-    """The partitions, indexed by id."""
+    """The partitions, indexed by their number."""
     internal: bool = False
 
 
@@ -336,7 +338,7 @@ class TopicTable(Table[str, Topic]):
         """Create or replace a topic."""
         super().put(key, value)
         self._names[value.id] = key
-        # Most names have neither character and can collide only with themselves, so they are not indexed.
+        # Names without ``.`` and ``_`` collide only with themselves, so they need no index.
         if "_" in unified(key):
             self._alike.setdefault(unified(key), {})[key] = None
 
@@ -374,7 +376,7 @@ class ScramKey(NamedTuple):
 
     user: str
     mechanism: int
-    """1 for SCRAM-SHA-256, 2 for SCRAM-SHA-512."""
+    """Kafka's number of the mechanism: 1 for SCRAM-SHA-256, 2 for SCRAM-SHA-512."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -391,7 +393,7 @@ class ScramCredential:
 
 
 RETENTION = 15 * 60.0
-"""Seconds for which the log keeps a change (KIP-21's change notifications)."""
+"""Seconds for which the log keeps a change (needed for KIP-21's change notifications)."""
 MAX_ENTRIES = 200_000
 
 
@@ -400,13 +402,13 @@ class Change(Struct, frozen=True):
 
     offset: int
     at: float
-    """The time, Unix seconds."""
+    """The time of the change, Unix seconds."""
     table: str
     key: Hashable
     before: Any
-    """The value of the key before, or ABSENT."""
+    """The value of the key before the change; ABSENT if it had none."""
     after: Any
-    """The value of the key after, or ABSENT."""
+    """The value of the key after the change; ABSENT if it has none."""
 
 
 class ChangeLog:
@@ -439,5 +441,5 @@ class ChangeLog:
         for change in reversed(self._entries):
             if change.at <= moment:
                 return change.offset
-        # All remaining entries are newer: the broker is at the offset before the first one.
+        # All remaining entries are newer, so the broker is at the offset before the first of them.
         return self._entries[0].offset - 1 if self._entries else self.end

@@ -15,9 +15,9 @@ from console.model import quota as model_quota
 
 WINDOWS = 11
 WINDOW = 1.0
-"""Seconds of one window."""
+"""Length of a window in seconds."""
 SPAN = (WINDOWS - 1) * WINDOW
-"""Shortest span of a measurement, seconds."""
+"""The shortest time that a measurement covers, in seconds."""
 
 
 class Rate:
@@ -25,7 +25,7 @@ class Rate:
 
     def __init__(self) -> None:
         self._windows: deque[list[float]] = deque()
-        """Start and sum of each window, newest last."""
+        """Start and sum of each window, the newest last."""
 
     def record(self, amount: float, now: float) -> None:
         """Record an amount. A negative amount reverts an earlier one."""
@@ -127,7 +127,7 @@ class Timed(Generic[T]):
 
 
 MAX_KEPT = 10_000
-"""Maximum number of stored rates: clients choose their ids."""
+"""Maximum number of stored rates, as clients choose their ids."""
 _MAX_CACHED = 1_000
 _PERCENT = 100.0
 _EXEMPT = frozenset({"sasl_handshake", "sasl_authenticate"})
@@ -138,7 +138,7 @@ class Requester(NamedTuple):
 
     broker_id: int
     principal: str
-    """``User:name``."""
+    """The client's principal, ``User:name``."""
     client_id: str
     view: View
     clock: Clock
@@ -184,19 +184,19 @@ class Throttling:
         Returns:
             The response to send, and the seconds to throttle the client.
         """
-        # Before authentication there is no user, and so no quota.
+        # Before authentication there is no user, and therefore no quota.
         if not requester.principal or api in _EXEMPT:
             return payload, 0.0
-        # The request quota never throttles for more than one window.
+        # The request quota never throttles a client for more than one window.
         wait = min(self._record(requester, model_quota.REQUEST_PERCENTAGE, ran * _PERCENT), WINDOW)
         if api == "produce":
             wait = max(wait, self._record(requester, model_quota.PRODUCER_BYTE_RATE, size))
         elif api == "fetch":
             carried = sum(len(part.records or b"") for topic in payload.responses for part in topic.partitions)
             wait = max(wait, self._record(requester, model_quota.CONSUMER_BYTE_RATE, carried))
-            if wait:  # an empty response with the throttle time; its records do not count
-                # Kafka measures before it sends: a throttled client gets no records, and its next request must not pay
-                # for them again.
+            if wait:  # send an empty response with the throttle time
+                # Like Kafka, measure before sending: a throttled client gets no records, so these must not count again
+                # for its next request.
                 self._record(requester, model_quota.CONSUMER_BYTE_RATE, -carried)
                 payload = replace(payload, responses=())
         return payload, wait
@@ -224,7 +224,7 @@ class Throttling:
         found, now = self.limit(requester, model_quota.CONTROLLER_MUTATION_RATE), requester.clock.time()
         if found is None:
             return None
-        # The controller counts changes from all brokers together.
+        # The controller counts the changes from all brokers together.
         sharers = _sharers(requester, found)._replace(broker=0)
         bucket = self._buckets.setdefault(sharers, TokenBucket(found.value, now))
         bucket.fill(found.value, now)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Final
 
 LIFETIME_MS: Final = 7 * 86_400_000
-"""Default of delegation.token.max.lifetime.ms."""
+"""The default of delegation.token.max.lifetime.ms."""
 PERIOD_MS: Final = 86_400_000
-"""Default of delegation.token.expiry.time.ms."""
+"""The default of delegation.token.expiry.time.ms."""
 CHECK_MS: Final = 3_600_000
-"""Default of delegation.token.expiry.check.interval.ms: an expired token stays until the next check."""
+"""The default of delegation.token.expiry.check.interval.ms: an expired token stays until the next check."""
 _KEY = b"embedded"
 
 

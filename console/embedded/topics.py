@@ -24,7 +24,7 @@ from console.embedded.tables import NO_LEADER, Change, unified
 from console.model.config import topic_resource
 
 METADATA_TOPIC = "__cluster_metadata"
-"""KRaft's own log. Clients see it only in DescribeQuorum."""
+"""The topic of KRaft's own log. Clients see it only in DescribeQuorum."""
 MAX_LENGTH = 249
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
@@ -55,7 +55,7 @@ def name_refusal(name: str, state: ClusterState) -> Refusal | None:
             f"Topic name is invalid: '{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' "
             "and '-'",
         )
-    # Metrics replace both characters with one, so that two such topics would share their metrics.
+    # Names of metrics replace both characters with the same one, so two such topics would share their metrics.
     other = state.topics.like(name) if "_" in unified(name) else None
     if other is not None and other != name:
         return _invalid(f"Topic '{name}' collides with existing topic: {other}")
@@ -72,9 +72,9 @@ class WantedTopic(Struct, frozen=True):
     partitions: int = DEFAULT
     """The number of partitions; `DEFAULT` for the cluster's default."""
     replication: int = DEFAULT
-    """The replication; `DEFAULT` for the cluster's default."""
+    """The replication factor; `DEFAULT` for the cluster's default."""
     assignments: tuple[tuple[int, Replicas], ...] = ()
-    """Partition and replicas of each, instead of the numbers."""
+    """The number of each partition with its replicas, in place of `partitions` and `replication`."""
     configs: Mapping[str, str | None] = field(default_factory=dict)
 
     def partition_count(self, default: int) -> int:
@@ -89,7 +89,7 @@ class PlannedTopic(Struct, frozen=True):
 
     name: str
     replicas: tuple[Replicas, ...]
-    """The replicas of each partition, by its number."""
+    """The replicas of each partition, in the order of the partitions' numbers."""
     configs: Mapping[str, str]
 
     @property
@@ -111,7 +111,8 @@ class Planner:
 
     def plan(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
         """Return the topic as it would be created, or the first error."""
-        # The order of ReplicationControlManager decides which error a client gets if there are several.
+        # Check in the order of Kafka's ReplicationControlManager, which decides which error a client gets if there are
+        # several.
         refusal = self.refusal(wanted) or self._both(wanted)
         if refusal is not None:
             return refusal
@@ -177,7 +178,7 @@ class Planner:
         partitions, replication = self._cluster.topic_defaults
         partitions = partitions if wanted.partitions == DEFAULT else wanted.partitions
         replication = replication if wanted.replication == DEFAULT else wanted.replication
-        # The first replica starts at another broker for each topic, otherwise broker 1 would lead all small topics.
+        # Place the first replica of each topic on another broker, as broker 1 would otherwise lead all small topics.
         begun = len(self._state.tables.topics.own)
         replicas = place_replicas(self._state, partitions, replication, begun)
         return replicas if isinstance(replicas, Refusal) else PlannedTopic(wanted.name, replicas, _set(wanted))
@@ -243,7 +244,7 @@ class MutationQuota:
     def take(self, partitions: int) -> Refusal | None:
         """Count a change of this many partitions, and return its refusal; None if it is allowed."""
         throttling = self._context.cluster.throttling
-        # Refused before it is counted, so that retries do not lengthen the wait.
+        # Refuse the change before it is counted, so that retries do not lengthen the wait.
         if self._strict:
             wait = throttling.mutations_allowed(self._context.requester)
             if wait > 0:

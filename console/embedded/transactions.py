@@ -25,7 +25,7 @@ from console.embedded.tables import NO_LEADER
 from console.model.config import CLUSTER_DEFAULT, broker_resource
 
 LAST_EPOCH = 2**15 - 2
-"""Last epoch of a producer before it gets another id."""
+"""The last epoch of a producer before it gets another id."""
 MAX_TIMEOUT, MAX_TIMEOUT_DEFAULT = "transaction.max.timeout.ms", "900000"
 _CLEANUP_MS = 10_000
 """Milliseconds between two checks for transactions that have timed out
@@ -34,12 +34,12 @@ _VERIFICATION = "transaction.partition.verification.enable"
 _FORGETS_FROM = (4, 1)
 """First release in which a restarted producer has no start time of its last transaction (measured)."""
 _TRIES_AGAIN_FROM = (4, 1)
-"""First release in which a producer that goes on while its transaction is open gets an epoch at its next try (measured
-on 4.4; not on 4.0)."""
+"""First release in which a producer that continues while its transaction is open gets an epoch on its next attempt
+(measured on 4.4; not on 4.0)."""
 _TELLS_FENCED_FROM = 4
-"""First version of InitProducerId that has PRODUCER_FENCED."""
+"""First version of InitProducerId whose response may have PRODUCER_FENCED."""
 _FENCED_FROM = 2
-"""First version of a producer's requests that has PRODUCER_FENCED (KIP-360)."""
+"""First version of a producer's other requests whose responses may have PRODUCER_FENCED (KIP-360)."""
 _NONE = -1
 
 
@@ -130,7 +130,7 @@ def add(cluster: Cluster, found: producers.Transaction, places: set[producers.Pl
     """Add partitions to a transaction, which starts with its first partitions."""
     if found.state != producers.ONGOING:
         found.state, found.started = producers.ONGOING, int(cluster.clock.time() * 1000)
-        # Remaining partitions belong to the last transaction, whose markers are all written.
+        # Remaining partitions belong to the last transaction, whose markers have all been written.
         found.partitions.clear()
     found.partitions |= places
 
@@ -144,10 +144,10 @@ def end(cluster: Cluster, found: producers.Transaction, *, commit: bool) -> None
 def write_markers(cluster: Cluster, found: producers.Transaction) -> None:
     """Write the missing markers to all partitions that have a leader."""
     commit = found.state == producers.PREPARE[True]
-    # A topic that was deleted meanwhile needs no marker.
+    # Skip a topic that was deleted meanwhile, as it needs no marker.
     for place in sorted(found.partitions):
         topic = cluster.state.topics.get(place[0])
-        # A partition without a leader stays in the set: `expire` writes its marker when it has a leader again.
+        # Keep a partition without a leader in the set: `expire` writes its marker once there is a leader again.
         if topic is not None and place[1] < len(topic.partitions) and topic.partitions[place[1]].leader == NO_LEADER:
             continue
         if topic is not None and place[1] < len(topic.partitions):
@@ -170,7 +170,7 @@ def append_marker(
     """
     log = cluster.state.logs.setdefault(place, PartitionLog())
     batch = marker_batch(producer_id, epoch, coordinator_epoch, int(cluster.clock.time() * 1000), commit=commit)
-    # Checked before the append: a coordinator that has lost its partition must not end a transaction of its successor.
+    # Check before the append: a coordinator that has lost its partition must not end a transaction of its successor.
     log.producers.check_marker(batch)
     log.append(batch, cluster.state.topics[place[0]].partitions[place[1]].leader_epoch)
     if place[0] == GROUP_TOPIC:

@@ -19,7 +19,7 @@ from console.model.quorum import KRAFT_VERSION, majority
 
 _DIRECTORIES = UUID("2f3b6f0e-6a0f-4d4e-9a6f-7c2b1d5e8a90")
 _FORGOTTEN = 300.0
-"""Seconds after an observer's last fetch until the leader removes it from its list (LeaderState)."""
+"""Seconds after an observer's last fetch at which the leader removes the observer from its list (LeaderState)."""
 
 
 def is_dynamic(state: ClusterState) -> bool:
@@ -64,7 +64,7 @@ def elect(state: ClusterState) -> None:
     elif state.controller_id in alive:
         return
     else:
-        # The voter with the most complete log: others do not vote for one that is behind.
+        # Elect the voter with the most complete log: the others do not vote for a voter that is behind.
         leader = min(alive, key=lambda each: (state.controllers[each].behind, each))
     if leader != state.controller_id:
         state.move_controller(leader)
@@ -109,7 +109,7 @@ def refused(request: Any, context: RequestContext, doing: str) -> Refusal | None
     """
     state = context.state
     if not context.allowed("ALTER"):
-        # Controllers check it themselves, and their message does not name the operation.
+        # Controllers check the permission themselves, with a message that does not name the operation.
         return Refusal(ErrorCode.cluster_authorization_failed, CLUSTER_REFUSED)
     if request.cluster_id is not None and request.cluster_id != state.cluster_id:
         message = f'The given id "{request.cluster_id}" doesn\'t match the cluster id "{state.cluster_id}"'

@@ -17,7 +17,7 @@ from console.plan.values import LIST, as_compared
 from console.present import names
 from console.sensitive import holds_a_secret
 
-# Differences between two wanted states, and between brokers.
+# The comparison of two wanted states, and of brokers.
 
 Entity = ConfigResource | QuotaEntity | Acl
 
@@ -27,7 +27,7 @@ class Difference(NamedTuple):
 
     entity: Entity
     key: str
-    """The key; ``""`` for an entity that only one side has."""
+    """The key that differs; ``""`` for an entity that only one side has."""
     left: Value | None
     """The value on the left; None if that side has no value, HIDDEN for a secret."""
     right: Value | None
@@ -122,10 +122,10 @@ def _is_secret(key: str, value: Value) -> bool:
 
 
 def _numbers(limits: Mapping[str, float]) -> dict[str, Value]:
-    return {key: f"{value + 0.0:.17g}" for key, value in limits.items()}  # -0.0 is 0
+    return {key: f"{value + 0.0:.17g}" for key, value in limits.items()}  # + 0.0 turns -0.0 into 0
 
 
-# Differences as tables.
+# The differences as tables.
 
 NONE = "–"
 ALIKE = "they are alike"

@@ -48,7 +48,7 @@ def connector_edits(
     for key, value in wanted.config.items():
         entry = own.get(key) or defined_entry(seen, name, class_name, key)
         secret = value is HIDDEN or is_secret(key, str(value), entry)
-        # A tool writes a mask or an empty text for a hidden value; kac keeps the present value.
+        # Other tools write a mask or an empty text in place of a hidden value; kac then keeps the present value.
         hides = is_mask(str(value)) if secret else not value and entry is not None and entry.hidden
         if value is HIDDEN or hides:
             if key not in own:

@@ -22,7 +22,8 @@ _OTHER_NUMBER = re.compile(
     r"\A[+-]?(0[0-9_]+|0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9][0-9_]*(:[0-9_]+)+|"
     r"([0-9_]+(\.[0-9_]+)?|\.[0-9_]+)[eE][+-]?[0-9]+)"
 )
-"""Numbers that YAML readers parse differently: octal, hexadecimal, binary, sexagesimal, with an exponent."""
+"""Matches numbers that YAML readers parse differently: octal, hexadecimal, binary, sexagesimal, and with an
+exponent."""
 
 
 class DocumentForm(NamedTuple):
@@ -33,7 +34,7 @@ class DocumentForm(NamedTuple):
     owns: Callable[[Any], bool]
     """Returns whether a document's data is in this form."""
     take: Callable[[Document, Read], Iterator[FileProblem]]
-    """Adds the document's wanted state, and yields its problems."""
+    """Adds the wanted state of a document, and yields its problems."""
 
 
 class TextForm(NamedTuple):
@@ -44,7 +45,7 @@ class TextForm(NamedTuple):
     owns: Callable[[str], bool]
     """Returns whether a text that begins like this, without leading space, is in this form."""
     take: Callable[[str, str, Read], Iterator[FileProblem]]
-    """Adds the wanted state in the text of a file (the second argument is its name), and yields its problems."""
+    """Adds the wanted state in the text of a file, whose name is the second argument, and yields its problems."""
 
 
 _ABOUT = {
@@ -61,7 +62,7 @@ _ABOUT = {
     "connector": ("connectors",),
     "schema": ("schemas",),
 }
-"""Word in the name of a kind of document -> the kinds of a wanted state in such documents."""
+"""Word in the name of a kind of document -> the kinds of entities that such documents describe."""
 
 
 def kinds_about(kind: str) -> tuple[str, ...]:

@@ -30,13 +30,13 @@ class Wished(NamedTuple):
     """A cluster after the wanted state of files."""
 
     after: Seen
-    """The cluster as it will be."""
+    """The predicted state of the cluster."""
     staging: Staging
-    """The parts of the files that can't be staged, and so are not in it."""
+    """The report of staging the files, with the parts that can't be staged and so are not in `after`."""
     counts: Callable[[Rule, Found], bool]
-    """Whether a finding is on an entity that the files list, or would not be there without them."""
+    """Returns whether a finding concerns an entity that the files list, or would not exist without the files."""
     unjudged: tuple[str, ...]
-    """The parts of the files that no rule compares, a line each."""
+    """The parts of the files that no rule checks, a line each."""
 
 
 def wished(read: Read, seen: Seen, rules: Iterable[Rule], *, alone: bool = False) -> Wished:
@@ -60,7 +60,7 @@ def wished(read: Read, seen: Seen, rules: Iterable[Rule], *, alone: bool = False
 
     def counts(rule: Rule, found: Found) -> bool:
         new = not alone and (rule.name, found.subject, found.key) not in there
-        # If other tools' files describe a broker, only the keys in these files count.
+        # If other tools' files describe a broker, count only findings about keys in these files.
         return subject(found.subject) in in_files or (found.subject, found.key) in read.places or new
 
     made = [each.edit.topic for each in report.plan.staged if isinstance(each.edit, CreateTopic)]

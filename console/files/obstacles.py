@@ -14,14 +14,13 @@ class Obstacle(NamedTuple):
     """A part of a file that no edit can achieve."""
 
     target: Target
-    """The entity, whose line is shown."""
+    """The entity; a problem shows its line."""
     key: str
-    """The key, whose line is shown if it has one."""
+    """The key; a problem shows its line if the file has one."""
     message: str
     secret: bool = False
-    """Whether it is a value that no file may have; an operator sets it by hand, and the rest can be applied
-    without it.
-    """
+    """Whether the obstacle is a secret value, which no file may contain; an operator has to set it by hand, and the
+    rest can be applied without it."""
 
 
 def is_that(entry: ConfigEntry | None, value: str) -> bool:

@@ -30,7 +30,7 @@ class PlanFile(Struct, frozen=True):
 
     cluster_id: str
     made: datetime
-    """The time of writing, UTC."""
+    """The time at which the file was written, UTC."""
     staged: tuple[Staged, ...]
 
     @property
@@ -89,7 +89,8 @@ def read_plan(text: str, source: str) -> PlanFile:
     except FileProblem:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        # Other errors only have a field's name, or a text of msgspec or Python.
+        # Show only messages of kac's own errors: the others contain just a field's name, or a text of msgspec or
+        # Python.
         is_ours = isinstance(error, ValueError) and not isinstance(error, ValidationError)
         why = str(error) if is_ours else "an edit in it is not as kac writes one"
         raise FileProblem(source, None, f"the plan can't be read: {why}", "make it again with kac plan --out") from None

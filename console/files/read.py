@@ -23,13 +23,13 @@ class DescribedCluster:
     """
 
     brokers: int = 0
-    """The number of brokers; 0 if no resource says it."""
+    """The number of brokers; 0 if no resource gives it."""
     configs: dict[str, str] = field(default_factory=dict)
     places: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """File and line of each key, and of the cluster (key ``""``)."""
+    """The file and line of each key, and of the cluster itself (key ``""``)."""
     problems: list[FileProblem] = field(default_factory=list)
     notes: list[FileProblem] = field(default_factory=list)
-    """The notes on its resources for `Read.notes`."""
+    """The notes on the cluster's resources for `Read.notes`."""
 
 
 @dataclass
@@ -41,27 +41,28 @@ class Read:
     quotas: dict[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
     acls: dict[Acl, None] = field(default_factory=dict)
     places: dict[tuple[Target, str], tuple[str, int]] = field(default_factory=dict)
-    """File and line of each key, and of each entity (key ``""``)."""
+    """The file and line of each key of an entity, and of the entity itself (key ``""``)."""
     partial: set[Target] = field(default_factory=set)
     """Entities whose unlisted keys stay as they are."""
     alone: set[Target] = field(default_factory=set)
     """Entities that kac neither changes nor removes."""
     reassign: tuple[Reassign, str, int] | None = None
-    """The goal of a file of kafka-reassign-partitions, with its file and line."""
+    """The goal in a file of kafka-reassign-partitions, with its file and line."""
     notes: list[FileProblem] = field(default_factory=list)
-    """Omitted parts, with the reason; they block nothing."""
+    """Parts of files that are left out, with the reason; they block nothing."""
     refused: dict[str, FileProblem] = field(default_factory=dict)
-    """Kind (one of `wanted.KINDS`) -> a document about that kind that was not read."""
+    """Kind of entities (one of `wanted.KINDS`) -> a document about that kind that could not be read."""
     clusters: dict[str, Read] = field(default_factory=dict)
-    """Name of a cluster in files -> the wanted state of those files; the rest is for any cluster."""
+    """Name of a cluster in the files -> the wanted state of the files for that cluster; everything else is for any
+    cluster."""
     cluster: str = ""
     """The key of `clusters` that `for_cluster` chose; ``""`` otherwise."""
     accepted: list[Acceptance] = field(default_factory=list)
-    """Findings of lint that stay."""
+    """Findings of lint that are accepted."""
     connectors: dict[ConfigResource, WantedConnector] = field(default_factory=dict)
     schemas: dict[ConfigResource, WantedSubject] = field(default_factory=dict)
     described: dict[str, DescribedCluster] = field(default_factory=dict)
-    """Name of a cluster -> what resources of its operator say of it; it is no wanted state."""
+    """Name of a cluster -> the description of that cluster in its operator's resources; it is no wanted state."""
 
     @property
     def wanted(self) -> Wanted:

@@ -32,7 +32,7 @@ from console.safe_files import read_stdin, read_text, why_unread
 SUFFIXES = (".yaml", ".yml")
 STDIN = "-"
 LARGEST = 128 << 20
-"""The size of the largest readable file, in bytes."""
+"""Maximum size of a file in bytes."""
 TEMPLATE = "{{"
 NOTHING_TAKEN = (
     "no document was taken, so nothing is compared, changed or pruned",
@@ -40,7 +40,7 @@ NOTHING_TAKEN = (
 )
 RENDER = "it seems to be a template: render it first, as helm template does"
 LONGEST_HEAD = 64 << 10
-"""The most characters used to recognize a form of lines."""
+"""Maximum characters that are used to recognize a form of lines."""
 
 
 def read_files(names: Iterable[str], *, described: bool = False) -> Read:

@@ -17,7 +17,7 @@ from console.model.entity_types import EntityType, in_sections
 from console.model.numbers import natural_number
 from console.model.yaml_places import Document, FileProblem, Path, unknown_key
 
-# The schema of files. Values of configs are texts: units are parsed later.
+# The schema of files. Values of configs stay texts here: their units are parsed later.
 
 
 class _Part(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -100,10 +100,11 @@ class AclPart(_Part, frozen=True, kw_only=True):
     allow: str | None = None
     deny: str | None = None
     permission: str | None = None
-    """Permission of a binding that neither allows nor denies, as newer releases may have; used with `principal`."""
+    """The permission of a binding that neither allows nor denies, as newer releases of Kafka may have; used with
+    `principal`."""
     principal: str | None = None
     operations: Annotated[list[str], Meta(min_length=1)] | str
-    """A list, or a comma-separated text."""
+    """The operations, as a list or a comma-separated text."""
     topic: str | None = None
     group: str | None = None
     cluster: str | None = None
@@ -111,7 +112,7 @@ class AclPart(_Part, frozen=True, kw_only=True):
     delegation_token: str | None = None
     user: str | None = None
     type: str | None = None
-    """Type of a resource without its own key; used with `name`."""
+    """The type of a resource that has no key of its own; used with `name`."""
     name: str | None = None
     pattern: str = "literal"
     host: str = "*"
@@ -130,11 +131,11 @@ class SubjectPart(_Part, frozen=True, kw_only=True):
     type: Literal["AVRO", "PROTOBUF", "JSON"] | None = None
     schema: str | None = None
     file: str | None = None
-    """The path of the schema, below the file's own folder."""
+    """The path of the file with the schema, below the folder of this file."""
     references: list[str] = field(default_factory=list)
-    """``NAME:SUBJECT:VERSION`` for each reference, in the registry's order."""
+    """The schema's references as ``NAME:SUBJECT:VERSION``, in the registry's order."""
     earlier: list[str] = field(default_factory=list)
-    """The paths of earlier versions, below the file's own folder."""
+    """The paths of the files with earlier versions, below the folder of this file."""
     compatibility: str | None = None
     mode: str | None = None
 

@@ -34,7 +34,7 @@ from console.plan.stale_throttles import ADDED
 from console.present.names import quota_entity
 from console.sensitive import seems_sensitive
 
-# The edits that bring a cluster to the wanted state of files.
+# The edits that change a cluster into the wanted state of files.
 
 
 class Prune(NamedTuple):
@@ -52,13 +52,13 @@ class FileEdits(Struct, frozen=True):
     edits: tuple[plan_edits.Edit, ...]
     """The edits to stage."""
     obstacles: tuple[Obstacle, ...]
-    """Parts that no edit can achieve."""
+    """The parts of the files that no edit can achieve."""
     pruned: Mapping[plan_edits.Slot, Pruned] = field(default_factory=dict)
-    """Edits that remove unlisted entities -> the group of the entities."""
+    """Slot of an edit that removes an unlisted entity -> the group of entities that it belongs to."""
     spared: tuple[str, ...] = ()
-    """Entities that a requested prune keeps, with the reason."""
+    """Entities that a requested prune keeps, each with the reason."""
     left: Mapping[ConfigPlace, str] = field(default_factory=dict)
-    """Differences that belong to running moves."""
+    """Configs that differ only because of a running move -> the line that names the move."""
 
 
 def file_edits(
@@ -91,7 +91,7 @@ def file_edits(
         if isinstance(edit, plan_edits.SetConfig | plan_edits.UnsetConfig)
         and (place := (edit.resource, edit.key)) in moves
     }
-    # A move that adds replicas also explains a replication that differs from the file's.
+    # A running move that adds replicas also explains why a topic's replication differs from the file's.
     added = ((topic_resource(name), ADDED) for name, topic in wanted.topics.items() if topic.replication is not None)
     left |= {place: moves[place] for place in added if place in moves}
     edits = [each for each in edits if (each.target, each.key) not in left]
@@ -200,9 +200,9 @@ class _Unlisted(NamedTuple):
     """An entity that no file lists."""
 
     section: str
-    """The section of such entities in files."""
+    """The section of files that lists such entities."""
     edits: tuple[plan_edits.Edit, ...]
-    """The edits that remove it."""
+    """The edits that remove the entity."""
 
 
 def _unlisted(prune: Prune, wanted: files_wanted.Wanted, now: files_wanted.Wanted) -> Iterator[_Unlisted]:
@@ -261,11 +261,11 @@ def _why_spared(kind: str, section: str, wanted: files_wanted.Wanted) -> str:
     """Return the reason why no entity of a section is pruned; ``""`` if they may be."""
     if (refused := wanted.refused.get(kind)) is not None:
         return f"not all documents of that kind were taken: {refused}"
-    # Files without entities of a section do not require it to be empty.
+    # If a section is missing or empty in the files, that does not mean that the cluster should have no such entities.
     return "" if _sections(wanted).get(section) else "the files list nothing of it"
 
 
-# Files staged in a session: the resulting edits, and the obstacles.
+# The staging of files in a session: the resulting edits, and the obstacles.
 
 
 class Staging(Struct, frozen=True):
@@ -274,15 +274,15 @@ class Staging(Struct, frozen=True):
     report: StageReport
     """The staged edits."""
     problems: tuple[FileProblem, ...]
-    """Parts that can't be achieved, each with its file and line."""
+    """Parts of the files that no edit can achieve, each with its file and line."""
     secrets: tuple[FileProblem, ...] = ()
-    """Wanted secrets that are not set and that no file has, each with its file and line."""
+    """Wanted secrets that are not set, and that no file contains, each with its file and line."""
     unread: tuple[str, ...] = ()
     """Parts of the cluster that could not be read, a line each."""
     spared: tuple[str, ...] = ()
     """Entities that a requested prune keeps, a line each."""
     left: tuple[str, ...] = ()
-    """Configs of running moves, a line each."""
+    """Configs of running moves, which are left unchanged, a line each."""
 
     @property
     def blocked(self) -> bool:

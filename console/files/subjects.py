@@ -25,9 +25,9 @@ from console.plan.schema_texts import references_of, same_schema
 from console.safe_files import read_regular, why_unread
 
 LARGEST = 1 << 20
-"""Most bytes of a schema in its own file. A registry's answer may have two MiB, in which quotes are escaped."""
+"""Maximum size in bytes of a file with a schema. A registry's answer, in which quotes are escaped, may have two MiB."""
 MOST = 64 << 20
-"""Most bytes of all such files of a wanted file."""
+"""Maximum total size in bytes of the schemas of a wanted file."""
 _LEGAL = {each.name: each.values for each in SCHEMA.entity.keys}
 
 
@@ -35,11 +35,12 @@ class WantedSubject(Struct, frozen=True):
     """A subject."""
 
     schema: subjects.SchemaSource | None = None
-    """The newest version; None if the file leaves the versions open."""
+    """The newest version; None if the file gives none."""
     configs: Mapping[str, str] = field(default_factory=dict)
-    """The subject's own level and mode."""
+    """The compatibility level and the mode that are set on the subject itself."""
     earlier: tuple[subjects.SchemaSource, ...] = ()
-    """The versions before it, the oldest first, for comparisons without a registry; they are not registered."""
+    """The versions before `schema`, the oldest first, for comparisons without a registry; kac does not register
+    them."""
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -218,7 +219,7 @@ def other_version(name: str, wanted: subjects.SchemaSource, snapshot: Snapshot) 
     return plan_edits.AddSchema(name, wanted.kind, wanted.text, wanted.references)
 
 
-# -- what a file alone shows -------------------------------------------------------------------------------------------
+# -- schemas that are not compared -------------------------------------------------------------------------------------
 
 
 def unjudged(wanted: Mapping[ConfigResource, WantedSubject], snapshot: Snapshot, *, alone: bool) -> Iterator[str]:
@@ -251,7 +252,7 @@ def unjudged(wanted: Mapping[ConfigResource, WantedSubject], snapshot: Snapshot,
 ConfigEdits = Callable[
     [ConfigResource, Mapping[str, str], Snapshot, AbstractSet[Target]], Iterable[plan_edits.Edit | Obstacle]
 ]
-"""The edits and obstacles of a resource's configs, without unsets for resources of the last set."""
+"""Yields the edits and obstacles of a resource's configs; values of resources in the last set are not unset."""
 
 
 def subject_edits(
@@ -267,11 +268,11 @@ def subject_edits(
     default = snapshot.configs.get(subjects.subject_resource(""))
     has_modes = default is not None and default.get(subjects.MODE) is not None
     for resource, each in wanted.items():
-        # A registry without modes accepts everything, as this one does.
+        # A registry without modes accepts all changes, so READWRITE requires no edit.
         values = {
             k: value for k, value in each.configs.items() if has_modes or (k, value) != (subjects.MODE, "READWRITE")
         }
-        # The default of all always has values.
+        # The default for all subjects always has values, so values that the file does not list stay.
         open_keys = {resource} if resource.is_default else set()
         yield from config_edits(resource, values, snapshot, open_keys)
         edit = None if each.schema is None else other_version(resource.name, each.schema, snapshot)

@@ -26,13 +26,13 @@ from console.model.snapshot import Snapshot, settled_topics
 from console.model.yaml_places import FileProblem
 from console.present import names
 
-# The wanted state of a cluster: topics, overrides, quotas and ACLs, without inherited values.
+# The wanted state of a cluster: topics, overrides, quotas, ACLs and so on, without inherited values.
 
 
 PARTS = frozenset({Part.TOPICS, Part.CONFIGS, Part.QUOTAS, Part.ACLS, Part.RESOURCES, Part.CONNECT, Part.SCHEMAS})
-"""The parts of a snapshot for a wanted state."""
+"""The parts of a snapshot that a wanted state needs."""
 MOST_LINES = 20
-"""The most entities with configs of running moves to list."""
+"""Maximum number of entities with configs of running moves to list."""
 KINDS = ("topics", "configs", "quotas", "acls", "connectors", "schemas")
 """The kinds of entities in a wanted state."""
 
@@ -44,7 +44,7 @@ class Hidden(Enum):
 
 
 HIDDEN: Final = Hidden.HIDDEN
-"""An override with a secret value, which is known only to be set."""
+"""The value of an override that is secret: only the fact that it is set is known."""
 
 Value = str | Hidden
 
@@ -53,9 +53,9 @@ class WantedTopic(Struct, frozen=True):
     """A topic."""
 
     partitions: int | None = None
-    """The number of partitions; None if the file leaves it open."""
+    """The number of partitions; None if the file does not give it."""
     replication: int | None = None
-    """The replication; None if the file leaves it open."""
+    """The replication factor; None if the file does not give it."""
     configs: Mapping[str, Value] | None = None
     """All of the topic's overrides; None if the file does not mention them."""
 
@@ -64,9 +64,9 @@ class WantedConnector(Struct, frozen=True):
     """A connector."""
 
     config: Mapping[str, Value]
-    """All of the connector's own values, without its name."""
+    """All values that are set on the connector, without its name."""
     state: str | None = None
-    """RUNNING, PAUSED or STOPPED; None if the file leaves it open."""
+    """RUNNING, PAUSED or STOPPED; None if the file does not give the state."""
 
     @property
     def is_held(self) -> bool:
@@ -79,24 +79,23 @@ class Wanted(Struct, frozen=True):
 
     topics: Mapping[str, WantedTopic] = field(default_factory=dict)
     configs: Mapping[config.ConfigResource, Mapping[str, Value]] = field(default_factory=dict)
-    """The configs of brokers, groups and other resources with a section; all overrides of each listed one."""
+    """Resource with a section of its own (brokers, groups and others) -> all of its overrides."""
     quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
-    """All limits of each listed entity."""
+    """Quota entity -> all of its limits."""
     acls: frozenset[Acl] = frozenset()
     partial: frozenset[Target] = frozenset()
-    """Entities with only some keys listed: the others stay as they are."""
+    """Entities for which only some keys are listed: their other keys stay as they are."""
     alone: frozenset[Target] = frozenset()
-    """Topics and users that stay unchanged, even with a prune."""
+    """Topics and users that stay unchanged, even if unlisted entities are removed."""
     refused: Mapping[str, FileProblem] = field(default_factory=dict)
-    """Kind (one of `KINDS`) -> a document of that kind that was not read; its wanted state is unknown, so nothing of
-    the kind is pruned.
-    """
+    """Kind (one of `KINDS`) -> a document about that kind that could not be read: the wanted state of the kind is
+    unknown, so nothing of the kind is removed."""
     owned: Mapping[config.ConfigPlace, str] = field(default_factory=dict)
-    """For a cluster's state, the configs of running moves, which are not part of it, each with a line that names the
-    move (`plan.stale_throttles.owned_by_moves`).
-    """
+    """For the present state of a cluster: the configs of running moves, which are not part of that state, each with a
+    line that names the move (`plan.stale_throttles.owned_by_moves`)."""
     connectors: Mapping[config.ConfigResource, WantedConnector] = field(default_factory=dict)
-    """The connectors by their config resources; one without a cluster in its name is of the only Connect cluster."""
+    """The connectors by their config resources; a connector whose name has no cluster belongs to the only Connect
+    cluster."""
     schemas: Mapping[config.ConfigResource, WantedSubject] = field(default_factory=dict)
     """The subjects by their config resources."""
 
@@ -130,7 +129,7 @@ def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
     )
 
 
-# The present state of a cluster, as a wanted state.
+# The present state of a cluster as a wanted state.
 
 
 def wanted_of(snapshot: Snapshot, owned: Mapping[config.ConfigPlace, str] | None = None) -> Wanted:

@@ -27,7 +27,7 @@ _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n",
 
 
 Notes = Mapping[tuple[ConfigResource, str], str]
-"""Comments on values, by resource and key."""
+"""Comments on values, by resource and key of a config."""
 
 
 def yaml_text(wanted: Wanted, title: str, unread: Iterable[str] = (), notes: Notes | None = None) -> str:
@@ -66,7 +66,7 @@ def _topics(topics: Mapping[str, WantedTopic]) -> Iterator[str]:
         if topic.replication is not None:
             yield f"    replication: {topic.replication}"
         if topic.configs is not None:
-            # Topics with equal configs share one object, so its lines are made once: there may be 100,000 topics.
+            # Topics with equal configs share one object, so make its lines once: there may be 100,000 topics.
             block = blocks.get(id(topic.configs))
             if block is None:
                 block = blocks[id(topic.configs)] = list(_block("configs", topic.configs, "    "))
@@ -119,7 +119,7 @@ def _single_quoted(text: str) -> str:
 
 
 def _order(resource: ConfigResource) -> tuple[int, str]:
-    # Broker 10 comes after broker 2. The name of a group may be digits, too many for a number.
+    # Sort broker 10 after broker 2. The name of a group may consist of digits, too many for a number.
     return (int(resource.name) if resource.name.isdecimal() and len(resource.name) < 10 else -1, resource.name)
 
 
@@ -163,7 +163,7 @@ def _quotas(quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> Iterator[str]:
 def _part(name: str | None) -> str:
     if name is None:
         return DEFAULT
-    # A client may be called <default>: the mapping distinguishes it from the default entity.
+    # A client may be called <default>: a mapping with `name` distinguishes it from the default entity.
     return f"{{name: {quoted(name)}}}" if name == DEFAULT else quoted(name)
 
 
@@ -191,7 +191,7 @@ def _acls(acls: Iterable[Acl]) -> Iterator[str]:
     if ordered:
         yield "acls:"
     for (permission, principal, host, type_, name, pattern), group in groupby(ordered, key=_subject):
-        # A newer broker's permission or type has a number and no word, so it is written as a value instead of a key.
+        # A permission or type of a newer broker has a number and no word, so write it as a value instead of a key.
         if Permission.parse(permission).known:
             yield f"  - {permission.lower()}: {quoted(principal)}"
         else:
@@ -233,5 +233,5 @@ def key_text(text: str) -> str:
 def quoted(text: str) -> str:
     """Return a text in double quotes, on one line; characters that end lines or control terminals are escaped."""
     quoted = json_text(text, ensure_ascii=False)
-    # A text with invisible characters is ASCII here, as in `kac … --output yaml`.
+    # Like `kac … --output yaml`, write only ASCII if the text has invisible characters.
     return quoted if clean(text) == text else "".join(char if " " <= char <= "~" else escaped(char) for char in quoted)

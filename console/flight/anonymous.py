@@ -29,7 +29,7 @@ _API_VERSIONS = 18
 _CACHED = 16 << 20
 _BROKER, _BROKER_LOGGER = 4, 8
 _DROPPED = frozenset({"error_message", "documentation", "metadata"})
-"""Free-text fields that no rule reads."""
+"""Names of fields with free text, which no rule of triage reads."""
 
 
 class Anonymous:
@@ -59,12 +59,12 @@ class Anonymous:
             except ValueError:
                 self.dropped += 1
             return
-        # An API without a schema may have a name in any field.
+        # A field of an API without a schema may contain a name, so the answer is dropped.
         kafka = messages(answer.api_key, answer.version)
         if kafka is None or kafka.proposed:
             self.dropped += 1
             return
-        # A connection is recorded without a request, so there is nothing to decode.
+        # The record of a new connection has no request to decode.
         is_connection = (answer.api_key, answer.version) == (_API_VERSIONS, flight_answer.CONNECTED)
         try:
             request = b"" if is_connection else self._without_names(kafka, answer.request, is_request=True)
@@ -72,7 +72,7 @@ class Anonymous:
         except (MalformedFrame, Unencodable, ValueError, TypeError):
             self.dropped += 1
             return
-        # Brokers' messages contain names in their text; the error's own name is enough for triage.
+        # The messages of brokers' errors contain names; triage only needs the name of the error.
         problem = answer.problem and flight_answer.Problem(answer.problem.kind, answer.problem.name, "", "")
         host = self._names.name(answer.host)
         self._sink.add(answer._replace(host=host, request=request, body=body, problem=problem))
@@ -107,7 +107,7 @@ class Anonymous:
         """Decode a message and encode it again without names; the last results are cached. Raises MalformedFrame,
         Unencodable, and the errors of kio.
         """
-        # A cluster sends the same answers every two seconds: without the cache, this would take most of the time.
+        # A cluster sends the same answers every two seconds, and decoding them again would take most of the time.
         known = kafka.key, kafka.version, is_request, data
         made = self._done.pop(known, None)
         if made is None:

@@ -7,21 +7,18 @@ from typing import NamedTuple
 from msgspec import Struct
 
 BOOTSTRAP = -1
-"""The node of an address that is no known broker's."""
+"""The node of an answer if no known broker has its address."""
 CONNECTED = 0
 """The version of ApiVersions under which a new connection is recorded, with an empty request: the answer has the
-broker's API keys and versions, or the problem of the connection.
-"""
+broker's API keys and versions, or the problem of the connection."""
 HANDSHAKE = 1 << 15
-"""Pseudo API key, above all of Kafka's, for a TLS handshake with a listener. Its request is the listener's name, UTF-8,
-its body a `Shown`.
-"""
+"""Pseudo API key, above all of Kafka's, for a TLS handshake with a listener. The request is the listener's name in
+UTF-8; the body is a `Shown`."""
 CONNECT = HANDSHAKE + 1
-"""Pseudo API key for a read of the context's Connect clusters, without a broker. Its request is empty, its body a
-`connect_answer.Recorded`.
-"""
+"""Pseudo API key for a read of the context's Connect clusters, without a broker. The request is empty; the body is a
+`connect_answer.Recorded`."""
 SERVICES = {CONNECT: "Connect"}
-"""Pseudo API key of a service next to the brokers -> its name."""
+"""Pseudo API key of a service next to the brokers -> the name of the service."""
 
 
 class Shown(NamedTuple):
@@ -32,16 +29,16 @@ class Shown(NamedTuple):
     issuer: str
     """The distinguished name of the issuer (RFC 4514)."""
     begins_ms: int
-    """The start of its validity, milliseconds since 1970, UTC."""
+    """The start of the certificate's validity, milliseconds since 1970, UTC."""
     ends_ms: int
-    """The end of its validity, milliseconds since 1970, UTC."""
+    """The end of the certificate's validity, milliseconds since 1970, UTC."""
 
 
 class Problem(NamedTuple):
     """The reason for a missing answer. The fields after `kind` are those of the error's `Failure`."""
 
     kind: str
-    """The class of `console.admin.errors`."""
+    """The name of the error's class in `console.admin.errors`."""
     name: str
     message: str
     remedy: str
@@ -51,24 +48,23 @@ class Asked(NamedTuple):
     """A question and its broker: answers with the same one precede each other."""
 
     node: int
-    """The id of the broker; `BOOTSTRAP` if the address is no known broker's."""
+    """The id of the broker; `BOOTSTRAP` if no known broker has the address."""
     host: str
     port: int
     api_key: int
     version: int
     request: bytes
-    """The body of the request, without header."""
+    """The body of the request, without its header."""
 
 
 class Answer(NamedTuple):
     """An answer, or the problem in its place. The fields from `node` to `request` are as in `Asked`."""
 
     at_ms: int
-    """The time of arrival (or of giving up), milliseconds since 1970, UTC; never before that of the answer before it in
-    the same part of a record.
-    """
+    """The time at which the answer arrived (or the client gave up), milliseconds since 1970, UTC; never before the time
+    of the previous answer in the same part of a record."""
     took_ms: int
-    """The milliseconds since the request was sent."""
+    """The milliseconds from the request to the answer."""
     node: int
     host: str
     port: int
@@ -76,7 +72,7 @@ class Answer(NamedTuple):
     version: int
     request: bytes
     body: bytes
-    """The body of the response, without header; empty with a problem."""
+    """The body of the response, without its header; empty if there is a problem."""
     problem: Problem | None = None
 
     @property
@@ -90,14 +86,14 @@ class Header(Struct, frozen=True):
 
     cluster_id: str = ""
     context: str = ""
-    """The context's display name, not an address."""
+    """The context's display name; not an address."""
     began_ms: int = 0
-    """Milliseconds since 1970, UTC."""
+    """The start of the part, milliseconds since 1970, UTC."""
     kac: str = ""
-    """The version that recorded it."""
+    """The version of kac that recorded the part."""
     anonymous: bool = False
     left_off: int = 0
-    """Count of answers that were dropped for lack of room."""
+    """The number of answers that were dropped for lack of room."""
 
 
 class RecordError(ValueError):

@@ -18,7 +18,8 @@ from console.model.failure import Failure
 from console.model.foreign_json import json_as
 
 MOST_TRACE = 4_000
-"""Most characters of a stack trace in a record: its reason may stand at its end, but rarely so deep."""
+"""Maximum characters of a stack trace in a record: the cause of an exception may be near the end, but rarely further
+down."""
 
 
 class Entry(Struct, frozen=True, array_like=True):
@@ -26,9 +27,9 @@ class Entry(Struct, frozen=True, array_like=True):
 
     key: str
     value: str | None
-    """The value; None if it is hidden."""
+    """The value; None if the record hides it."""
     type: int = 0
-    """Kafka's number of the type."""
+    """Kafka's number of the type of the config."""
 
 
 class Recorded(Struct, frozen=True):
@@ -36,7 +37,7 @@ class Recorded(Struct, frozen=True):
 
     clusters: dict[str, connect.ConnectCluster]
     configs: dict[str, tuple[Entry, ...]]
-    """kac's name of a connector -> its own keys."""
+    """kac's name of a connector -> the keys that the connector itself sets."""
     failures: dict[str, Failure]
 
 
@@ -97,7 +98,8 @@ def listing_of(answer: Recorded) -> connect.ConnectListing:
 # -- without names -----------------------------------------------------------------------------------------------------
 
 _EXCEPTION = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)*([\w$]+(?:Exception|Error))(?=:|$)", re.MULTILINE)
-"""A line of a stack trace that names an exception, and no place in code."""
+"""Matches the name of an exception or error at the start of a line of a stack trace; lines with places in the code do
+not match."""
 GROUP = "consumer.override.group.id"
 
 
@@ -114,7 +116,7 @@ def without_names(body: bytes, names: Pseudonyms) -> bytes:
             for each in entries
             if each.key != GROUP
         ]
-        # The name of its group has the connector's own in it, and would have another pseudonym.
+        # The name of the connector's group contains the connector's name, and would get an unrelated pseudonym.
         group = next((each.value for each in entries if each.key == GROUP and each.value), f"connect-{connector}")
         own.append(Entry(GROUP, names.name(group)))
         configs[connect.full_name(names.name(cluster), names.name(connector))] = tuple(own)

@@ -30,25 +30,28 @@ from console.model.numbers import LAST_MS
 from console.safe_files import open_plain
 
 MOST_ANSWERS = 5_000_000
-"""Limit for the answers of a record: a week of a large cluster, polled every 2 s."""
+"""Maximum number of answers in a record: a week of a large cluster, polled every 2 s."""
 MOST_AT_ONCE = 1 << 16
-"""Limit for the answers in a cell of repeats."""
+"""Maximum number of answers in a cell of repeats."""
 CACHED = 64 << 20
-"""Limit for the bytes of decoded answers in the cache, which drops the least recently used."""
+"""Maximum size in bytes of the cache of decoded answers, which drops the least recently used ones."""
 MOST_HELD = 512 << 20
-"""Limit for the memory in bytes of everything else that an open file needs."""
+"""Maximum memory in bytes for everything except the cache that an open file needs."""
 _ANSWER_SIZE, _QUESTION_SIZE, _PROBLEM_SIZE = 96, 800, 600
-"""Approximate memory of each in bytes."""
+"""Approximate memory in bytes of an answer, a question and a problem."""
 _LONGEST_TABLE = 1 << 14
-"""Limit for the bytes of an SQL text: more than the definition of a table has."""
+"""Maximum length in bytes of an SQL text; the definitions of the tables are shorter."""
 _HEAD = 105
-"""Bytes at the beginning of a database: its header, and that of the page with the names of its tables."""
+"""Number of bytes at the beginning of a database that contain the header of the database and the header of the first
+page, which lists the tables."""
 _SALT = slice(16, 24)
-"""The salt of the write-ahead log (the file with a database's last pages): it changes when the log begins again."""
+"""The position of the salt in the header of the write-ahead log (the file with a database's last pages): the salt
+changes when SQLite begins the log again."""
 _TRIES = 5
 
 _UNREADABLE = (record_file.Damaged, sqlite3.Error, UnicodeDecodeError)
-"""SQLite's message about a damaged table contains the table's bytes, which may be invalid UTF-8."""
+"""Errors of unreadable files. `UnicodeDecodeError` is one of them because SQLite's message about a damaged table
+contains the table's bytes, which may be invalid UTF-8."""
 _DAMAGE = (*_UNREADABLE, msgspec.ValidationError)
 T = TypeVar("T")
 
@@ -61,9 +64,8 @@ class _Said(NamedTuple):
     took_ms: int
     question: int
     given: int | Problem | record_file.Damaged | None
-    """A payload, or a problem; None if it is the same as the answer before. An error means that this answer and those
-    behind it are unreadable.
-    """
+    """A payload, or a problem; None if the answer is the same as the answer before. An error means that this answer and
+    those after it are unreadable."""
 
 
 class FlightReader:
@@ -103,7 +105,8 @@ class FlightReader:
         self._index()
         if is_cut and not self.damage:
             self.damage = "cut off, and read up to there"
-        # For the index, the limit is the size of a cell of repeats; from now on that of a payload.
+        # While the index is read, the limit for a value is the size of a cell of repeats; after that, it is the size of
+        # a payload.
         self._database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, record_file.MOST_CELL)
         self._of_key = [array("L") for _ in self._asked]
         for index, key in enumerate(self._keys):
@@ -146,7 +149,7 @@ class FlightReader:
     def before(self, index: int) -> int | None:
         """Return the index of the previous answer to the same question; None for the first answer."""
         of_key = self._of_key[self._keys[index]]
-        # A question may have a million answers, so the place is found by bisection.
+        # Find the place by bisection, as a question may have a million answers.
         place = bisect_right(of_key, index) - 2
         return of_key[place] if place >= 0 else None
 
@@ -205,8 +208,8 @@ class FlightReader:
         except _DAMAGE as error:
             self.damage = f"damaged, and read up to there: {error}"
         try:
-            # In the order of their numbers: times may be equal, or from a clock that was set back. After damage in one
-            # of the two tables, the rest of the other is not read either.
+            # Merge both tables in the order of the answers' numbers, as times may be equal or come from a clock that
+            # was set back. After damage in one of the two tables, the rest of the other is not read either.
             both = map(_until_damage, (self._changed(), self._repeated()))
             for said in heapq.merge(*both, key=itemgetter(0)):
                 self._take(said)
@@ -214,7 +217,7 @@ class FlightReader:
             self.damage = self.damage or f"damaged, and read up to there: {error}"
         if not self.headers:
             raise RecordError(f"{self._path} has no header: it is damaged, or nothing was recorded yet")
-        if any(before > after for before, after in pairwise(self.times)):  # parts from clocks that were set back
+        if any(before > after for before, after in pairwise(self.times)):  # a clock was set back
             order = sorted(range(len(self.times)), key=self.times.__getitem__)
             self.times, self._keys, self._took, self._given = (
                 array(column.typecode, map(column.__getitem__, order))
@@ -253,7 +256,7 @@ class FlightReader:
     def _take_question(self, row: record_file.Question) -> None:
         request = self._payload(row.request)
         self._hold(_QUESTION_SIZE + len(request) + len(row.host))
-        # A further part of the file has the same question under another number.
+        # Another part of the file may have the same question under another number.
         asked = Asked(row.node, row.host, row.port, row.api_key, row.version, request)
         key = self._questions[row.id] = self._numbers.setdefault(asked, len(self._asked))
         if key == len(self._asked):
@@ -364,13 +367,13 @@ def _opened(path: Path) -> tuple[sqlite3.Connection, bool]:
             is_cut = _made_ours(path, copy)
             database = sqlite3.connect(copy, isolation_level=None, check_same_thread=False)
             _harden(database)
-            # Views, triggers and virtual tables would run SQL from the file.
+            # Refuse views, triggers and virtual tables: they could run SQL from the file.
             tables = set(database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"))
         except _UNREADABLE as error:
             raise RecordError(f"{path} is damaged: {error}") from error
         if tables != {("table", name, name, sql) for name, sql in record_file.TABLES.items()}:
             raise RecordError(f"{path} is no flight record: its tables are others")
-        return database, is_cut  # the open file stays, without a name
+        return database, is_cut  # the open file stays readable, although its name is deleted
 
 
 def _harden(database: sqlite3.Connection) -> None:
@@ -404,7 +407,7 @@ def _made_ours(path: Path, copy: Path) -> bool:
     version = int.from_bytes(head[60:64])
     if version != record_file.FORMAT:
         raise RecordError(f"{path} is a flight record of format {version}; this kac reads {record_file.FORMAT}")
-    if head[100] != 13 or int.from_bytes(head[103:105]) != len(record_file.TABLES):  # a leaf, with so many cells
+    if head[100] != 13 or int.from_bytes(head[103:105]) != len(record_file.TABLES):  # a leaf, a cell for each
         raise RecordError(f"{path} is no flight record: its tables are others")
     pages = copy.stat().st_size // max(1, int.from_bytes(head[16:18]))
     if pages >= int.from_bytes(head[28:32]):
@@ -446,7 +449,7 @@ def _copied(path: Path, folder: Path) -> Path:
     whole = folder / "whole"
     source, target = sqlite3.connect(copy), sqlite3.connect(whole)
     try:
-        source.backup(target)  # page by page: no table is read
+        source.backup(target)  # copies page by page, without reading a table
     finally:
         source.close()
         target.close()

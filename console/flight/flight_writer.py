@@ -17,9 +17,9 @@ from console.flight.store import Store, as_os_errors, create
 from console.safe_files import UntrustedPath, open_private, resolved
 
 SIDE_FILES = ("-wal", "-shm", "-journal")
-"""Suffixes of SQLite's files next to a database during writes."""
+"""Suffixes of the files that SQLite keeps next to a database while it writes."""
 _CHECKPOINT = 64
-"""Approximate limit for the pages in the write-ahead log next to the record: 256 KiB."""
+"""Approximate maximum number of pages in the write-ahead log next to the record: 256 KiB."""
 _BUSY_SECONDS = 10.0
 
 
@@ -46,7 +46,7 @@ class FlightWriter(Store):
         self.size = 0
         file = open_private(path, os.O_RDWR | (0 if append else os.O_EXCL), in_own_folder=False)
         is_new = not os.fstat(file).st_size
-        os.close(file)  # before SQLite opens it: a process loses its locks when any of its descriptors is closed
+        os.close(file)  # before SQLite opens the file: closing any descriptor of a file frees the process's locks
         target = resolved(path)
         _require_own_side_files(target)
         if not is_new:
@@ -59,8 +59,8 @@ class FlightWriter(Store):
                     database.execute("PRAGMA synchronous = OFF")  # nothing can be lost yet
                 create(database)
             with as_os_errors():
-                # Commits are appended to a file next to the record: a killed process leaves both whole, and a reader
-                # blocks no commit.
+                # Commits are appended to a file next to the record: a killed process leaves both files whole, and a
+                # reader blocks no commit.
                 database.execute("PRAGMA journal_mode = WAL")
                 database.execute("PRAGMA synchronous = NORMAL")
                 database.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
@@ -84,7 +84,7 @@ class FlightWriter(Store):
         """
         try:
             self.flush()
-            with suppress(sqlite3.OperationalError):  # if others have it open, the last of them merges the files
+            with suppress(sqlite3.OperationalError):  # if others have the file open, the last of them merges the log
                 self.database.execute("PRAGMA journal_mode = DELETE")
         finally:
             self.database.close()

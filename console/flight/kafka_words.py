@@ -13,7 +13,8 @@ eligible.leader.replicas.version share.version streams.version delete compact pr
 zstd none CreateTime LogAppendTime true false read_committed read_uncommitted required requested
 """
 VALUES = frozenset(_VALUES.split())
-"""Internal topics, types of entities, groups, listeners and features, states, and values of configs."""
+"""Names of internal topics, types of entities, groups, listeners and features, names of states, and values of
+configs."""
 
 _CONFIG_WORDS = """
 abort acceptable acknowledge acks acl add advertised after algorithm allow alter always api append assertion
@@ -43,4 +44,4 @@ topology total transaction transactional trustmanager truststore ttl two txn typ
 url validator verification version versions voters wait warmup watermark window write zookeeper zstd
 """
 CONFIG_WORDS = frozenset(_CONFIG_WORDS.split())
-"""The words of config names, from 2.8 to 4.4, between dots, dashes and underscores."""
+"""The words between dots, dashes and underscores in the names of configs, from Kafka 2.8 to 4.4."""

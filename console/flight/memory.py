@@ -13,16 +13,15 @@ from console.safe_files import PRIVATE, write_whole
 
 KEPT_MS = 30 * 60_000
 MOST_BYTES = 20 << 20
-"""Limit for the bytes of the database; with the answers kept decompressed and the queue before it, all stays below 64
-MiB.
-"""
+"""Maximum size in bytes of the database. With the answers that are kept decompressed and the queue before the database,
+everything stays below 64 MiB."""
 MOST_HELD = 28 << 20
-"""Limit for the bytes of answers kept decompressed; with 40,000 partitions 6 MB change all the time."""
+"""Maximum size in bytes of the answers that are kept decompressed; with 40,000 partitions 6 MB change all the time."""
 PART_MS = 5 * 60_000
-"""Interval at which the oldest answers are deleted: so much more than the half hour is kept."""
+"""Milliseconds between deletions of the oldest answers: the memory keeps up to this much more than the half hour."""
 
 _FULL = MOST_BYTES * 3 // 4
-"""Size in bytes after a deletion for lack of room."""
+"""The size in bytes to which a deletion for lack of room reduces the database."""
 _DELETE_OLDER = (
     "DELETE FROM answers WHERE at_ms < ? AND id NOT IN (SELECT max(id) FROM answers WHERE at_ms < ? GROUP BY question)"
 )
@@ -52,9 +51,10 @@ class Memory(Store):
         create(database)
         super().__init__(database, header, MOST_HELD)
         self.began_ms: int | None = None
-        """The time from which on all answers are kept; None before the first answer."""
+        """The time in milliseconds from which on all answers are kept; None before the first answer."""
         self.left_off = 0
-        """Count of dropped answers, since the last ones alone take more than MOST_BYTES."""
+        """The number of answers that were dropped because even the last answer to each question takes more than
+        `MOST_BYTES`."""
         self._too_large: dict[Asked, int] = {}
 
     @property
@@ -74,7 +74,7 @@ class Memory(Store):
         if answer.at_ms - self.began_ms >= KEPT_MS + PART_MS:
             self.flush()
             self._delete_before(answer.at_ms - KEPT_MS)
-        # Most answers repeat the one before and write nothing, so their size needs no check.
+        # Most answers repeat the previous one and write nothing, so check the size only after a write.
         if self.database.total_changes > written and self.size > MOST_BYTES:
             self.flush()
             self._make_room(answer.at_ms)
@@ -98,7 +98,7 @@ class Memory(Store):
         import tempfile
 
         self.flush()
-        # SQLite writes a file in steps, and readable by others, so it is created in a private folder first.
+        # SQLite writes a file in steps and makes it readable by other users, so create it in a private folder first.
         with tempfile.TemporaryDirectory(prefix="kac-record-") as folder, as_os_errors():
             whole = Path(folder) / "record"
             said = cluster_id, kac, self.began_ms or 0, self.left_off
@@ -119,7 +119,7 @@ class Memory(Store):
             straddling = "SELECT min(at_ms) FROM repeats WHERE at_ms < ? AND last_ms >= ?"
             (begins_ms,) = database.execute(straddling, (at_ms, at_ms)).fetchone()
             at_ms = at_ms if begins_ms is None else begins_ms
-            # After the deletion of repeats, the kept answer to a question gets the time of the last of them.
+            # When repeats are deleted, the answer that is kept for a question gets the time of its last repeat.
             last = self._last_repeats(at_ms)
             database.execute("BEGIN")
             database.execute("DELETE FROM repeats WHERE last_ms < ?", (at_ms,))
@@ -156,18 +156,19 @@ class Memory(Store):
         drop the largest of them for a while, beginning with those to questions that no client asks any more.
         """
         began = self.began_ms or now_ms
-        # Half of the time first, then more: a cluster that became busy has most of its bytes at the end.
+        # Delete the older half first, then more: if the cluster became busy, most bytes are from the last minutes.
         for part in (2, 4, 8, 16):
             self._delete_before(now_ms - (now_ms - began) // part)
             if self.size <= _FULL:
                 return
         self._delete_before(now_ms + 1)
         self._too_large = {asked: at for asked, at in self._too_large.items() if now_ms - at < PART_MS}
-        # Only one answer to each question is left, and these still take too much.
+        # Only one answer to each question is left, and the database is still too large.
         by_id = {known.id: (asked, known) for asked, known in self.known.items()}
         sizes = dict(self.database.execute(_SIZES).fetchall())
         order = sorted(sizes, key=lambda each: (_is_asked(by_id.get(each), now_ms), -sizes[each]), reverse=True)
-        # A payload is deleted only with the last answer based on it, so the size is computed again after each round.
+        # A payload is deleted only with the last answer that is based on it, so compute the size again after each
+        # round.
         while order and (excess := self.size - _FULL) > 0:
             while order and excess > 0:
                 number = order.pop()
@@ -187,7 +188,7 @@ class Memory(Store):
         if since is None:
             return False
         if answer.at_ms - since >= PART_MS:
-            del self._too_large[asked]  # it may be smaller now
+            del self._too_large[asked]  # the answer may be smaller now
             return False
         self.left_off += 1
         return True

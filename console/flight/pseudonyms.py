@@ -16,7 +16,7 @@ from console.flight.kafka_words import CONFIG_WORDS, VALUES
 from console.model.transactions import NO_ONES
 
 _NUMBERS = frozenset({1, 3, 4, 5, 6})
-"""Types of configs (ConfigType): BOOLEAN, INT, SHORT, LONG, DOUBLE."""
+"""Types of configs whose values are numbers or booleans (Kafka's ConfigType): BOOLEAN, INT, SHORT, LONG, DOUBLE."""
 
 _LISTENER = re.compile(r"(listener\.name\.)([^.]+)(\..*)?", re.DOTALL)
 _WORD_ENDS = re.compile(r"[._-]")

@@ -19,26 +19,26 @@ else:
     from compression import zstd
 
 FORMAT = 1
-"""Version of the format, in the database's user_version."""
+"""The version of the format, stored as the database's `user_version`."""
 APPLICATION = int.from_bytes(b"kacf")
-"""The database's application_id."""
+"""The `application_id` of the database."""
 MOST_FILE = 2 << 30
-"""Limit for the bytes of a record's file."""
+"""Maximum size in bytes of a record's file."""
 MOST_BYTES = 100 << 20
-"""Limit for the bytes of an answer: the same as for reads from a broker."""
+"""Maximum size in bytes of an answer: the same as for reads from a broker."""
 MOST_CELL = MOST_BYTES + (1 << 16)
 MOST_REPEATS = 8 << 20
-"""Limit for the decompressed bytes of a cell of `repeats`."""
+"""Maximum decompressed size in bytes of a cell of `repeats`."""
 CHAIN = 32
-"""Limit for consecutive payloads that are each based on the one before; the next one is based on the first of them."""
+"""Maximum number of consecutive payloads that are each based on the previous one; the next payload is based on the
+first of them."""
 DEEPEST = 3 * CHAIN
-"""Limit for the payloads below one in its chain of bases."""
+"""Maximum number of payloads below a payload in its chain of bases."""
 MOST_MADE = 256 << 20
-"""Limit for the bytes of a payload together with all its bases."""
+"""Maximum size in bytes of a payload together with all of its bases."""
 LARGEST_BASE = 32 << 20
-"""Limit for the bytes of a base: with it, another payload still fits the window of 128 MiB that zstd's decoders
-accept.
-"""
+"""Maximum size in bytes of a base: together with another payload, a base of this size fits the window of 128 MiB that
+zstd's decoders accept."""
 
 TABLES = {
     "meta": """CREATE TABLE meta (
@@ -95,7 +95,8 @@ TABLES = {
                                -- answers further than the one before it, how many ms later, how many ms it took
 )""",
 }
-"""Table name -> its definition. Each file contains the text, so that people can read it there."""
+"""Name of a table -> the SQL statement that creates it. Each file contains the text with its comments, so that people
+can read them there."""
 META = (
     ("what", "a flight record of kac: what the brokers of an Apache Kafka cluster answered, and when"),
     ("opened by", "kac replay FILE, or kac triage --replay FILE"),
@@ -105,22 +106,22 @@ META = (
 )  # fmt: skip
 
 _LEVEL = 9
-"""zstd level: lower levels forget too much of a prefix of a megabyte to find equal parts, higher ones find no more."""
+"""The level of zstd: lower levels forget too much of a prefix of a megabyte to find equal parts, and higher levels find
+no more."""
 _LONG = 8 << 20
-"""Size in bytes of a prefix from which on that level also forgets too much, so equal parts are searched at long
-distances.
-"""
+"""The size in bytes of a prefix from which on even `_LEVEL` forgets too much, so equal parts are searched at long
+distances."""
 _SHORTEST_BASE = 8
-"""Bytes; zstd accepts no shorter prefix."""
+"""Minimum length in bytes of a prefix; zstd accepts no shorter one."""
 _WINDOWS = range(10, 28)
-"""Logarithms of window sizes."""
+"""Base-2 logarithms of the sizes of zstd's windows."""
 
 
 class Damaged(ValueError):
     """A part of a record that can't be read."""
 
     number = 0
-    """The number of the first answer that is unreadable because of it; 0 if it is unknown."""
+    """The number of the first answer that is unreadable because of the damage; 0 if it is unknown."""
 
 
 class Question(NamedTuple):

@@ -17,9 +17,9 @@ from console.flight.answer import Answer
 T = TypeVar("T")
 
 PAUSE = 1.0
-"""Seconds between rounds of storing: answers come in bursts, and a screen that starts goes first."""
+"""Seconds between rounds of storing: answers come in bursts, and storing must not delay a screen that starts."""
 MOST_WAITING = 12 << 20
-"""Default limit for the bytes of queued answers; further ones are lost."""
+"""Default maximum size in bytes of the queued answers; further answers are lost."""
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class Recorder:
         self.lost = 0
         self._most_waiting = most_waiting
         self.problem: OSError | None = None
-        # Without its own limit, so that the client's thread never waits: only the bytes are limited.
+        # The queue has no limit of its own, so that the client's thread never waits: only the bytes are limited.
         self._waiting: queue.SimpleQueue[Answer | Callable[[Sink], None] | None] = queue.SimpleQueue()
         self._waiting_bytes = 0
         self._counting = threading.Lock()
@@ -109,12 +109,12 @@ class Recorder:
                 self._try(partial(sink.add, item))
             else:
                 item(sink)
-            del item  # the last answer is not held until the next one comes
+            del item  # do not hold the last answer until the next one comes
             try:
                 item = self._waiting.get_nowait()
             except queue.Empty:
                 self._try(sink.flush_changed)
-                # Cleared before the next item comes, which may cut the pause short.
+                # Clear the event before the next item comes, as that item may set it to cut the pause short.
                 self._hurry.clear()
                 item = self._waiting.get()
                 self._hurry.wait(PAUSE)

@@ -19,33 +19,34 @@ from console.flight.answer import CONNECT, HANDSHAKE, Answer, Asked, Header
 
 WAIT_MS = 1_000
 SAME_WAIT_MS = 10_000
-"""Limits for the time until answers are committed: changed ones, and unchanged ones."""
+"""Maximum milliseconds until changed and unchanged answers are committed."""
 MOST_ANSWERS = 1 << 12
-"""Limit for the answers of a transaction, and for the unchanged ones in a cell."""
+"""Maximum number of answers in a transaction, and of unchanged answers in a cell."""
 CELL_MS = 60_000
-"""Approximate time span of a cell of repeats: until then it is rewritten with more answers."""
+"""Approximate milliseconds that a cell of repeats covers: until then the cell is rewritten with more answers."""
 MOST_KNOWN = 1 << 16
-"""Limit for the questions, and for the payloads, in the cache; the least recently used are dropped."""
+"""Maximum number of questions, and of payloads, in the cache; the least recently used ones are dropped."""
 MOST_HELD = 48 << 20
-"""Limit for the bytes of answers kept decompressed because they change often."""
+"""Maximum size in bytes of the answers that are kept decompressed because they change often."""
 HASHED_FROM = 1 << 13
-"""Size in bytes of a request from which on its digest identifies the question."""
+"""Size in bytes from which on a request is identified by its digest."""
 
 _PSEUDO = {HANDSHAKE: "tls_handshake", CONNECT: "connect"}
 _IN_BETWEEN = 1 << 32
-"""Gap between the numbers of two parts."""
+"""The difference between the last number of a part and the first number of the next part."""
 _LAST_NUMBERS = (
     "SELECT ifnull((SELECT max(id) FROM questions), 0),"
     " max(ifnull((SELECT max(id) FROM answers), 0), ifnull((SELECT max(id) FROM repeats), 0))"
 )
 _UNLIKE, _GAIN = 8, 1.1
-"""If a payload with a base is not smaller by the first factor, it is also compressed alone, and stored so unless that
-is larger by the second factor.
-"""
+"""If compression with a base does not make a payload smaller by the first factor, the payload is also compressed alone.
+It is stored alone unless that is larger by the second factor."""
 _SMALLER = 4
-"""Limit of the ratio to a smaller base: the body of an error is not a useful base of a list."""
+"""Maximum ratio of the size of a payload to the size of a smaller base: the short body of an error is not a useful base
+of a list."""
 _NEAR = 4
-"""Payloads to decompress for one that is based on the last one; beyond that, the first of the chain is the base."""
+"""Maximum number of payloads that must be decompressed to read one that is based on the last payload; beyond that, the
+first payload of the chain is the base."""
 
 
 class _Payload(NamedTuple):
@@ -54,9 +55,9 @@ class _Payload(NamedTuple):
     id: int
     size: int
     depth: int
-    """The number of payloads below it in its chain of bases."""
+    """The number of payloads below this one in its chain of bases."""
     made: int
-    """The total bytes of these and its own."""
+    """The total size in bytes of this payload and those below it."""
 
 
 class Known:
@@ -108,7 +109,7 @@ class Store:
             )
             self.part = made.lastrowid or 0
             (self._questions, number) = database.execute(_LAST_NUMBERS).fetchone()
-        # The last cell of repeats has only its first number in a column.
+        # Leave a gap, as the last cell of repeats has only its first number in a column.
         self._number = number + _IN_BETWEEN if number else 0
         self._waiting = self._since = 0
         self._has_changes = self._has_repeats = False
@@ -133,7 +134,7 @@ class Store:
         with as_os_errors():
             if not self._waiting:
                 self._since = answer.at_ms
-                # A conflict with another writer shows here, before anything is in the transaction.
+                # Begin at once, so that a conflict with another writer shows before the transaction contains anything.
                 self.database.execute("BEGIN IMMEDIATE")
             self._waiting += 1
             self._number += 1
@@ -156,7 +157,7 @@ class Store:
             self.database.execute("COMMIT")
         self._waiting = 0
         self._has_changes = self._has_repeats = False
-        # A young cell is rewritten with more answers: few large cells compress better than many small ones.
+        # Rewrite a young cell with more answers: few large cells compress better than many small ones.
         if self._last_ms - self._first_ms >= CELL_MS or len(self._repeats.questions) >= MOST_ANSWERS:
             self._begin_cell()
 
@@ -176,7 +177,7 @@ class Store:
         payloads = {number for (number,) in self.database.execute("SELECT id FROM payloads")}
         for asked in [asked for asked, known in self.known.items() if known.id not in questions]:
             del self.known[asked]
-        # New payloads need bases that exist: an answer whose payload was deleted counts as a changed one.
+        # New payloads need bases that exist, so an answer whose payload was deleted counts as changed.
         for known in self.known.values():
             known.first = known.first if known.first is not None and known.first.id in payloads else None
             if known.last is not None and known.last.id not in payloads:
@@ -187,12 +188,12 @@ class Store:
         for number in [number for number in self._raw if number not in payloads]:
             self._raw_size -= len(self._raw.pop(number))
 
-    # -- how answers are stored ----------------------------------------------------------------------------------------
+    # -- storing answers -----------------------------------------------------------------------------------------------
 
     def _keep(self, answer: Answer) -> None:
         asked = key_of(answer.asked)
         known = self.known.pop(asked, None) or self._ask(answer)
-        self.known[asked] = known  # the cache is in the order of use
+        self.known[asked] = known  # move the question to the end: the cache is in the order of use
         if len(self.known) > MOST_KNOWN:
             self.known.popitem(last=False)
         known.at_ms = answer.at_ms
@@ -245,10 +246,11 @@ class Store:
         like = answer.api_key, answer.version, False
         payload = self._payloads.get(digest)
         if payload is None:
-            # The first answer to a question is similar to that of another broker, or to that for another list of names.
+            # The first answer to a question is similar to the answer of another broker, or to the answer for another
+            # list of names, so these are possible bases.
             payload = self._put(answer.body, [*self._bases(known), self._alike.get(like)])
             self._remember(digest, payload, like)
-            if known.last is not None:  # answers that come once, such as configs, need no cache
+            if known.last is not None:  # do not cache answers that come only once, such as configs
                 self._hold(payload, answer.body)
         self._release(known.last)
         if not payload.depth or known.first is None:
@@ -275,7 +277,7 @@ class Store:
         if base is not None and len(cell) > len(data) // _UNLIKE:
             alone = record_file.squeezed(data)
             if len(alone) <= len(cell) * _GAIN:
-                base, cell = None, alone  # it depends on no other payload
+                base, cell = None, alone  # stored alone, the payload depends on no other
         made = self.database.execute(
             "INSERT INTO payloads (base, size, zstd) VALUES (?, ?, ?)",
             (base.id if base is not None else None, len(data), cell),
@@ -287,7 +289,7 @@ class Store:
         self._payloads[digest] = payload
         if len(self._payloads) > MOST_KNOWN:
             self._payloads.popitem(last=False)
-        # Only a payload without a base: each chain begins with one, and stays short.
+        # Remember only a payload without a base, so that the chains that begin with it stay short.
         if not payload.depth:
             self._alike[like] = payload
 

@@ -38,12 +38,12 @@ RECORDED = frozenset(
         "streams_group_describe",
     }
 )
-"""kio's names of the recorded APIs: reads whose responses contain no record's bytes, password or token. Brokers leave
-sensitive values out of DescribeConfigs responses (ConfigHelper), and all but the iterations out of those about SCRAM.
-"""
+"""kio's names of the recorded APIs: reads whose responses contain no bytes of records, no password and no token.
+Brokers omit the values of sensitive configs in DescribeConfigs responses (Kafka's ConfigHelper), and describe SCRAM
+credentials only by their mechanism and iterations."""
 
 MOST_OF_SERVICE = 8 << 20
-"""Most bytes of a service's answer; a larger one is recorded as a problem."""
+"""Maximum size in bytes of a service's answer; a larger one is recorded as a problem."""
 
 Address = tuple[str, int]
 
@@ -66,7 +66,7 @@ class Tap:
         """Pass each answer to `keep` at once; it must not block."""
         self._keep = keep
         self._nodes: Mapping[Address, int] = {}
-        # This time continues when the system's clock is set back, and through suspension.
+        # This clock continues when the system's clock is set back, and while the machine is suspended.
         self._zero_ms = time.time_ns() // 1_000_000 - _elapsed_ms()
 
     def name_nodes(self, brokers: Mapping[int, Address]) -> None:
@@ -93,7 +93,8 @@ class Tap:
             versions: API key -> (lowest, highest), from its exchange of ApiVersions.
             took: the duration in seconds.
         """
-        # In the format of ApiVersions version 0, whatever version was used: one format for readers.
+        # Write the format of ApiVersions version 0, whatever version the client used, so that readers need only one
+        # format.
         body = struct.pack(">hi", 0, len(versions))
         body += b"".join(struct.pack(">hhh", key, *between) for key, between in versions.items())
         self._put(Sent(address, "api_versions", answer.CONNECTED, b""), body, took, None)
@@ -140,7 +141,7 @@ class Tap:
     def _put(self, sent: Sent, body: bytes, took: float, problem: answer.Problem | None) -> None:
         from console.wire.schemas import api_key
 
-        # An API that is not listed was not examined: its responses may contain secrets.
+        # APIs that are not listed were not examined: their responses may contain secrets.
         if sent.api in RECORDED:
             node, at = self._nodes.get(sent.address, answer.BOOTSTRAP), self._zero_ms + _elapsed_ms()
             key = api_key(sent.api)

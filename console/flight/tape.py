@@ -21,12 +21,13 @@ Address = tuple[str, int]
 API_VERSIONS = 18
 CLOCK = -1
 LATER = -2
-"""Pseudo keys next to those of APIs: CLOCK for the time itself, LATER if an answer came only later."""
+"""Pseudo keys next to the keys of APIs: CLOCK stands for the time itself, LATER for an answer that is recorded only
+later."""
 MOST_TAKEN_APART = 128
-"""Limit for the answers that stay decoded."""
+"""Maximum number of answers that stay decoded."""
 METADATA, DESCRIBE_CLUSTER = 3, 60
 _OF_ANY_BROKER = (DESCRIBE_CLUSTER, METADATA)
-"""Any broker can answer DescribeCluster and Metadata: the one that answered last is the one in use."""
+"""The keys of APIs that any broker can answer: the broker that answered last is the one that the client uses."""
 
 
 class Entry(NamedTuple):
@@ -37,9 +38,9 @@ class Entry(NamedTuple):
     at_ms: int
     """The time of arrival."""
     new: bool
-    """Whether it differs from the one before."""
+    """Whether the answer differs from the previous one."""
     read: Callable[[], flight_answer.Answer]
-    """Decodes the whole answer."""
+    """Decodes and returns the whole answer."""
 
 
 class Used(NamedTuple):
@@ -52,7 +53,7 @@ class Used(NamedTuple):
 
 
 USED: ContextVar[Used] = ContextVar("used")
-"""The record of dependencies of the present operation."""
+"""The dependencies that the present operation has used."""
 
 
 class Track:
@@ -141,7 +142,7 @@ class Tape:
             return made
         if asked.api_key in flight_answer.SERVICES:
             return self._services.setdefault(asked.api_key, made)
-        # One broker may have had several ids, or none yet, so its address identifies it.
+        # Identify a broker by its address, as it may have had several ids, or none yet.
         known = self._exact.setdefault((asked.api_key, asked.version, asked.request), {})
         if made.address in known:
             return known[made.address]
@@ -170,7 +171,7 @@ class Tape:
 
     def beside(self) -> Tape:
         """Return the same record with its own time, for another thread."""
-        # The index is shared, so it is completed before another thread reads it.
+        # The index is shared, so complete it before another thread reads it.
         self._sort()
         made = copy(self)
         made._apart = OrderedDict()
@@ -240,8 +241,8 @@ class Tape:
         """Return the body of an ApiVersions response for a new connection: from the broker at the address or, if the
         record has none from it, from any broker; None if it has none at all.
         """
-        # Also from a later time: a client without that response sends no request, and versions change only by an
-        # upgrade.
+        # Take the response even from a later time: a client without an ApiVersions response sends no request, and
+        # versions change only by an upgrade.
         mine = [self._contacts[address]] if address in self._contacts else []
         found = (track.well(self.at_ms) for track in (*mine, *self._contacts.values()))
         return next((answer.body for answer in found if answer is not None), None)
@@ -259,7 +260,7 @@ class Tape:
         _note(key)
         same: Iterable[Track] = self._exact.get((key, version, request), {}).values()
         if not same:
-            # The same names in another order, as from sets.
+            # The client may have sent the same names in another order, for example from a set.
             self._sort()
             same = self._alike.get(answer_parts.likeness(key, version, request), ())
         tracks = [track for track in same if address is None or track.address == address]
@@ -303,7 +304,7 @@ class Tape:
         _note(best.api_key, track)
         return best
 
-    # -- from parts ------------------------------------------------------------------------------------------------
+    # -- answers from parts of others ------------------------------------------------------------------------------
 
     def _from_parts(self, key: int, version: int, request: bytes, address: Address | None) -> bytes | None:
         wanted = answer_parts.asked_parts(key, version, request)
@@ -320,7 +321,7 @@ class Tape:
                     _note(LATER)
                 return None
             answer, apart = held
-            # Fields outside of the parts, such as the controller's id, come from the newest answer.
+            # Take the fields outside of the parts, such as the controller's id, from the newest answer.
             if envelope is None or answer.at_ms > envelope.at_ms:
                 envelope, around = answer, apart
             found.append(apart.parts[part])

@@ -20,24 +20,23 @@ from console.plan.edit_json import edit_json, edit_of, was_json, was_of
 from console.plan.staged import Staged
 from console.sensitive import without_secrets
 
-# The journal's contents as values, with times in UTC, and this process in it.
+# The contents of the journal as values, with times in UTC, and the process that writes them.
 
 
 class Entry(Struct, frozen=True):
     """An edit of a change."""
 
     staged: Staged
-    """The edit, based on the state right before it was sent, and the topic that it was bound to; a secret is written as
-    set, and is not read back.
-    """
+    """The edit, based on the state right before it was sent, and the topic that it was bound to. A secret is written
+    only as set, and is not read back."""
     until: datetime | None = None
-    """The time of its reversal."""
+    """The time at which the edit is to be reverted."""
     overridden: bool = False
-    """Whether it overwrote another client's change."""
+    """Whether the edit overwrote another client's change."""
     overrides: Mapping[str, str] = field(default_factory=dict)
     """The configs of a deleted topic."""
     secret: bool = False
-    """Whether it has a value that is not written."""
+    """Whether the edit has a value that is not written because it is secret."""
 
 
 class Intent(Struct, frozen=True):
@@ -50,7 +49,7 @@ class Intent(Struct, frozen=True):
     entries: tuple[Entry, ...]
     requests: tuple[journal_lines.Request, ...]
     operation: int | None = None
-    """The number of the operation of which it is a step."""
+    """The number of the operation that the change is a step of; None for other changes."""
 
 
 class Ended(NamedTuple):
@@ -59,9 +58,9 @@ class Ended(NamedTuple):
     status: Status
     failure: Failure | None = None
     topic_id: str | None = None
-    """The id of the topic that it created; None if unknown."""
+    """The id of the topic that the edit created; None if unknown."""
     offset: int | None = None
-    """The offset of the first record that it wrote; None if unknown."""
+    """The offset of the first record that the edit wrote; None if unknown."""
 
 
 class Answered(Struct, frozen=True):
@@ -83,10 +82,10 @@ Note = (
     | journal_lines.Mended
     | journal_lines.OperationLine
 )
-"""The records other than intents."""
+"""The records of the journal except for intents."""
 
 
-# -- this process ------------------------------------------------------------------------------------------------------
+# -- this process and its operator -------------------------------------------------------------------------------------
 
 
 def this_operator(principal: str, environ: Mapping[str, str]) -> journal_lines.Who:
@@ -117,7 +116,7 @@ def still_runs(origin: journal_lines.Origin, *, elsewhere: bool = False) -> bool
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # another user's process
+        pass  # the process exists, but belongs to another user
     return origin.started == _started(origin.pid)
 
 
@@ -131,7 +130,8 @@ def _started(pid: int) -> str:
     return f"{boot[:8]}-{stat.rpartition(')')[2].split()[19]}"
 
 
-# The records to lines and back: `console.model.journal_lines` has the format, `plan.edit_json` that of edits.
+# The conversion of records to lines and back: `console.model.journal_lines` defines the format of lines, and
+# `plan.edit_json` that of edits.
 
 
 class Numbered(NamedTuple):
@@ -199,7 +199,7 @@ def _entry(line: journal_lines.EditLine) -> Entry:
 
 
 MOST_MESSAGE = 500
-"""Most characters of a broker's message: with those of 10,000 edits a line stays below `LONGEST_LINE`."""
+"""Maximum characters of a broker's message: a line with the messages of 10,000 edits stays below `LONGEST_LINE`."""
 
 
 @lru_cache(64)

@@ -33,21 +33,22 @@ from console.safe_files import PRIVATE, open_private, private_folder, read_regul
 log = logging.getLogger(__name__)
 
 LOCK_SECONDS = 3.0
-"""Seconds that another console may hold the lock: it does for one record."""
+"""Maximum seconds to wait for the lock: another console holds it only while it writes one record."""
 LOCK_STEP = 0.02
 LONGEST_NAME = 126
-"""Most characters of a file's name."""
+"""Maximum characters of the name of a file."""
 CHECKPOINT_BYTES = 1 << 18
-"""Bytes read to find the open changes, from which on a checkpoint is written."""
+"""Number of bytes that a read of the open changes may take; after a longer read, a checkpoint is written."""
 LARGEST_CHECKPOINT = 256 << 20
-"""Most bytes of a checkpoint."""
+"""Maximum size in bytes of a checkpoint."""
 CHECKED = 4096
-"""Bytes before a checkpoint's position that its checksum covers."""
+"""Number of bytes before a checkpoint's position that its checksum covers."""
 MOST_PROBLEMS = 20
 CHECKPOINT_VERSION = 1
 BEGINNING = journal_segments.Where(0, 0)
 _CHANGE = re.compile(rb'\{"v":\s*\d+,\s*"kind":\s*"(?P<kind>\w+)",\s*"(?:change|place)":\s*\[?(?P<number>\d{1,18})')
-"""The kind and the change number of a line, also of other versions, so that no number is assigned twice."""
+"""Matches the kind and the change number of a line, also in other versions of the format, so that no number is assigned
+twice."""
 MEND = "kac history --mend"
 NO_JOURNAL = "or change without a record with --no-journal"
 
@@ -58,9 +59,8 @@ class Contents(Struct, frozen=True):
     records: tuple[entries.Numbered | entries.Note, ...] = ()
     problems: tuple[str, ...] = ()
     through: journal_segments.Where = journal_segments.Where(0, 0)
-    """The position behind the last line that was read; that of the beginning if only some of the lines were
-    looked for.
-    """
+    """The position after the last line that was read; the beginning of the journal if only some of the lines were
+    searched for."""
 
 
 class Problems:
@@ -172,7 +172,7 @@ class JournalFile:
                     f"Apply it in parts; {NO_JOURNAL}.",
                 )
             _write(self.path, descriptor, data)
-        if len(all_) > 1 and all_[-1].size == 0:  # a new segment, so that a start reads little
+        if len(all_) > 1 and all_[-1].size == 0:  # a new segment: a scan now saves the next start from a long read
             with suppress(OSError):
                 self._scan(all_)
         return number
@@ -291,7 +291,7 @@ class JournalFile:
                     known.problems.mended(line)
             except journal_lines.BadLine as error:
                 known.problems.add(line, error)
-                # The line may have a change number, which must not be assigned twice.
+                # The unreadable line may have a change number, which must not be assigned twice.
                 known.changes.last = max(known.changes.last, _number(line))
             if line.raw.is_ended:
                 read += line.raw.size
@@ -317,7 +317,7 @@ class JournalFile:
                 changes.take(journal_segments.line_at(all_, where), where)
             found = {(int(segment), int(number)): str(why) for segment, number, why in data["problems"]}
             return Known(changes, Problems(found, int(data["more_problems"])), through, int(data["read"]))
-        except (OSError, ValueError, KeyError, TypeError, IndexError):  # a BadLine is a ValueError
+        except (OSError, ValueError, KeyError, TypeError, IndexError):  # BadLine, which is a ValueError, is also caught
             return None
 
     def _write_checkpoint(self, all_: Sequence[journal_segments.Segment], known: Known) -> None:
@@ -448,7 +448,7 @@ def _write(journal: Path, descriptor: int, data: bytes) -> None:
             written += os.write(descriptor, data[written:])
         os.fsync(descriptor)
     except OSError as error:
-        with suppress(OSError):  # else the next writer finds the cut line and reports it
+        with suppress(OSError):  # if this fails too, the next writer finds the cut line and reports it
             os.ftruncate(descriptor, size)
         raise _failed(journal, "written", error) from error
 

@@ -44,28 +44,28 @@ class Change(Struct, frozen=True):
     number: int
     intent: journal_entries.Intent
     ended: Mapping[int, journal_entries.Ended] = field(default_factory=dict)
-    """Place of an edit -> its outcome, from brokers' answers or from the check after a lost one."""
+    """Place of an edit -> its outcome, from a broker's answer or, if the answer was lost, from a check."""
     found: Mapping[int, Status] = field(default_factory=dict)
     """Place of an edit with an unknown outcome -> the result of a later check, or of an operator's decision."""
     decided: Mapping[int, Decision] = field(default_factory=dict)
-    """The operators' decisions."""
+    """Place of an edit with an unknown outcome -> the decision of an operator."""
     topic_ids: Mapping[int, str] = field(default_factory=dict)
-    """The ids of the topics that its edits created, if known."""
+    """Place of an edit -> the id of the topic that it created, if known."""
     told: bool = False
-    """Whether an operator has seen the interruption."""
+    """Whether an operator has seen that the change was interrupted."""
     sent: frozenset[int] = frozenset()
-    """The requests that were sent, or about to be."""
+    """The numbers of the requests that were sent, or about to be sent."""
     answered: frozenset[int] = frozenset()
     closed: Mapping[int, str] = field(default_factory=dict)
-    """Place of an edit that must not be reverted any more -> the reason."""
+    """Place of an edit that must no longer be reverted -> the reason."""
     undone: Mapping[int, journal_lines.Place] = field(default_factory=dict)
     """Place of an edit -> the edit of a later change that reverted it."""
     alive: bool = False
-    """Whether the process that sends it still runs."""
+    """Whether the process that sends the change still runs."""
     last_sent: datetime | None = None
     """The time of the last request."""
     request_of: Mapping[int, int] = field(default_factory=dict)
-    """Edit -> its request."""
+    """Place of an edit -> the number of the request that it was sent in."""
 
     def state(self, place: int) -> State:
         """Return the state of an edit."""

@@ -21,11 +21,11 @@ from console.plan.edit_json import edit_of, slot_json
 from console.plan.edits import Slot
 
 Where = TypeVar("Where")
-"""The position of a line, for reading it again."""
+"""The position of a line in the journal, for reading the line again."""
 
 _STRAGGLES = timedelta(days=1)
-"""Time for which an interrupted change is kept after an operator has seen it: a process of another host, taken for
-dead, may still write its records."""
+"""The time for which an interrupted change is kept after an operator has seen it: a process on another host that was
+taken for dead may still write its records."""
 PRUNE_EVERY = 2_000
 MOST_WORDS = 50
 
@@ -35,9 +35,9 @@ class _Operation(Generic[Where]):
     """An open operation."""
 
     lines: list[Where] = field(default_factory=list)
-    """The lines of the operation without those of its progress."""
+    """The lines of the operation, except for lines of its progress."""
     progress: Where | None = None
-    """The last line of its progress."""
+    """The last line of the operation's progress."""
 
     def take(self, kind: str, where: Where) -> None:
         if kind == "progress":
@@ -76,7 +76,7 @@ class OpenChanges(Generic[Where]):
         return False
 
     def _see(self, data: journal_lines.Json) -> None:
-        if data.get("kind") in ("intent", "operation"):  # also of a later version: no number is assigned twice
+        if data.get("kind") in ("intent", "operation"):  # also of a later version: no number may be assigned twice
             self.last = max(self.last, int(data["change"]))
 
     def open(self) -> dict[int, list[Where]]:
@@ -149,7 +149,7 @@ class Touches:
 
     def __init__(self, slots: Iterable[Slot]) -> None:
         self._slots = frozenset(slots)
-        # Only lines with the longest word of a slot have to be decoded.
+        # Decode only the lines that contain the longest word of a slot.
         words = [max(_words(slot_json(slot)), key=len) for slot in self._slots]
         self._words = [json_text(word).encode("ascii") for word in dict.fromkeys(words)]
 

@@ -30,11 +30,11 @@ from console.operations.operation import Operation, Progress, SentLetters, State
 from console.safe_files import open_private, private_folder, read_regular
 
 LEASE = timedelta(seconds=60)
-"""Time for which a lease holds unless it is renewed."""
+"""The time for which a lease holds unless it is renewed."""
 LARGEST_LEASE = 4096
-"""Most bytes of the lease's file."""
+"""Maximum size in bytes of the lease's file."""
 BELIEVED = timedelta(minutes=10)
-"""Longest time by which another host's clock may be ahead of this one's."""
+"""The maximum time by which another host's clock is assumed to be ahead of this host's."""
 
 
 class Begun(Struct, frozen=True):
@@ -52,13 +52,13 @@ class Asked(Struct, frozen=True):
 
     who: journal_lines.Who
     cancel: bool = False
-    """Whether to cancel it."""
+    """Whether to cancel the operation."""
     throttle: int | None = None
-    """Bytes per second, or letters per second of a redrive; 0 for no throttle, None to keep it."""
+    """Bytes per second, or letters per second of a redrive; 0 without a throttle, None to leave it unchanged."""
     give_up: bool = False
-    """Whether to leave its throttles on brokers that do not answer."""
+    """Whether to leave the operation's throttles on brokers that do not answer."""
     pause: bool | None = None
-    """Whether a redrive waits; None to keep its state."""
+    """Whether a redrive should pause; None to leave it unchanged."""
 
 
 class Over(Struct, frozen=True):
@@ -68,7 +68,7 @@ class Over(Struct, frozen=True):
 
 
 Noted = Step | SentLetters | Progress | Asked | Over
-"""The content of a line of an operation in progress."""
+"""The content of a journal line of an operation in progress."""
 
 
 def operation_line(number: int, at: datetime, what: Noted) -> journal_lines.OperationLine:
@@ -93,7 +93,7 @@ class Folded:
     def __init__(self) -> None:
         self.begun: dict[int, Operation] = {}
         self._steps: dict[int, list[Step]] = {}
-        self._sent: dict[int, list[SentLetters]] = {}  # one redrive may have a hundred thousand
+        self._sent: dict[int, list[SentLetters]] = {}  # a redrive may have a hundred thousand transactions
 
     def operation(self, number: int) -> Operation:
         """Return an operation. Raises KeyError if no line begins it."""
@@ -153,7 +153,7 @@ class Holder(NamedTuple):
 
     by: journal_lines.Origin
     until: datetime
-    """The end of its lease, UTC."""
+    """The end of the lease, UTC."""
 
 
 class Lease:
@@ -224,5 +224,5 @@ def _holder(data: bytes) -> Holder | None:
     try:
         found = json_of(data)
         return Holder(msgspec.convert(found["by"], built(journal_lines.Origin)), journal_lines.time_of(found["until"]))
-    except (ValueError, KeyError, TypeError, AttributeError):  # a BadLine is a ValueError
+    except (ValueError, KeyError, TypeError, AttributeError):  # BadLine, which is a ValueError, is also caught
         return None

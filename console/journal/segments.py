@@ -26,7 +26,7 @@ class JournalError(Exception):
 
 
 SEGMENT_BYTES = 1 << 20
-"""Bytes of the last segment from which on the next change begins a new one."""
+"""The size in bytes of the last segment from which on the next change begins a new segment."""
 BLOCK = 1 << 18
 
 
@@ -42,7 +42,7 @@ class Line(NamedTuple):
 
     segment: int
     number: int
-    """The number of the line in the segment, from 1."""
+    """The number of the line in its segment, from 1."""
     raw: RawLine
 
     @property
@@ -62,7 +62,7 @@ class Segment(NamedTuple):
     number: int
     path: Path
     size: int
-    """The number of its bytes to read."""
+    """The number of bytes of the segment to read."""
 
 
 def segments(first: Path) -> list[Segment]:
@@ -106,7 +106,7 @@ def lines_backward(all_: Sequence[Segment]) -> Iterator[bytes]:
     for segment in reversed(all_):
         with segment.path.open("rb") as file:
             left, whole = segment.size, False
-            # The line whose start was not found yet: its parts, the last one first, and its bytes.
+            # The parts of a line whose start is not found yet, the last part first, and their total length in bytes.
             parts: list[bytes] = []
             length = 0
             while left:
@@ -118,7 +118,7 @@ def lines_backward(all_: Sequence[Segment]) -> Iterator[bytes]:
                     *between, last = others
                     if whole and length + len(last) < LONGEST_LINE:
                         yield from _joined([*parts, last])
-                    whole = True  # the text after the last line's end is being written, or was cut
+                    whole = True  # the text after the last line end is still being written, or was cut
                     yield from (line for line in reversed(between) if line)
                     parts, length = [], 0
                 length += len(first)

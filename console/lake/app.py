@@ -43,7 +43,7 @@ from console.model.foreign_json import json_as, json_of
 from console.model.numbers import decimal_number, json_text, natural_number, option
 
 MANY = 20_000
-"""Rows of a batch from which on the compilation of query plans is worth its time."""
+"""Number of rows of a batch above which the compilation of its query plans is worth the time."""
 _AGAIN = 10.0
 """Seconds before a failed stream is started again."""
 _CHANGE = [column.name for column in schema.JOURNAL.columns if column.name != "read_ts"]
@@ -227,12 +227,12 @@ class Application:
         version = self.tables.append(rows, table, batch.noting(end=end, **of_topic))
         if version is not None:
             counted = seen.get
-        else:  # written before a run died
+        else:  # an earlier run wrote these rows, and died
             found = taken(read.agg(*(F.expr(sql) for sql in counts.values())), 1)[0]
             counted = dict(zip(counts, found, strict=True))
             written = (note["version"] for note in self._lake.notes(table) if note.get("end") == end)
             version = next(written, self._lake.version(table) + 1)
-            lost = []  # the lake has the losses up to there
+            lost = []  # the lake has the losses up to this end already
         if name == plans.RequestLogs.name and counted["first"] is not None:
             self._check(counted["first"], counted["last"], version - 1)
         mine = self._report.taken.setdefault(name, {"good": 0, "bad": 0})
@@ -368,7 +368,7 @@ class Application:
         if not news.clusters:
             return
         if batch.number == self._again:
-            # Some of its rows may have been written: the state before it is unknown.
+            # A former run died in this batch and may have written some of its rows: make the whole clusters again.
             news = news._replace(whole=news.clusters)
         is_whole = bool(news.whole) or not self.tables.exists(schema.HISTORY)
         many = len(news.entities) > MANY or (
@@ -398,7 +398,8 @@ class Application:
         }
         clusters = {each for each in there if each is not None and (new.clusters is None or each in new.clusters)}
         with self._between_batches():
-            # The comparison of clusters needs more than two, and most entities have no peer in their own cluster.
+            # Clusters are compared only if there are more than two, and brokers with those of their cluster. Most
+            # entities have no peer in their own cluster.
             if len(there) > A_PAIR or rules.baseline or new.rules or self._has_brokers(clusters):
                 compare(self.tables, rules.baseline, batch.noting(rules=rules.digests[schema.DRIFT.name]))
         with self._between_batches():
@@ -517,7 +518,7 @@ def _application(
         yield Application(plan, settings, spark, report, lock.is_held), keep
 
 
-# -- under `spark-submit`, on a cluster -------------------------------------------------------------------------------
+# -- running under `spark-submit`, on a cluster -----------------------------------------------------------------------
 
 
 def files_of_s3a(spark: SparkSession, where: str) -> files.Filesystem:
@@ -561,7 +562,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         inputs = json_as(text, Inputs)
     except (OSError, ValueError) as wrong:
         options.error(f"the inputs can't be read: {wrong}")
-    # The driver's path: Spark plans the sources in its own Python process there.
+    # Spark plans the sources in a separate Python process on the driver, which needs the driver's path of kac.
     zipped = str(Path(console.__file__).parents[1])
     with session({"spark.app.name": f"kac lake {given.job}", "spark.executorEnv.PYTHONPATH": zipped}) as spark:
         try:
@@ -576,7 +577,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 report = run(plan, lambda: nullcontext(spark), _say, stop)
         except Exception as wrong:
             if (said := lake_runs.message_of(wrong)) is None:
-                raise  # an error of Spark itself, whose page shows it whole
+                raise  # an error of Spark itself: Spark's page shows the whole traceback
             sys.stderr.write(f"kac_lake.py {given.job}: {said}\n")
             return 1
     sys.stdout.write(json_text(report.data()) + "\n")

@@ -19,14 +19,14 @@ from console.lake.transforms.kraft_changes import Placed, placed_facts
 from console.lake.transforms.rows import arrow_of, parted, rows_of
 
 MOST_ENTITIES = 1_000
-"""Limit for the entities that are compared, the latest changed ones first."""
+"""Maximum number of entities to compare, the latest changed ones first."""
 MOST_ROWS = 100_000
 BUCKETS = 4
 _DAYS = 2
-"""Days around a request in which its record may be: zones are 26 hours apart at most."""
+"""Days before and after a request in which its record is searched: time zones are at most 26 hours apart."""
 _NAMED = 3
 _SLACK = timedelta(seconds=2)
-"""Limit for the difference between the clocks of brokers."""
+"""Maximum difference between the clocks of brokers."""
 _SAMPLE = 500
 _STEPS = "cluster_id STRING, broker_id INT, step INT, end BIGINT, correlation_id BIGINT, client_id STRING"
 _SCHEMA = pa.schema(
@@ -38,7 +38,7 @@ _SCHEMA = pa.schema(
 FURTHEST = 26 * 4
 """Quarters of an hour between the zones that are furthest apart."""
 LEAST_REQUESTS = 2
-"""Least count of requests that have to agree that a zone is wrong."""
+"""Minimum number of requests that have to agree that a zone is wrong."""
 _MOST_ASKED_FOR = (
     "UTC",
     *("Europe/Berlin", "Europe/London", "Europe/Helsinki", "Europe/Moscow", "America/New_York", "America/Chicago"),

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 def duckdb() -> ModuleType:
     """Return DuckDB's module. Raises LakeError: it is not installed."""
-    for name in ("_duckdb", "duckdb"):  # the import of the package around it takes longer than most queries
+    for name in ("_duckdb", "duckdb"):  # the C module: importing its package takes longer than most queries
         with suppress(ImportError):
             return import_module(name)
     raise LakeError(f"Reading a lake needs DuckDB, which is not installed: {how_to_add('history')}")
@@ -101,7 +101,7 @@ READER, WRITER = 1, 2
 """The default protocol: the versions that a table without features needs."""
 COMMIT, CHECKPOINT = "json", "checkpoint.parquet"
 _AT_ONCE = 8
-"""Limit for concurrent reads of log files."""
+"""Maximum number of concurrent reads of log files."""
 _NAME = re.compile(r"(\d{20})\.(json|checkpoint\.parquet)")
 _OTHER_CHECKPOINT = re.compile(r"\d{20}\.checkpoint\.(?!parquet\Z)")
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,20}):/{1,3}")

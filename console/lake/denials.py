@@ -17,9 +17,9 @@ from console.model.codes import AclOperation, AclResourceType, PatternType, Perm
 
 MOST = 200
 BEFORE = timedelta(days=7)
-"""Limit for the time from a change to the first denial after it: a job that runs once a week shows it that late."""
+"""Maximum time from a change to the first denial that it may have caused: a weekly job runs into it that late."""
 _SLACK = timedelta(seconds=2)
-"""Limit for the difference between the clocks of brokers and controllers."""
+"""Maximum difference between the clocks of brokers and controllers."""
 _MOST_CHANGES = 20_000
 _THING = ("cluster_id", "principal", "operation", "resource_type", "resource_name")
 
@@ -67,7 +67,7 @@ class Wanted:
     principal: str | None = None
     """The principal, with or without its `User:`."""
     resource: tuple[str, str] | None = None
-    """The type of the resource in Kafka's words, and its name."""
+    """The type of the resource as Kafka names it, and its name."""
 
 
 _DENIED = f"""
@@ -168,7 +168,7 @@ def _rank(row: Denied, maker: Maker) -> int | None:
     takes = removed if acl.permission == authorizer.ALLOW else not removed
     if is_about and is_from:
         return 0 if takes else None
-    # The first ACL on a resource closes it for all others, if the brokers leave resources without ACLs open.
+    # With allow.everyone.if.no.acl.found, the first ACL on a resource denies it to all other principals.
     return 1 if acl.permission == authorizer.ALLOW and not removed else None
 
 

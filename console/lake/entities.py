@@ -17,9 +17,10 @@ from console.model import codes
 # that its storage is formatted with: `..`, `/etc` and 32 KB of text are possible ids of a cluster.
 
 LONGEST = 120
-"""Characters of an id. Names of files contain it: most filesystems allow 255 bytes, and an escape takes three."""
+"""Maximum length of an id in characters. Names of files contain it: most filesystems allow 255 bytes, and an escape
+takes three."""
 _LONGEST_NAME = 200
-"""Bytes of UTF-8 of an id, escaped as in a partition's name."""
+"""Maximum length in bytes of UTF-8 of an id, escaped as in a partition's name."""
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _RESERVED = "__HIVE_DEFAULT_PARTITION__"
 """Hive's name for the partition of an empty value."""
@@ -84,7 +85,7 @@ UNOBSERVED = ":unobserved"
 FIRST_POLL = ":first_look"
 """A cluster's attribute for all values of its first poll, in a timeline with one row for them."""
 POLL_SOURCES = ("snapshot", "kraft_snapshot")
-"""The sources that report states, not changes."""
+"""The sources that report states instead of changes."""
 CONFIG_TYPES: Mapping[int, str] = MappingProxyType(
     {number: name.lower().replace("_", "-") for number, name in codes.ResourceType.NAMES.items()}
 )
@@ -92,7 +93,7 @@ CONFIG_TYPES: Mapping[int, str] = MappingProxyType(
 CONFIG_OPS: Mapping[int, str] = MappingProxyType({number: name.lower() for number, name in codes.AlterOp.NAMES.items()})
 """Kafka's number (AlterConfigOp.OpType) -> the operation on a config (`set`, `delete` …)."""
 NAMELESS = frozenset({"certificate", "GSSAPI", "OAUTHBEARER", "AWS_MSK_IAM"})
-"""Names in kac's journal if the settings do not determine the principal."""
+"""Names in kac's journal that stand for an unknown principal: the settings do not determine it."""
 MECHANISMS: Mapping[int, str] = MappingProxyType(
     {number: codes.ScramMechanism(number).label for number in codes.ScramMechanism.NAMES}
 )

@@ -36,7 +36,7 @@ class DamagedLake(LakeError):
     """A file with the lake's metadata is missing or unreadable."""
 
 
-# Times and run ids.
+# The text forms of times and run ids.
 
 _RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
 
@@ -103,7 +103,7 @@ def holder_of(text: bytes) -> Holder | None:
 
 
 LARGEST_HOLDER = 64 << 10
-"""Limit for the bytes of the lock's file; a larger file names no holder."""
+"""Maximum size of the lock's file in bytes; a larger file names no holder."""
 
 
 def _all_of(lock: BinaryIO) -> bytes:
@@ -116,7 +116,7 @@ def is_dead(holder: Holder) -> bool:
     try:
         if holder.host == socket.gethostname():
             os.kill(holder.pid, 0)
-    except OSError as error:  # any other error: it is another user's process
+    except OSError as error:  # any other error: the process exists, and belongs to another user
         return isinstance(error, ProcessLookupError)
     return False
 
@@ -147,7 +147,7 @@ class Lock:
     """A lock that is held."""
 
     former: Holder | None
-    """The dead holder before, if there was one."""
+    """The former holder, if it died without releasing the lock."""
     is_held: Callable[[], bool]
     """Returns whether the lock is still held."""
 
@@ -167,9 +167,9 @@ class Entry(NamedTuple):
 
 
 LARGEST = 2 << 30
-"""Limit for the bytes of a file that is read at once: a segment of a metadata log has half of it."""
+"""Maximum size in bytes of a file that is read at once: twice the default of metadata.log.segment.bytes."""
 NO_FILE = frozenset({errno.ENOENT, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.EFBIG})
-"""The errors of `Filesystem.read` for a file that does not exist, or another kind of file in its place."""
+"""The errors by which `Filesystem.read` reports that a file does not exist, or that its path is not a file."""
 
 
 class Filesystem:

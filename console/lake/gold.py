@@ -38,17 +38,17 @@ Entity = tuple[str, str, str]
 """The values of `ENTITY`'s columns."""
 
 MOST_ENTITIES = 2_000
-"""Limit for the entities of a batch; with more, their whole clusters are made again."""
+"""Maximum number of entities of a batch; with more, their whole clusters are made again."""
 MOST_KEYS = 20_000
-"""Limit for the keys collected in the driver at once."""
+"""Maximum number of keys collected in the driver at once."""
 MOST_CLUSTERS = 100_000
 BUCKETS = 16
-"""Buckets for the entities of a whole cluster."""
+"""Number of buckets for the entities of a whole cluster."""
 IN_A_BUCKET = 200
-"""Least count of named entities for each bucket."""
+"""Minimum number of named entities for each bucket."""
 
 
-# -- new keys --------------------------------------------------------------------------------------------------------
+# -- keys of new rows ------------------------------------------------------------------------------------------------
 
 _KEYS = {
     schema.KRAFT_RECORD: (
@@ -114,7 +114,7 @@ def news_of(keys: DataFrame) -> News:
     try:
         rows = lake_tables.taken(keys.groupBy(*about).agg(*counted), MOST_KEYS)
     except lake_tables.TooMany:
-        # There are few types of polls, and few hours of requests.
+        # There are too many keys: collect only the types of polls and the hours of requests, which are few.
         of_polls = F.when(F.col("of") == "poll", F.col("entity_type")).alias("entity_type")
         none = (F.lit(None).cast("string").alias(name) for name in ("entity_key", "entity_id"))
         coarse = keys.groupBy("of", "cluster_id", of_polls, *none, "hour")
@@ -390,7 +390,7 @@ class Renewal:
         )
         return {(cluster, id_): (type_, key) for cluster, id_, type_, key in rows}
 
-    # -- the reach of polls and the log --------------------------------------------------------------------------------
+    # -- time ranges that polls and logs cover -------------------------------------------------------------------------
 
     def _spread(
         self,
@@ -407,7 +407,7 @@ class Renewal:
             except All:
                 touched = touched.more([cluster])
                 continue
-            # Without polls, and without a later change from another source, more of a log changes none of the rows.
+            # A longer log changes existing rows only if the cluster has polls, or a later change from another source.
             if at is not None and (times.get(cluster) or self._known.last_told.get(cluster, 0) > at - TOLERANCE):
                 since.append((cluster, at - TOLERANCE))
             if before[cluster] != self._known.covers.get(cluster):
@@ -638,7 +638,7 @@ def make_usage(
     clusters, whose limits differ; then the suggestions from all minutes of these clusters.
     """
     wanted = set(hours)
-    # A rate reaches back ten seconds: so the next hour is also made again.
+    # A rate covers the ten seconds before it: requests of an hour also affect the next hour, which is made again.
     wanted |= {(cluster, hour + 1) for cluster, hour in wanted}
     clusters = whole | {cluster for cluster, _ in wanted}
     parts = [
@@ -647,7 +647,7 @@ def make_usage(
         if cluster not in whole
         for each in range(quota_usage.HOUR // quota_usage.PART_SECONDS)
     ]
-    # The first rates of a part reach into the part before.
+    # The first rates of a part cover the end of the part before, which has to be read.
     read = sorted({(cluster, part - back) for cluster, part in parts for back in (0, 1)})
     seconds = tables.read(schema.REQUEST, clusters).where("second IS NOT NULL").select("second.*")
     seconds = seconds.select(*quota_usage.SECONDS).withColumn("part", _part(F.unix_seconds("second")))
@@ -657,7 +657,7 @@ def make_usage(
     placed = packs.withColumn("part", F.explode(F.array_distinct(F.array(*of_parts))))
     by_part = _of_parts(tables, placed, whole, parts)
     history = tables.newest(schema.HISTORY, lake_tables.of_clusters(clusters))
-    # Each additional column here is also one in every packed row.
+    # Select few columns, as each column here is also a column in every packed row.
     quotas = history.where("entity_type = 'quota'").select(
         "cluster_id", *quota_usage.LIMITING, F.lit("quota").alias("of")
     )
@@ -702,7 +702,7 @@ def _of_parts(
 
 
 _PACKED_AT_ONCE = 50_000
-"""Seconds that are packed together: the more, the fewer rows, and the more memory of a worker."""
+"""Number of seconds that are packed together: more of them make fewer rows, and take more of a worker's memory."""
 
 
 def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -773,7 +773,7 @@ def make_access(tables: lake_tables.Tables, hours: Iterable[tuple[str, int]], ba
 # -- policies and drift ------------------------------------------------------------------------------------------------
 
 COMPARED_IN = 64
-"""Buckets of entities; all entities of one name are in the same bucket."""
+"""Number of buckets of entities; all entities of one name are in the same bucket."""
 
 
 def judge(
@@ -802,7 +802,7 @@ def _violations(policies: Sequence[Policy]) -> Callable[[pa.Table], pa.Table]:
 def compare(tables: lake_tables.Tables, baseline: Sequence[Wanted], batch: lake_tables.Batch) -> None:
     """Make all of `drift` again: a change in one cluster may make another one differ."""
     history = tables.newest(schema.HISTORY, F.lit(True))
-    # The clusters' own rows are included: unobserved time shows when a first poll was.
+    # Include the clusters' own rows: their unobserved time shows when the first poll was.
     first = _first_polls(history, "first_poll")
     current = (
         history.where("is_current")

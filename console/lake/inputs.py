@@ -22,7 +22,7 @@ class MetadataLog(_Input, frozen=True):
 
     path: str
     cluster_id: str | None = None
-    """The id of the cluster; None for the one in the ``meta.properties`` of the folder above."""
+    """The id of the cluster; None to read it from ``meta.properties`` in the parent folder."""
 
 
 class LogOfBroker(_Input, frozen=True):
@@ -33,7 +33,7 @@ class LogOfBroker(_Input, frozen=True):
     cluster_id: str
     broker_id: int
     time_zone: str = "UTC"
-    """The time zone of the times in its lines, as ``Europe/Berlin``; lines do not have it."""
+    """The time zone of the times in its lines, as ``Europe/Berlin``; lines don't name it."""
 
 
 class RequestLog(LogOfBroker, frozen=True):

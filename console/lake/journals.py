@@ -91,7 +91,7 @@ def settings_of(edit: Mapping[str, Any], was: Any) -> tuple[Setting, ...]:
             return (Setting("connector", edit["name"], ":state", "set", _STEERED[kind]),)
         case _ if kind in _CONFIG_OPS:
             return (_config(edit, _CONFIG_OPS[kind], known),)
-        case _:  # it leaves no attribute, or concerns no setting
+        case _:  # the edit leaves no attribute, or concerns no setting
             return ()
 
 
@@ -329,7 +329,7 @@ class _Reading:
                             if self._take(line.whole) and bad_until == line.at:
                                 self.bad[-1]["reason"] = "it was cut short, and ended by hand"
                         except journal_lines.BadLine as error:
-                            # The beginning of an overlong line stands for it.
+                            # An overlong line is quarantined by its beginning.
                             self._bad(path, line.at, line.data.removesuffix(b"\n"), str(error))
                             bad_until = line.at + line.size
 

@@ -91,7 +91,7 @@ def _files_in(folder: Path, cluster_id: str | None) -> list[LogFile]:
 
 
 _LARGEST_PROPERTIES = 64 << 10
-"""Limit for the bytes read from meta.properties."""
+"""Maximum number of bytes read from meta.properties."""
 
 
 def _cluster_id(folder: Path) -> str:
@@ -110,10 +110,10 @@ def _cluster_id(folder: Path) -> str:
     )
 
 
-# -- which bytes are read: each record once, without damaged ones and those that do not count ------------------------
+# -- choosing bytes: each record once, without damaged and invalid ones ----------------------------------------------
 
 SPLIT_BYTES = 16 << 20
-"""Approximate bytes that one read, and one task, processes."""
+"""Approximate number of bytes that one read, and one task, processes."""
 
 _ALL = 1 << 62
 
@@ -186,7 +186,7 @@ def plan_fetched(data: bytes, source: str, cluster_id: str, start: int, end: int
     """
     offset = end if is_snapshot else int.from_bytes(data[:8], "big", signed=True)
     plan = _Plan(start, end, SPLIT_BYTES).of([LogFile(offset, source, cluster_id, is_snapshot, data=data)])
-    # A later fetch would return the same damage: it is reported once, and the read goes on behind it.
+    # A later fetch would return the same damage: report it once, and let the next read begin behind it.
     return replace(plan, next_offset=end if plan.open_at is None else max(start, min(plan.open_at, end)))
 
 
@@ -241,7 +241,7 @@ class _Plan:
                         reason = "the file ends within a batch, though the log continues in the next file"
                         self._trouble(file, part.at, reason, part.data)
         except FileNotFoundError:
-            return  # the broker has deleted it since: a snapshot has its records
+            return  # the broker has deleted the segment since: a snapshot has its records
 
     def _cover(self, first: int, last: int) -> bool:
         """Mark these offsets as covered; return whether no other controller's file covered them before."""
@@ -406,7 +406,7 @@ def _bytes_of(split: Split) -> bytes:
 
 HEADER_BYTES = 61
 LENGTH_AT = 12
-"""Bytes of a batch before those that its length counts."""
+"""Bytes of a batch before those that its length field counts: the base offset and the length itself."""
 
 LEAST_LENGTH = HEADER_BYTES - LENGTH_AT
 
@@ -416,7 +416,7 @@ MAGIC = 2
 COMPRESSION = 0x07
 CONTROL = 0x20
 MOST_BYTES = 128 << 20
-"""Limit for the bytes of a batch."""
+"""Maximum size of a batch in bytes."""
 
 _unpack_header = struct.Struct(">qiiBIhiqq14xi").unpack_from
 
@@ -624,7 +624,8 @@ def _is_plausible(head: Header) -> bool:
 
 
 _FOOTER = slice(HEADER_BYTES + 7, HEADER_BYTES + 9)
-"""Position of the record type in a control batch: in the key, behind its version and five numbers of a byte each."""
+"""Position of the record type in a control batch: in the key, behind its version. Before the key are five fields of a
+byte each."""
 _SNAPSHOT_FOOTER = b"\0\4"
 
 
@@ -637,7 +638,8 @@ def known_schemas() -> Mapping[tuple[int, int], RecordSchema]:
     """Return every version of every record type, by number and version, of the newest known release. It includes those
     of all older releases.
     """
-    # pkgutil, since executors import this from a zip. `tests/support/record_metadata_schemas.py` writes the data.
+    # Use pkgutil, as executors import this module from a zip. `tests/support/record_metadata_schemas.py` writes the
+    # data.
     return schemas_of(json.loads(pkgutil.get_data(__package__, "kraft_records.json") or ""))
 
 
@@ -660,7 +662,7 @@ def _readers() -> Mapping[bytes, tuple[RecordSchema, Read]]:
 def _decoded(schema: RecordSchema, read: Read, data: bytes) -> tuple[bytes, list[str]]:
     """Return a record's fields as a JSON object, with bytes in base64; and the secrets that `HIDDEN` replaces in it."""
     fields, end = read(data, 0)
-    if end != len(data):  # a cut value may be the beginning of a secret
+    if end != len(data):  # don't return a cut value: it may be the beginning of a secret
         raise MalformedRecordError(f"its fields end at byte {end}, the record at byte {len(data)}")
     hidden = []
     for name in HIDDEN_FIELDS.get(schema.name, ()):
@@ -674,7 +676,7 @@ def _decoded(schema: RecordSchema, read: Read, data: bytes) -> tuple[bytes, list
 # -- rows -------------------------------------------------------------------------------------------------------------
 
 ROWS = 1 << 15
-"""Approximate rows in an Arrow batch."""
+"""Approximate number of rows in an Arrow batch."""
 
 ROW_SCHEMA: pa.Schema = pa.schema([arrow_schema(KRAFT_RECORD).field(name) for name in RECORD_COLUMNS])
 """The columns of `kraft_record` that a record's bytes determine."""
@@ -776,7 +778,7 @@ class Decoder:
         """Decode the records between two positions. Names are short, since this runs for every record."""
         heads = self._heads
         base, last_delta = header.base_offset, header.last_delta
-        # A timestamp out of the column's range becomes Kafka's unknown time, -1.
+        # Replace a timestamp out of the column's range by Kafka's unknown time, -1.
         stamp = header.base_ts if -1 <= header.base_ts < _MOST_MS else -1
         payloads, codes, offsets, stamps = self._payloads, self._codes, self._offsets, self._stamps
         count = header.records
@@ -826,7 +828,7 @@ class Decoder:
             api_key, version = _type(d, p, end)
         except (MalformedRecordError, IndexError):
             api_key = version = -1
-        # A number that does not fit the column is not a type.
+        # Replace numbers that do not fit the column: they are no types or versions of records.
         api_key, version = (each if each < 1 << 15 else -1 for each in (api_key, version))
         newer = (origin.path, api_key, version)
         if newer not in self._newer_told:

@@ -134,7 +134,7 @@ class Lake:
         with suppress(FileExistsError):
             if KEY_FILE not in os.environ:
                 lake.files.create(lake.path("hmac.key"), secrets.token_bytes(32), private=True)
-        lake.key()  # a lake with an incomplete key is useless
+        lake.key()  # check before the lake exists: a lake with an incomplete key is useless
         about = {"format": FORMAT, "lake_id": str(uuid.uuid4()), "created": iso_now()}
         lake.files.replace(lake.path("lake.json"), json_text(about).encode() + b"\n")
         return lake

@@ -30,7 +30,7 @@ from console.model.journal_lines import segment_folder, segment_number
 POLLS, JOURNAL = "landing/polls", "landing/journal"
 SUFFIX = ".json.gz"
 MOST_BYTES = 1 << 30
-"""Limit for the decompressed bytes of a file: many times the states of the largest clusters."""
+"""Maximum decompressed size of a file in bytes: many times the size of the largest clusters' states."""
 MOST_LINE = 256 << 20
 _KINDS = ("state", "absent", "heartbeat", "failed")
 _ABOUT = {"state": 2, "absent": 1}

@@ -40,11 +40,12 @@ from console.model.built_types import built
 Offset = dict[str, Any]
 """The position up to which a source was read, as JSON."""
 MAX_BAD_RATIO = 0.01
-"""Default limit for the share of a part that may be unreadable."""
+"""Default of the share of a part that may be unreadable."""
 LEAST_LINE = 100
-"""Lower bound of the bytes of a line of a request log, or of a change in a journal. A shorter line only costs time."""
+"""Assumed minimum size in bytes of a line of a request log, or of a change in a journal, for estimates. Shorter lines
+only cost time."""
 LEAST_PACKED_ROW = 2
-"""Lower bound of the compressed bytes of a row in a landed file; most rows take 5 to 20."""
+"""Assumed minimum compressed size in bytes of a row in a landed file; most rows take 5 to 20."""
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -56,7 +57,7 @@ class Settings(msgspec.Struct, frozen=True):
     """The file with the key for the HMAC of secrets."""
     max_bad_ratio: float = MAX_BAD_RATIO
     begin: dict[str, Offset] = {}
-    """Source -> its start offset without a checkpoint."""
+    """Source -> the offset at which it starts without a checkpoint."""
     store_file: str = ""
     """The file with the access to the lake's bucket (`Filesystem.lent`)."""
 
@@ -331,11 +332,9 @@ class AuthorizerLogs(BrokerLogs):
 
 
 REMEMBERED_DAYS = 30
-"""Days for which a file that is gone stays known. One that comes back later would be counted again."""
+"""Days for which a file that is gone stays known. A file that comes back later is counted again."""
 OVERLAP = timedelta(minutes=1)
-"""Limit for the time in which two files of one broker may both be written: around a rotation it is less than a
-second.
-"""
+"""Maximum time in which two files of one broker may both be written: around a rotation it is less than a second."""
 _BROKERS_ADDRESS = re.compile(rb'"connection\\{0,9}":\\{0,9}"([^"\\]{1,200}?:\d+)-')
 
 
@@ -373,7 +372,7 @@ def plan_broker_logs(inputs: Mapping[str, Any], logs: Sequence[LogOfBroker], log
         if found.spans:
             of = (log.cluster_id, log.broker_id)
             brokers.append(log_files.BrokerLog(*of, found.spans, log.time_zone, log.paths, logger.name))
-    if logger is REQUESTS:  # clients choose names in the authorizer's log
+    if logger is REQUESTS:  # not in the authorizer's log, where clients choose names and could forge addresses
         _refuse_two_brokers(brokers)
     return PlannedLogs(tuple(brokers), remember)
 

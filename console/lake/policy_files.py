@@ -57,9 +57,9 @@ class Expected:
     below: str | None = None
     """An attribute of the same entity whose number has to be higher."""
     one_of: tuple[str, ...] = ()
-    """The texts of which the value has to be one."""
+    """Texts; the value has to be one of them."""
     none_of: tuple[str, ...] = ()
-    """The texts of which the value may be none."""
+    """Texts; the value must not be one of them."""
     matches: str | None = None
     """A regular expression that has to be found in the text."""
     matches_not: str | None = None
@@ -113,7 +113,7 @@ class Policy:
     default: str | None = None
     """Kafka's own default, if that config has no value either."""
     expected_words: str | None = None
-    """A text that replaces the one of `expected`."""
+    """A text that is shown in place of `expected`; None to show `expected`."""
     show_actual: bool = True
     """Whether the value may be shown."""
     rules: tuple[str, ...] = ()
@@ -197,7 +197,7 @@ def read_policies(text: str, file: str = POLICIES_FILE) -> tuple[Policy, ...]:
 
 def default_policies() -> tuple[Policy, ...]:
     """Return kac's own policies."""
-    # pkgutil, since this may be imported from a zip.
+    # Use pkgutil, as executors may import this module from a zip.
     data = pkgutil.get_data("console.lake", "default_policies.yaml")
     if data is None:
         raise FileProblem("default_policies.yaml", None, "it is missing in console/lake", "install kac again")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _MICROSECOND = timedelta(microseconds=1)
 _EARLIEST = (datetime.min.replace(tzinfo=timezone.utc) + timedelta(days=2) - EPOCH) // _MICROSECOND
 _LATEST = (datetime.max.replace(tzinfo=timezone.utc) - timedelta(days=2) - EPOCH) // _MICROSECOND
-"""Microseconds since 1970 that are a valid time in every zone."""
+"""The latest time, in microseconds since 1970, that is valid in every zone."""
 
 
 class Where:
@@ -99,11 +99,11 @@ def known_time(microseconds: int) -> datetime:
 # -- the rows of a table that hold ------------------------------------------------------------------------------------
 
 _FILES = "read_parquet(?, hive_partitioning = false)"
-"""The files of a table, as a parameter. The columns hold everything that the names of their folders hold."""
+"""The files of a table, as a parameter. Their columns include the partition's values, so the names of folders are not
+parsed."""
 _OF_HOURS = {"date_trunc('hour', minute)": "epoch_us(minute) // 3600000000"}
-"""Terms of `Table.newest` in Spark's SQL -> a faster equivalent in DuckDB's, whose own works by the calendar of a time
-zone.
-"""
+"""Terms of `Table.newest` in Spark's SQL -> a faster equivalent in DuckDB's SQL. DuckDB's date_trunc computes in the
+calendar of a time zone."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class Part:
         if self.since is not None or self.until is not None:
             where.between(time_column(table), *self.hours)
         if self.clusters is not None:
-            one = len(self.clusters) == 1  # Parquet's own statistics apply to an equality
+            one = len(self.clusters) == 1  # Parquet's statistics let DuckDB skip files for an equality only
             where.add(
                 "cluster_id = ?" if one else "list_contains(?, cluster_id)",
                 self.clusters[0] if one else [*self.clusters],
@@ -210,7 +210,7 @@ def _hour(at: datetime) -> datetime:
 
 
 MOST_ROWS = 250_000
-"""Limit for the rows of an answer: a small file can hold millions of equal rows."""
+"""Maximum number of rows in an answer: a small file can hold millions of equal rows."""
 
 
 class Unreadable(LakeError):
@@ -583,7 +583,7 @@ class Wanted:
 
     cluster_id: str | None = None
     entities: tuple[tuple[str, str], ...] = ()
-    """Pairs of a type and a key. Times in which the cluster was not polled are always included."""
+    """Pairs of a type and a key. Times in which the cluster was not polled always match."""
     since: datetime | None = None
     """The start of the time, included."""
     until: datetime | None = None
@@ -646,7 +646,7 @@ def _themselves(tables: Tables, cluster_id: str | None) -> tuple[tuple[str, str]
 
 
 _FOLDED_FROM = 10
-"""Least count of values of a first poll that become one row."""
+"""Minimum number of values of a first poll that become one row."""
 _WAS_THERE = f"list_contains(?, source) AND old_value IS NULL AND NOT is_deleted AND entity_type <> '{CLUSTER}'"
 """Condition of a row from a first poll: `Change.is_first_seen`."""
 

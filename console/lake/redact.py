@@ -51,7 +51,7 @@ def is_secret(entity_type: str, name: str) -> bool:
     behind = _OF_LISTENER.fullmatch(name) if entity_type == "broker" else None
     if behind is None:
         return True
-    # listener.name.x.ssl.protocol, and with a mechanism: listener.name.x.plain.sasl.login.class.
+    # The name is like listener.name.x.ssl.protocol or, with a mechanism, listener.name.x.plain.sasl.login.class.
     return behind[1] not in harmless and behind[1].partition(".")[2] not in harmless
 
 
@@ -95,6 +95,6 @@ def _masked(char: str) -> str:
 
 @lru_cache(maxsize=1)
 def _harmless() -> Mapping[str, frozenset[str]]:
-    # pkgutil, since executors import this from a zip.
+    # Use pkgutil, as executors import this module from a zip.
     found = json.loads(pkgutil.get_data(__package__, "harmless_configs.json") or "")
     return {entity_type: frozenset(names) for entity_type, names in found.items()}

@@ -30,7 +30,7 @@ GOLD = "gold"
 """The name of the stream that reads bronze."""
 
 
-# -- whether anything is new ------------------------------------------------------------------------------------------
+# -- batches that wait ------------------------------------------------------------------------------------------------
 
 
 def batches(lake: Lake, stream: str) -> tuple[int | None, int | None]:
@@ -323,7 +323,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-# -- how far an application is -----------------------------------------------------------------------------------------
+# -- progress of an application ----------------------------------------------------------------------------------------
 
 SECONDS_BETWEEN = 0.25
 

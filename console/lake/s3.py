@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from obstore.store import S3Config, S3Credential
 
 AT_ONCE = 8
-"""Limit for concurrent file transfers."""
+"""Maximum number of concurrent file transfers."""
 _KEPT_SECONDS = 7 * 86_400
 _PACKETS, _WHOLE = timedelta(minutes=2), timedelta(hours=1)
 """Timeouts of a store: for one part of a write or one packet of a read, and for a whole object."""
@@ -64,7 +64,7 @@ _REMEDIES = {
 }
 _OF_REGION = frozenset({"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"})
 _MOST_SAID = 4_000
-"""Characters of a store's response that are parsed."""
+"""Maximum number of characters of a store's response that are parsed."""
 _NO_OBJECT = ("NoSuchKey", "NotFound", "")
 
 
@@ -145,7 +145,7 @@ class S3Files(files.Filesystem):
     def __init__(self, bucket: str, endpoint: str, region: str, keys: Callable[[], S3Keys] | None, cache: Path) -> None:
         self._bucket, self._url, self._region, self._keys = bucket, endpoint, region, keys
         self._endpoint = endpoint or "AWS"
-        # Not all stores have bulk deletion.
+        # Some stores lack bulk deletion.
         named = {"aws_region": region, "aws_endpoint_url": endpoint, "aws_disable_bulk_delete": "true"}
         self._cache = cache / hashlib.sha256(f"{self._endpoint}/{bucket}".encode()).hexdigest()[:16]
         self._store = S3Store(
@@ -217,7 +217,7 @@ class S3Files(files.Filesystem):
         if is_local and keys and keys.ends is not None:
             provider, keys = _OF_FILE, None
         named = {
-            "path.style.access": "true",  # as obstore does
+            "path.style.access": "true",  # obstore's default
             "endpoint": self._url,
             "endpoint.region": self._region,
             "aws.credentials.provider": provider,
@@ -238,7 +238,7 @@ class S3Files(files.Filesystem):
     @contextmanager
     def lent(self) -> Iterator[str]:
         """See Filesystem. The file has new keys before the old ones expire; so has a file next to it, for Java."""
-        with tempfile.TemporaryDirectory(prefix="kac-store-") as folder:  # only for this user
+        with tempfile.TemporaryDirectory(prefix="kac-store-") as folder:  # readable by this user only
             file, ended = f"{folder}/store", threading.Event()
 
             def write() -> None:
@@ -288,7 +288,7 @@ class S3Files(files.Filesystem):
         finally:
             ended.set()
             renewal.join()
-            with suppress(files.StoreError):  # then it expires
+            with suppress(files.StoreError):  # the lease expires if it can't be released
                 if (lease := self._held(path, holder)) is not None:
                     self._put_if(path, b"", lease.tag)
 
@@ -300,7 +300,7 @@ class S3Files(files.Filesystem):
             age = self._clock(path) - there.written
             if age.total_seconds() < self.dead_after:
                 raise files.LakeBusy(path, former)
-        # If the lease is ours then, only the response was lost.
+        # If the lease is ours after a failed write, only the response was lost.
         if not self._put_if(path, holder.text, there and there.tag) and self._held(path, holder) is None:
             other = self._find(path)
             raise files.LakeBusy(path, other and other.holder)
@@ -328,7 +328,7 @@ class S3Files(files.Filesystem):
     def _find(self, path: str) -> _Lease | None:
         with suppress(FileNotFoundError), self._explained("GET", path):
             found = obstore.get(self._store, _key(path))
-            # An object that is too large to name a holder is not read: it exists, and is not ours.
+            # Don't read an object that is too large to name a holder: the lease is taken, and not ours.
             text = bytes(found.bytes()) if found.meta["size"] <= files.LARGEST_HOLDER else b"?"
             return _Lease(text, found.meta["e_tag"] or "", found.meta["last_modified"])
         return None

@@ -33,7 +33,7 @@ class Column:
     """The type as in Spark's SQL; timestamps are UTC with microseconds."""
     doc: str
     nullable: bool = False
-    """Whether it may be empty, with the meaning in `doc`."""
+    """Whether it may be null; `doc` says what null means."""
     of: Table | None = None
     """The table of a struct's fields."""
 
@@ -44,7 +44,7 @@ class Column:
 
 
 maybe = partial(Column, nullable=True)
-"""A nullable column."""
+"""Makes a nullable column."""
 
 
 @dataclass(frozen=True)
@@ -535,7 +535,7 @@ def _keep_pandas_out() -> None:
     """Have PyArrow look for pandas, and find none, so that it does not import it by itself later."""
     import pyarrow as pa
 
-    # It imports an installed pandas with the first array that it makes, which takes 40 MiB of each Python worker.
+    # PyArrow imports an installed pandas when it makes its first array: 40 MiB in each Python worker.
     finder = _WithoutPandas()
     sys.meta_path.insert(0, finder)
     try:
@@ -546,7 +546,7 @@ def _keep_pandas_out() -> None:
 
 def arrow_schema(table: Table) -> pa.Schema:
     """Return the columns as an Arrow schema; every field is nullable, as in Parquet that Spark has written."""
-    import pyarrow as pa  # readers may not have it
+    import pyarrow as pa  # late: readers of a lake may lack PyArrow
 
     _keep_pandas_out()
     types: dict[Type, pa.DataType] = {

@@ -39,7 +39,7 @@ EVERYWHERE = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Most of a small batch is the planning of its large expressions; these two took a third of that.
+    # Most of a small batch's time goes into the planning of its large expressions; these two took a third of it.
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.lightweightPlanChangeValidation": "false",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -48,16 +48,16 @@ EVERYWHERE = {
     "spark.databricks.delta.snapshotPartitions": "1",
     # VACUUM lists a table's folders in this number of tasks, by default 10,000.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
-    # With 10, tables that the same batches write also checkpoint in the same batches: +5 s.
+    # With 10, tables that the same batches write would checkpoint in the same batches, which then take 5 s longer.
     "spark.databricks.delta.properties.defaults.checkpointInterval": "100",
-    # Each task compiles the code for the minimum and maximum of each column. Readers filter by a file's cluster, entity
-    # and time, which are among the first columns.
+    # For each column with statistics, each task compiles code for its minimum and maximum. Readers filter by a file's
+    # cluster, entity and time, which are among the first columns.
     "spark.databricks.delta.properties.defaults.dataSkippingNumIndexedCols": "9",
-    # No reader of these tables uses them, and they take a twentieth of the time in which a row is written.
+    # Writing size statistics takes a twentieth of the time of a row, and no reader of these tables uses them.
     "spark.hadoop.parquet.size.statistics.enabled": "false",
-    # A task has few partitions of a table: with a file open for each, their rows need no sort.
+    # A task writes few partitions of a table: with an open file for each, Spark need not sort the rows by partition.
     "spark.sql.maxConcurrentOutputFileWriters": "8",
-    # DuckDB reads the files as they are: it would see deleted rows, or mapped column names.
+    # DuckDB reads the Parquet files without Delta's log: it would see deleted rows, and mapped column names.
     "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
     "spark.databricks.delta.properties.defaults.columnMapping.mode": "none",
 }
@@ -104,7 +104,7 @@ def session(settings: Mapping[str, str]) -> Iterator[SparkSession]:
         settings: Spark's settings, which override those of this module. Submitted settings of the master, memory and
             executors take precedence.
     """
-    logging.getLogger("py4j").setLevel(logging.WARNING)  # it logs each call
+    logging.getLogger("py4j").setLevel(logging.WARNING)  # py4j logs each call
     is_shared = _is_shared()
     with heard():
         spark = made({**EVERYWHERE, **settings})
@@ -137,7 +137,7 @@ def made(settings: Mapping[str, str]) -> SparkSession:
 
     conf = SparkConf(loadDefaults=False).setAll([*settings.items()])
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
-    listen()  # the context installs its own handler
+    listen()  # again, as the context installs its own handler
     return spark
 
 

@@ -67,7 +67,7 @@ class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a part; Spark passes None if there is no part."""
-        # Spark uses the schema of the first batch for all.
+        # Begin with an empty batch: Spark uses the schema of the first batch for all.
         yield pa.RecordBatch.from_pylist([], arrow_schema(TABLES[self._source.table]))
         if partition is not None:
             yield from self._source.read(partition.value)
@@ -142,7 +142,7 @@ class Skipped(NamedTuple):
 
 
 UNCOUNTED = 0
-"""A topic that is gone does not show the number of its unread offsets."""
+"""Stands for an unknown number: a topic that is gone does not show how many offsets were unread."""
 
 
 DELETED = "they were deleted before they were read"
@@ -302,7 +302,7 @@ def rows_of_records(batch: pa.RecordBatch, whose: Whose) -> Iterator[pa.RecordBa
     for key, value, partition, offset in zip(*(column.to_pylist() for column in batch.columns), strict=True):
         if not value:
             continue
-        # Also in an object, which may have several lines.
+        # A JSON object may have several lines: make them one.
         whole = value.replace(b"\n", b" ") if value.startswith(b"{") else value
         line, broker = whole.rstrip(b"\r\n"), _broker(key)
         if broker is None:

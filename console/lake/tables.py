@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 _ALL_AT_ONCE = 1_000_000
-"""Limit for the files in a batch of a stream, so high that all new files are one batch."""
+"""Maximum number of files in a batch of a stream, so high that all new files are one batch."""
 
 
 class TooMany(Exception):
@@ -122,8 +122,8 @@ class Tables:
         for table in lake_schema.BRONZE:
             if not self.exists(table):
                 parts = f" PARTITIONED BY ({', '.join(table.partitions)})" if table.partitions else ""
-                # Readers select clusters, days and entities. Tables without entities are found by their partitions
-                # alone, so they need no statistics.
+                # Readers select clusters, days and entities. A table without entities is found by its partitions alone
+                # and needs no statistics.
                 if "entity_type" not in table.names:
                     parts += " TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '0')"
                 self.spark.sql(f"CREATE TABLE IF NOT EXISTS {self.named(table)} ({table.stored}) USING delta{parts}")
@@ -240,7 +240,7 @@ class Batch:
 EVERY = timedelta(days=1)
 """Interval of maintenance."""
 MANY_FILES = 100
-"""Least count of files of a table to compact. The first update writes fewer, and compacts nothing."""
+"""Minimum number of files of a table to compact. The first update writes fewer, and compacts nothing."""
 KEPT_HOURS = 7 * 24
 """Hours for which removed files stay for readers: Delta's own minimum."""
 MOST_SNAPSHOTS = 1_000_000

@@ -39,7 +39,7 @@ def acl_target(reader: Reader, *, existing: bool) -> tuple[AclResourceType, str 
     Returns:
         The type, the name, which is None for the cluster, and the pattern type.
     """
-    # A broker of a newer release may have such ACLs, and they must be revocable; nothing new is made of them.
+    # An existing ACL may have a code of a newer release, and must be revocable; no new ACL can have one.
     newer = newer_code(reader, AclResourceType) if existing else None
     kind = _acl_type(reader) if newer is None else newer.name.lower()
     if kind == "cluster":
@@ -68,7 +68,7 @@ def newer_code(reader: Reader, of: type[_Code]) -> _Code | None:
         found = of.parse(word.text)
     except ValueError:
         return None
-    # Read here and not by `take`: no completion may propose a code without a name.
+    # Consume the word without `take`: completion must not propose a code without a name.
     reader.mark(word, Role.KEYWORD)
     reader.index += 1
     return found
@@ -99,7 +99,7 @@ def principal(reader: Reader, *, existing: bool) -> str:
     expected = Expected(What.PRINCIPAL, "a principal such as User:alice")
     word = reader.take(expected)
     kind, colon, _ = word.text.partition(":")
-    # Old brokers accepted any text as the principal of an ACL.
+    # Accept any text for an existing ACL: old brokers did not check principals.
     if not existing and (not kind or not colon):
         hint = f"did you mean 'User:{word.text}'?" if word.text.isidentifier() else ""
         reader.fail(f"{reader.shown(word)} is not a principal (TYPE:NAME)", word, hint)
@@ -122,7 +122,7 @@ def operations(reader: Reader, *, existing: bool) -> tuple[tuple[AclOperation, .
             operation = AclOperation.parse(name)
         except ValueError:
             operation = AclOperation(1)
-        # ANY is for filters, and no ACL has it.
+        # Only filters have ANY, never an ACL.
         if operation.name not in OPERATIONS and (operation.known or not existing):
             _unknown_operation(reader, word, name)
         if operation not in found:

@@ -46,7 +46,7 @@ _SECOND_WORDS = {
     first: tuple(word.removeprefix(f"{first} ") for word in _NAME_OF if word.startswith(f"{first} "))
     for first in {word.partition(" ")[0] for word in _NAME_OF if " " in word}
 }
-"""First word of types -> the second words of those with two."""
+"""First word of the types with two words -> their possible second words."""
 
 
 def entity(reader: language_reader.Reader) -> statements.Entity | None:
@@ -64,7 +64,7 @@ def entity(reader: language_reader.Reader) -> statements.Entity | None:
 def _subject(reader: language_reader.Reader, keyword: str) -> statements.Subject:
     second = reader.take_keyword(*_SECOND_WORDS[keyword]) if keyword in _SECOND_WORDS else None
     type_ = entity_types.BY_WORD[keyword if second is None else f"{keyword} {second}"]
-    # A type without a number has quotas alone.
+    # A type without a number has quotas, but no configs.
     if type_.number is not None:
         return ConfigResource(ResourceType(type_.number), _resource_name(reader, type_))
     match keyword:
@@ -139,7 +139,7 @@ A_TOPIC = language_reader.Expected(language_reader.What.TOPIC, "the NAME of a to
 GROUP = language_reader.Expected(language_reader.What.GROUP, "the NAME of a group")
 BROKER = language_reader.Expected(language_reader.What.BROKER, "the number of a broker")
 NUMBER_MAX = 2**63 - 1
-"""The greatest offset, producer id or number of an operation."""
+"""The maximum of an offset, a producer id, or the number of an operation."""
 
 
 def topic_name(reader: language_reader.Reader, expected: language_reader.Expected = TOPIC) -> statements.Name:
@@ -208,7 +208,7 @@ def pair_count(reader: language_reader.Reader, key: Word, value: Word, highest: 
     """Return the value of a ``KEY=N``, which is at least 1."""
     number = whole_number(value.text, 1, highest)
     if number is None:
-        # An empty value has no width to be marked.
+        # An empty value has no width that could be marked: mark the key.
         where = value if value.end > value.start else key
         reader.fail(f"{key.text}= takes a whole number from 1 to {highest:,}", where)
     return number
@@ -308,7 +308,7 @@ def duration(reader: language_reader.Reader) -> int:
 
 def secret_source(reader: language_reader.Reader, value: Word) -> statements.SecretSource | None:
     """Return the source of a secret that ``@FILE`` or ``?`` names; None for a plain value."""
-    # In quotes both are ordinary values.
+    # In quotes, both are ordinary values.
     if value.is_bare("?"):
         return statements.Asked()
     if value.first_bare != "@":
@@ -387,7 +387,7 @@ def list_filter(reader: language_reader.Reader, kind: str) -> statements.Glob | 
 
 
 COMPARISONS = ("=", "!=", ">", ">=", "<", "<=")
-"""The comparison operators of a list's filters."""
+"""The operators in the filters of `list`."""
 _OPERATORS = "=<>!~"
 _JOINING = ("and", "or", "where", "not", "with")
 _MEANT = {"=>": ">=", "=<": "<=", "==": "=", "=!": "!=", "<>": "!=", "!": "!=", "><": "!="}
@@ -400,7 +400,7 @@ def _compared(word: Word) -> tuple[Word, str, Word] | None:
     best: tuple[Word, str, Word] | None = None
     for character in _OPERATORS:
         pair = word.split(character)
-        # Globs also contain `!` (`[!ab]*`), so it is an operator only before `=` or `~`.
+        # `!` also occurs in globs (`[!ab]*`), so it is an operator only before `=` or `~`.
         if pair is None or (character == "!" and pair[1].first_bare not in ("=", "~")):
             continue
         if best is None or pair[0].end < best[0].end:

@@ -22,7 +22,7 @@ from console.present.values import config_value
 from widgets.cells import ELLIPSIS
 
 LIMIT = 80
-"""The most candidates shown; high enough to list all verbs if nothing is typed."""
+"""Maximum number of candidates that are shown: high enough for all verbs if nothing is typed."""
 
 
 class Completion(NamedTuple):
@@ -34,7 +34,7 @@ class Completion(NamedTuple):
     display: str = ""
     """The text for a list, without control characters."""
     meta: str = ""
-    """A note next to it."""
+    """A remark that is shown with it."""
     help: str = ""
     """One line of documentation."""
 
@@ -49,7 +49,7 @@ def matching(candidates: Iterable[Candidate], typed: str) -> list[Candidate]:
     if not folded:
         return list(candidates)
     ranked = [(rank, place, c) for place, c in enumerate(candidates) if (rank := _rank(c.text.casefold(), folded)) < 3]
-    # Letters in order match nearly any text; they help only if nothing else matches.
+    # Use matches of scattered letters only if nothing else matches: they match nearly any text.
     best = min((rank for rank, _, _ in ranked), default=3)
     return [candidate for rank, _, candidate in sorted(ranked) if rank < 2 or best == 2]
 
@@ -104,7 +104,7 @@ VALUES: Mapping[str, Mapping[str, str]] = {
     "sasl.enabled.mechanisms": _MECHANISMS,
     "sasl.mechanism.inter.broker.protocol": _MECHANISMS,
 }
-"""Key (without a listener's prefix) -> value -> its meaning, ``""`` if the value is self-explanatory."""
+"""Key without a listener's prefix -> value -> its meaning; ``""`` if the value explains itself."""
 
 LEVELS: Mapping[str, str] = MappingProxyType(dict.fromkeys(LOG_LEVELS, ""))
 
@@ -116,7 +116,7 @@ SAMPLES: Mapping[Unit, tuple[str, ...]] = {
     Unit.BYTES: ("1MiB", "16MiB", "128MiB", "1GiB", "10GiB", "100GiB"),
     Unit.BYTES_PER_SECOND: ("1MB/s", "10MB/s", "100MB/s"),
 }
-"""Values to offer first, by the unit of a key."""
+"""Unit of a key -> the values that completion offers first."""
 
 UNITS: Mapping[Unit, tuple[str, ...]] = {
     Unit.MILLISECONDS: ("d", "h", "min", "s", "ms"),
@@ -126,13 +126,13 @@ UNITS: Mapping[Unit, tuple[str, ...]] = {
     Unit.BYTES: ("GiB", "MiB", "KiB", "GB", "MB", "kB"),
     Unit.BYTES_PER_SECOND: ("MB/s", "GB/s", "kB/s", "MiB/s", "GiB/s", "KiB/s"),
 }
-"""The units to offer after a number."""
+"""Unit of a key -> the units that completion offers after a number."""
 
 # -- values to offer for a key: legal ones with their meaning, the present one, the default ----------------------------
 
 BOOLEAN = ConfigType(1)
 _BEGINNING = 400
-"""The number of characters of the documentation to search for the end of its first sentence."""
+"""Number of characters of the documentation in which the end of the first sentence is searched."""
 _NUMBER = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([A-Za-z/]*)")
 
 

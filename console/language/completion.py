@@ -34,7 +34,7 @@ ABOUT = {
     "size": "bytes of key and value",
     "schema": "the schema of its value",
 }
-"""The variables of a condition, with their meanings."""
+"""Variable of a condition -> its meaning."""
 _IN_NAMES = ascii_letters + digits + "_."
 _PAIRS = (What.ASSIGN, What.PAIR, What.LIST_FILTER)
 
@@ -78,7 +78,7 @@ class Completer:
         reading = read(text, self.where)
         if any(mark.role is Role.COMMENT and mark.start < cursor <= mark.end for mark in reading.marks):
             return []
-        # After a separator the next statement begins, even an empty one.
+        # After a separator follows the next statement, which may be empty.
         statement = next(one for one in reversed(reading.statements) if one.start <= cursor)
         index, word = _at_cursor(statement, cursor)
         typed = _typed(text, word, cursor)
@@ -88,7 +88,7 @@ class Completer:
             if place == index and len(found) < LIMIT:
                 in_condition = expected.what is What.CONDITION
                 made = self._in_condition(expected, typed) if in_condition else _complete(expected, source, word, typed)
-                # Two expectations may offer the same text at a place: the first, likelier one stays.
+                # Two expectations may offer the same text at one place: keep that of the first, which is likelier.
                 for completion in made:
                     found.setdefault(completion[:3], completion)
         return list(found.values())[:LIMIT]
@@ -99,7 +99,7 @@ class Completer:
         begun = rest.lstrip(digits + ".")
         seen = self._fields()
         topics = [each for each in seen.topics() if any(fnmatchcase(each, one) for one in expected.detail.split(","))]
-        # Behind a dot stands a field of JSON, never a variable.
+        # After a dot follows a field of JSON, never a variable.
         names = [Candidate(name, about) for name, about in ABOUT.items() if "." not in begun]
         names += [Candidate(name, "seen in records") for name in seen.of(topics)]
         start = typed.end - len(begun)
@@ -124,7 +124,7 @@ def _at_cursor(statement: StatementReading, cursor: int) -> tuple[int, Word]:
 
 def _typed(text: str, word: Word, cursor: int) -> Word:
     """Return the part of the word before the cursor, scanned separately, because quotes may be open in it."""
-    # The rest of the word may close a quote that is open at the cursor.
+    # Leave out the rest of the word, which may close a quote that is open at the cursor.
     words = scan(text[word.start : cursor]).statements[0].words if cursor > word.start else ()
     return _moved(words[0], word.start) if words else Word((), cursor, cursor)
 
@@ -149,7 +149,7 @@ def _complete(expected: Expected, source: Candidates, word: Word, typed: Word) -
     whole = word.split("=") if expected.what in _PAIRS else None
     end = whole[0].end if whole is not None else word.end
     start = typed.start
-    # The colon of vi may stand before a command of the bar, and stays.
+    # A vi user may type a colon before a command of the bar: leave it there.
     if expected.what is What.VERB and typed.first_bare == ":":
         start, typed = start + 1, typed.without_first()
     candidates = source.words(expected, typed.text)
@@ -207,7 +207,7 @@ _PARTS = {
     What.HOST: Part.ACLS,
     What.GROUP: Part.GROUPS,
 }
-"""Expectation -> the part of the snapshot with its names."""
+"""Expectation -> the part of the snapshot with the expected names."""
 
 
 def completion_needs(text: str, where: Where, snapshot: Snapshot, selected: Subject | None = None) -> Needs:

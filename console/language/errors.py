@@ -72,7 +72,7 @@ def is_one_slip(wrong: str, right: str) -> bool:
     """Return whether the words differ by one inserted, missing or wrong letter, or by two swapped letters."""
     if abs(len(wrong) - len(right)) > 1 or wrong == right:
         return wrong == right
-    # After the first difference the rest has to be equal, shifted by the slip.
+    # After the first difference, the rest has to be equal, shifted by the typo.
     start = next((i for i, (a, b) in enumerate(zip(wrong, right, strict=False)) if a != b), min(len(wrong), len(right)))
     a, b = wrong[start:], right[start:]
     return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[:2] == b[:2][::-1] and a[2:] == b[2:])

@@ -48,7 +48,7 @@ class Candidates:
         self._where = where
         self._contexts = contexts
 
-    # -- whole words -----------------------------------------------------------------------------------------------
+    # -- candidates for whole words --------------------------------------------------------------------------------
 
     def words(self, expected: Expected, typed: str) -> list[Candidate]:
         """Return the candidates for a word, or for the key of a ``KEY=VALUE``.
@@ -184,7 +184,7 @@ class Candidates:
         entry = known_entry(self._snapshot, subject, key) if subject is not None and not candidate.help else None
         if subject is None or entry is None:
             return candidate
-        # The entry may be of another topic or broker: then its value is not that of this subject.
+        # Show the entry's value only if it is the subject's own: the entry may belong to another topic or broker.
         mine = self._snapshot.configs.get(subject)
         now = _now(entry, subject) if mine is not None and mine.get(key) is entry else ""
         return candidate._replace(meta=now, help=self._help(subject, entry))
@@ -284,7 +284,7 @@ _FIXED = {
     "state": ("Stable", "Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "Dead"),
     "type": ("consumer", "classic", "share", "streams"),
 }
-"""Column -> its possible values."""
+"""Column -> the values that it can have."""
 
 
 def _of(names: Iterable[str], form: Form) -> list[Candidate]:

@@ -25,10 +25,10 @@ from console.present.columns import ABSENT, Column
 from console.present.values import is_unlimited
 
 Test = Callable[[str | None], bool]
-"""Returns whether a name passes. None is the default, which matches ``<default>`` and match-all patterns."""
+"""Returns whether a name matches. None stands for the default, which ``<default>`` and match-all patterns match."""
 R = TypeVar("R")
 FieldTest = Callable[[object], bool]
-"""Returns whether a column's value passes."""
+"""Returns whether the value of a column matches."""
 
 _EQUALITY = ("=", "!=")
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {"=": eq, "!=": ne, ">": gt, ">=": ge, "<": lt, "<=": le}
@@ -86,7 +86,7 @@ def _value_test(field: FieldFilter, column: Column[R]) -> Callable[[R], bool | N
             return None
         if column.part is None or not column.part(row):
             return test(value)
-        # The total is the known part or more: a result is certain only if it holds for both ends of that range.
+        # The total may be higher than the known part: a result is certain only if it holds for both ends of that range.
         at_least, at_most = test(value), test(math.inf)
         decided = at_least == at_most and field.operator in _ORDERED
         return at_least if decided else None
@@ -95,7 +95,7 @@ def _value_test(field: FieldFilter, column: Column[R]) -> Callable[[R], bool | N
 
 
 _ORDERED = (">", ">=", "<", "<=")
-"""Operators whose result holds for all values of a range if it holds for both ends."""
+"""Operators whose result holds for a whole range if it holds for both ends."""
 
 
 def require_names(statement: List, columns: Collection[Column[R]]) -> None:
@@ -114,7 +114,7 @@ def require_names(statement: List, columns: Collection[Column[R]]) -> None:
 
 _QUOTED_FILTER = re.compile(r"\A([A-Za-z][A-Za-z_.-]*)([=<>!]+)")
 _PLAIN_NAMES = frozenset({"topics", "brokers"})
-"""Kinds whose names can't contain a comparison operator."""
+"""Kinds whose entities' names can't contain a comparison operator."""
 
 
 def _column_test(field: FieldFilter, column: Column[R]) -> FieldTest:
@@ -140,7 +140,7 @@ def _names_test(field: FieldFilter) -> FieldTest:
     one = _text_test(replace(field, operator="="))
     has = field.operator == "="
     if field.operator not in _EQUALITY:
-        _text_test(field)  # raises CommandError
+        _text_test(field)  # raises CommandError for an invalid filter
     return lambda names: isinstance(names, list) and any(map(one, names)) is has
 
 
@@ -334,7 +334,7 @@ def _require_code(field: FieldFilter) -> None:
     pattern = (field.pattern or "").upper()
     if codes is None or any(char in pattern for char in "*?["):
         return
-    # MATCH filters only patterns, and `!=` with ANY or MATCH excludes nothing.
+    # MATCH exists only for patterns; and `!=` with ANY or MATCH would exclude nothing.
     known = [name for name in codes.NAMES.values() if field.operator == "=" or name not in ("ANY", "MATCH")]
     if pattern not in known and not pattern.startswith("UNKNOWN("):
         hint = did_you_mean(pattern, known) or f"there are {', '.join(known)}"

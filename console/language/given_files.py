@@ -49,7 +49,7 @@ def _with_config(statement: CreateConnector) -> CreateConnector:
         found = of_text(text)
     except ValueError as error:
         raise _bad("config", statement.path, error, statement) from None
-    # Secret until its keys are known: the file may have passwords.
+    # Treat all values as secrets until their keys are known: the file may contain passwords.
     given = tuple((key, Secret(value)) for key, value in found.config.items())
     return replace(statement, given=given, state=statement.state or found.state)
 

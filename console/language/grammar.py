@@ -38,7 +38,7 @@ class StatementReading(Struct, frozen=True):
     statement: Statement | None
     error: ParseError | None
     expected: tuple[tuple[int, Expected], ...]
-    """The valid continuations, each with the index of its word; the index after the last word is the end."""
+    """The valid continuations, each with the index of its word; the index after the last word means the end."""
 
 
 class Reading(Struct, frozen=True):
@@ -47,7 +47,7 @@ class Reading(Struct, frozen=True):
     text: str
     statements: tuple[StatementReading, ...]
     marks: tuple[Mark, ...]
-    """The role of each stretch, in order, without white space and unread text."""
+    """The marks in order, each with the role of a part of the text; white space and unread text have none."""
     errors: tuple[ParseError, ...]
 
 
@@ -89,7 +89,7 @@ def read(text: str, where: Where = Where.RUN) -> Reading:
         if text[raw.end : raw.end + 1] == ";":
             marks.append(Mark(raw.end, raw.end + 1, Role.SEPARATOR))
     marks.sort()
-    # The sort is stable: for the same word an error of the tokenizer comes before one of the grammar.
+    # The sort is stable: for the same word, the tokenizer's error precedes the grammar's.
     errors.sort(key=lambda error: error.span.start if error.span else 0)
     return Reading(text, tuple(statements), tuple(marks), tuple(errors))
 
@@ -120,7 +120,7 @@ def _statement(reader: Reader) -> Statement | None:
     reader.verb = verb.name
     statement = verb.parse(reader)
     reader.finish()
-    # The span of a statement is that of its words, without blanks and a comment.
+    # A statement's span covers its words, without surrounding blanks and without a comment.
     start, end = first.start, reader.raw.words[-1].end
     return replace(statement, span=reader.places.span(start, end))
 
@@ -149,14 +149,14 @@ def _unknown_verb(reader: Reader, word: Word, name: str) -> NoReturn:
     if known is not None and known.group == CHANGE:
         begin = "kac moves GOAL --run begins one from a command line; --script prints the moves as commands"
         reader.fail(f"'{name}' begins an operation, which only the console's command bar does", word, begin)
-    # `lst topics` is a slip; without this it would be looked up as another tool's command.
+    # Check for a typo first: `lst topics` would otherwise be looked up as another tool's command.
     typo = name not in words_of(()) and any(is_one_slip(name, each) for each in reader.verbs)
     if not typo and (line := our_line([name, *words[1:]])) is not None and (known is None or len(words) > 1):
         reader.fail(f"unknown command {reader.shown(word)}", word, _written(line))
     if known is not None:
         elsewhere = f"list {name}" if name in KINDS else "kac --help"
         reader.fail(f"'{name}' is a view of the console, not a command of a script", word, f"see: {elsewhere}")
-    # A misspelt word gets a destructive verb as a hint only if one slip apart: `elect` is nearest to `delete`.
+    # Suggest a destructive verb only for a single typo: `elect` is nearest to `delete`.
     safe = [each for each in reader.verbs if not VERBS[each].takes_away or is_one_slip(name, each)]
     hint = did_you_mean(name, safe) or "commands: " + ", ".join(reader.verbs)
     reader.fail(f"unknown command {reader.shown(word)}", word, hint)

@@ -15,7 +15,7 @@ from console.plan.group_forecast import SHARE
 from console.present.failures import failure_text
 from console.present.text import clean
 
-# -- which partitions --------------------------------------------------------------------------------------------------
+# -- selected partitions -----------------------------------------------------------------------------------------------
 
 
 def shown(name: Name) -> str:
@@ -68,7 +68,7 @@ def partitions_in(snapshot: Snapshot, topic: Name, partition: int | None) -> lis
     return [(name, partition)]
 
 
-# -- which offsets -----------------------------------------------------------------------------------------------------
+# -- selected offsets --------------------------------------------------------------------------------------------------
 
 
 def commits(
@@ -98,7 +98,7 @@ def _offsets(to: OffsetPosition, snapshot: Snapshot, position: GroupPosition) ->
         found = snapshot.offsets_at.get((*place, to.number))
         if found is None:
             raise _unknown(place, snapshot, to)
-        # As kafka-consumer-groups does: if all records are older, start at the end.
+        # If all records are older, start at the end, as kafka-consumer-groups does.
         return found if found >= 0 else log(place).end
 
     def beside(place: TopicPartition) -> int:
@@ -106,7 +106,7 @@ def _offsets(to: OffsetPosition, snapshot: Snapshot, position: GroupPosition) ->
         if committed is None:
             message = f"the group has no offset of {clean(place[0], 80)}/{place[1]} to go on from"
             raise CommandError(message, "give an offset, or reset to earliest, latest or a time", to.span)
-        # Not beyond the log: records that retention deleted can't be read again.
+        # Stay within the log: records that retention deleted can't be read again.
         return min(max(committed.offset + to.number, log(place).start), log(place).end)
 
     def current(place: TopicPartition) -> int:

@@ -38,7 +38,7 @@ def to_edits(
         CommandError: a name, key or value that does not exist or is invalid on the cluster, with its span in the
             script.
     """
-    # Each kind of statement stages its own edits: the registry is the only switch.
+    # Each kind of statement makes its own edits: only the registry distinguishes kinds.
     return tuple(kind_of(statement).edits(statement, Staging(snapshot, selected, plan, secrets or {})))
 
 

@@ -57,7 +57,7 @@ class NameIndex:
         self._all_text()
 
     def _holding(self, folded: str) -> Iterator[str]:
-        # A line end separates the names, so a text with one would match across two names.
+        # A line end separates the names, so a text that contains one would match across two names.
         if "\n" in folded:
             return
         text = self._all_text()
@@ -77,10 +77,10 @@ class NameIndex:
 
 
 MOST = 100_000
-"""The greatest number of quota entities and ACLs whose names are collected."""
+"""Maximum number of quota entities, and of ACLs, whose names are collected."""
 
 _FEW = 1_000
-"""The greatest number of names to insert into an index one by one; for more, the index is rebuilt."""
+"""Maximum number of names that are inserted into an index one by one; for more, the index is built again."""
 
 
 class KnownNames:
@@ -98,7 +98,8 @@ class KnownNames:
         now = snapshot.topics
         if now is before:
             return index
-        # Few topics come or go between two polls: sorting 100,000 names again would delay a key press.
+        # Update the index: few topics are added or removed between two polls, and sorting 100,000 names again would
+        # delay a key press.
         if len(now) != len(before) or not all(map(before.__contains__, now)):
             gone, new = before.keys() - now.keys(), now.keys() - before.keys()
             index = NameIndex(now) if len(gone) + len(new) > _FEW else index.changed(gone, new)
@@ -123,7 +124,7 @@ class KnownNames:
         """Return the index of the users with quotas, SCRAM credentials or ACLs."""
 
         def names() -> Iterable[str]:
-            # Some users appear only in ACLs.
+            # Include users that appear only in ACLs.
             principals = (acl.principal for acl in islice(snapshot.acls, MOST))
             of_acls = {name.removeprefix("User:") for name in principals if name.startswith("User:")} - {"*"}
             return {*_parts(snapshot, USER), *snapshot.scram, *of_acls}

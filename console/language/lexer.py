@@ -25,7 +25,7 @@ TOKENS = {
     Role.COMMENT: token.Comment,
     Role.SEPARATOR: token.Punctuation,
 }
-"""Role of the grammar -> Pygments token."""
+"""Role of the grammar -> token of Pygments."""
 
 
 class CommandLexer(Lexer):
@@ -36,7 +36,7 @@ class CommandLexer(Lexer):
     filenames: ClassVar[list[str]] = ["*.kac"]
 
     def __init__(self, **options: Any) -> None:
-        # Offsets must not move, so the lexer strips nothing and adds no newline.
+        # Strip nothing and add no newline, as offsets must not change.
         super().__init__(**{"stripnl": False, "ensurenl": False, **options})
         self.where = options.get("where", Where.BAR)
 

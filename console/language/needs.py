@@ -17,7 +17,7 @@ def needs(statement: Statement, selected: Subject | None = None) -> Needs:
 
 def needs_of_script(statements: Iterable[Statement]) -> Needs:
     """Return the parts that all statements need, for one read."""
-    # One read for all: statements of one script need many of the same parts.
+    # Combine the needs of all statements for one read: statements of a script need many of the same parts.
     each = [needs(statement) for statement in statements]
 
     def together(name: str) -> Any:

@@ -22,7 +22,7 @@ from console.plan.edits import CommitOffset
 from console.present.text import clean
 
 LIMIT = 8 << 20
-"""The most bytes of a file."""
+"""Maximum size of a file in bytes."""
 ROWS = 100_000
 
 
@@ -45,7 +45,7 @@ def read_text(path: str, span: Span | None = None, what: str = "the offsets") ->
     try:
         with Path(path).expanduser().open("rb") as file:
             content = file.read(LIMIT + 1)
-        # A spreadsheet writes a byte order mark, which would be a part of the first topic.
+        # Remove a byte order mark, which spreadsheets write: it would become part of the first topic's name.
         text = content.decode("utf-8-sig")
     except (OSError, ValueError, RuntimeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else "it is no text in UTF-8"
@@ -61,16 +61,16 @@ def offset_rows(text: str, group: str, span: Span | None = None) -> tuple[Offset
     others: set[str] = set()
     reader = csv.reader(text.splitlines())
     try:
-        # One row more than allowed shows that the file is longer.
+        # Read one row more than allowed, which shows that the file is too long.
         for cells in islice(reader, ROWS + 1):
             if not cells:
                 continue
             row, owner = _row(cells, reader.line_num, span)
-            # A file of several groups is read once for each group.
+            # Skip rows of other groups: a file of several groups is read once for each.
             if owner is not None and owner != group:
                 others.add(owner)
                 continue
-            # Neither of two offsets may win in silence: one of them would lose or repeat records.
+            # Refuse a second offset for a partition: either of the two could lose or repeat records.
             if (row.topic, row.partition) in found:
                 raise CommandError(_at(reader.line_num, f"{row.topic}/{row.partition} stands there twice"), "", span)
             found[row.topic, row.partition] = row

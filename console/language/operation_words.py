@@ -18,7 +18,7 @@ class BeginOperation(BarStatement, frozen=True):
 
     goal: goals.Worded
     throttle: int | None = None
-    """The limit of the bytes per second that a broker replicates, in each direction; None for no throttle."""
+    """The limit in bytes per second for each broker's replication, in each direction; None without a throttle."""
 
 
 def begun(reader: Reader, goal: goals.Worded) -> BeginOperation:
@@ -69,7 +69,7 @@ def log_dir(reader: Reader, broker: int) -> str:
 def _text(statement: BeginOperation) -> str:
     goal, throttle = statement.goal, statement.throttle
     if isinstance(goal, goals.MoveIntoDir) and goal.partition is not None and throttle is None:
-        return f"{_goal(goal)} throttle 0"  # without the word it is an edit
+        return f"{_goal(goal)} throttle 0"  # without the throttle it would be an edit
     return joined(_goal(goal), f"throttle {throttle}" if throttle is not None else "")
 
 

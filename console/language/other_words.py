@@ -38,7 +38,7 @@ NOUNS: Mapping[str, str] = {
     }.items()
     for word in words.split()
 }
-"""Another tool's word -> the noun that it names."""
+"""Word of another tool -> the noun that it means."""
 VERBS: Mapping[str, str] = {
     word: verb
     for verb, words in {
@@ -55,7 +55,7 @@ VERBS: Mapping[str, str] = {
     }.items()
     for word in words.split()
 }
-"""Another tool's word -> the action that it names."""
+"""Word of another tool -> the action that it means."""
 ALONE: Mapping[str, str] = {
     "health": "kac triage",
     "status": "kac triage",
@@ -70,7 +70,7 @@ ALONE: Mapping[str, str] = {
     "login": "kac contexts add NAME",
     "kafka-console-producer": "produce topic NAME key TEXT value TEXT",
 }
-"""A word without an object -> kac's line; ``""`` if kac does not support it."""
+"""Word without an object -> kac's line for it; ``""`` if kac does not support it."""
 LINES: Mapping[tuple[str, str], str] = {
     ("topic", "list"): "list topics",
     ("topic", "describe"): "describe topic NAME",
@@ -146,9 +146,8 @@ LINES: Mapping[tuple[str, str], str] = {
     ("context", "create"): "kac contexts add NAME",
     ("context", "use"): "kac --context NAME",
 }
-"""Noun and action -> kac's line: a statement of the language, or a command of kac. Without a line to describe a noun,
-that which lists it does so.
-"""
+"""Noun and action -> kac's line for them: a statement of the language, or a command of kac. If describing a noun has no
+line, the line that lists the noun is used."""
 NO_RECORDS = "kafka-console-producer: kac writes no records"
 _NAMED = ("NAME", "ID")
 
@@ -167,7 +166,7 @@ def our_line(words: Sequence[str]) -> str | None:
     if not plain:
         return None
     first, others = plain[0][1], plain[1:]
-    # Kafka's scripts have their actions as options: --describe.
+    # In Kafka's scripts actions are options, such as --describe.
     verb = next((VERBS[word.lstrip("-")] for word in known if word.lstrip("-") in VERBS), None)
     nouns = [place for place, (_, word) in enumerate(plain[:2]) if word in NOUNS]
     if not nouns:
@@ -178,7 +177,7 @@ def our_line(words: Sequence[str]) -> str | None:
             return _with_name(LINES[noun, verb], [own for own, _ in rest])
         return None
     noun = NOUNS[plain[nouns[0]][1]]
-    # `consumer-group-offset`, `topic config`: the second word is the noun.
+    # The second word may be the noun, as in `consumer-group-offset` and `topic config`.
     if (
         len(nouns) == 2
         and (NOUNS[plain[1][1]], "list" if verb == "describe" else verb or "list") in LINES
@@ -186,11 +185,11 @@ def our_line(words: Sequence[str]) -> str | None:
     ):
         noun = NOUNS[plain[1][1]]
     names = [own for own, word in plain[nouns[-1] + 1 :] if word not in VERBS]
-    # `delete records topic NAME`; a name may also be such a word.
+    # Skip another noun before the name, as in `delete records topic NAME`; a name may also be such a word.
     if len(names) > 1 and names[0].lower() in NOUNS:
         names = names[1:]
     meant = verb or ("describe" if names else "list")
-    # `get topic orders` lists in kubectl's words, and means the one topic.
+    # kubectl's `get topic orders` has the verb for lists, but means a single topic.
     if meant == "list" and names and "list" not in known and "ls" not in known:
         meant = "describe"
     line = LINES.get((noun, meant)) or LINES.get((noun, "list")) or LINES.get((noun, "describe"))
@@ -243,7 +242,7 @@ def globs_of(regex: str) -> tuple[str, ...]:
     Kafka's tools take a comma for ``|`` (TopicFilter).
     """
     found = [_ONE_NAME.fullmatch(each) for each in re.split(r"[|,]", regex)]
-    # One part that has no glob makes all globs too few: they would find less than the expression.
+    # If a part of the expression has no glob, return none: the others would find less than the expression.
     known = [each[1] for each in found if each is not None]
     if len(known) < len(found):
         return ()

@@ -23,10 +23,11 @@ ENTITY_WORDS = tuple(
 )
 
 ESCAPES: Mapping[str, str] = {'"': '"', "\\": "\\", "n": "\n", "t": "\t", "r": "\r"}
-"""Character after a backslash in double quotes -> the character that both denote; also ``\\u{HEX}``, any code point."""
+"""Character after a backslash in double quotes -> the character that the two denote. In addition, ``\\u{HEX}`` denotes
+any code point."""
 
-# Without `@` and `?`, which begin a secret's source, and without `!`, `~`, `<` and `>`, which compare in the filters of
-# a list.
+# Words that need no quotes. `@` and `?` are left out, as they begin the source of a secret, and `!`, `~`, `<` and `>`,
+# as they are operators in the filters of `list`.
 _SAFE = re.compile(r"[\w.:/+%,*\-\[\]{}()$&^|]+", re.ASCII)
 RESERVED = frozenset((*ENTITY_WORDS, *ACL_TYPES, "prefixed", "from", "for", "on", DEFAULT_NAME))
 _ESCAPED = {char: f"\\{letter}" for letter, char in ESCAPES.items()}
@@ -93,7 +94,7 @@ def _escape(char: str, harmless: bool) -> str:
 
 WIDTH = 78
 GOES_ON = " \\"
-# An `=` is bare only inside a word: zsh replaces a word that begins with `=` by the path of a command.
+# An `=` is safe without quotes only inside a word: zsh replaces a word that begins with `=` by the path of a command.
 _BARE = re.compile(r"[A-Za-z0-9_./:,@%+-]+(?:=[A-Za-z0-9_./:,@%+-]+)*")
 _BARE_COMMENT = re.compile(r"(?:[A-Za-z0-9_./:,%+ …-]|(?<=[A-Za-z0-9])=(?=[A-Za-z0-9…]))*")
 _QUOTES = re.compile("('+)")
@@ -122,7 +123,7 @@ def shell_word(text: str) -> str:
 
 
 def _quoted_piece(piece: str) -> str:
-    # Two single quotes are never adjacent: zsh's RC_QUOTES would read them as one literal quote.
+    # Alternate the kinds of quotes: zsh with RC_QUOTES would read two adjacent single quotes as a literal one.
     return f'"{piece}"' if piece[0] == "'" else f"'{piece}'"
 
 

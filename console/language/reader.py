@@ -80,20 +80,20 @@ class What(Enum):
 
 
 SEVERAL = "several"
-"""Detail of an `Expected` that takes several names, parted by commas."""
+"""The detail of an `Expected` that takes several names, separated by commas."""
 
 
 class Form(Enum):
     """The way to write a candidate into the text."""
 
     NAME = "name"
-    """One word that denotes exactly this text, quoted if necessary."""
+    """One word that denotes exactly the candidate's text, quoted if necessary."""
     GLOB = "glob"
-    """A name, at a position that accepts a pattern."""
+    """A name at a place that also takes a pattern."""
     KEY = "key"
     """A key, followed by ``=``."""
     BARE = "bare"
-    """Unchanged: a keyword, ``<default>``."""
+    """The text unchanged, for a keyword or ``<default>``."""
 
 
 class Candidate(NamedTuple):
@@ -101,7 +101,7 @@ class Candidate(NamedTuple):
 
     text: str
     meta: str = ""
-    """A note next to it in a list."""
+    """A remark that is shown with it in a list."""
     help: str = ""
     """One line of documentation."""
     form: Form = Form.NAME
@@ -202,7 +202,7 @@ class Reader:
         found = self.take_keyword(*options, label=label, role=role)
         return found if found is not None else self.fail()
 
-    # -- other words -----------------------------------------------------------------------------------------------
+    # -- words -----------------------------------------------------------------------------------------------------
 
     def take(self, expected: Expected, role: Role | None = Role.NAME) -> Word:
         """Read the next word, without checking it.
@@ -238,7 +238,7 @@ class Reader:
         if pair is None:
             self.index -= 1
             following = self.raw.words[self.index + 1 : self.index + 2]
-            # The most frequent mistake with pairs: retention.ms = 7d.
+            # Give a hint for the most frequent mistake with pairs: retention.ms = 7d.
             spaced = following and following[0].first_bare == "="
             hint = "no spaces around '='" if spaced else ""
             if not word.bare and "=" in word.text:
@@ -248,7 +248,7 @@ class Reader:
         if not key.text:
             self.index -= 1
             self.fail(f"the key is missing before '=' ({label})")
-        # If the quotes are wrong, any later word may contain a secret.
+        # From here on, don't repeat words in errors: if the quotes are wrong, any later word may contain a secret.
         self._hushed = self._hushed or seems_sensitive(key.text)
         self.mark(key, Role.KEY)
         self.marks.append(Mark(key.end, key.end + 1, Role.OPERATOR))
@@ -271,7 +271,7 @@ class Reader:
             hint: the correct form, by default the nearest of the valid words.
         """
         wrong = word or self.word
-        # At a given word only the message counts: what was valid there was read already.
+        # If the word is given, ignore what was expected at the present one: the given word was read before.
         here = [expected for index, expected in self.expected if index == self.index] if word is None else []
         labels = tuple(dict.fromkeys(expected.label for expected in here))
         options = [option for expected in here for option in expected.words]
@@ -279,7 +279,7 @@ class Reader:
             end = self.raw.words[-1].end if self.raw.words else self.raw.end
             message = message or f"{_any_of(labels)} is missing at the end"
             raise ParseError(message, self.places.span(end, end), hint, labels)
-        # The error's colour replaces the marks of the parts that were read as valid.
+        # Replace the marks of the parts that were read as valid by the error's mark.
         self.marks = [mark for mark in self.marks if mark.end <= wrong.start or mark.start >= wrong.end]
         self.marks.append(Mark(wrong.start, wrong.end, Role.ERROR))
         self.marks.sort()

@@ -21,7 +21,7 @@ from console.present.text import clean
 from console.sensitive import names_a_secret, seems_sensitive, without_secrets
 
 FILE_LIMIT = 1 << 20
-"""The most bytes of a secret's file; a config value has at most 32,767 characters."""
+"""Maximum size in bytes of a file with a secret; a config value has at most 32,767 characters."""
 
 
 async def resolve_secrets(
@@ -76,7 +76,7 @@ def redact(text: str) -> str:
     """
     cuts = sorted({cut for statement in scan(text).statements for cut in _cuts(statement.words)})
     shown = text
-    # From the end, so that the earlier offsets stay valid.
+    # Cut from the end, so that the earlier offsets stay valid.
     for start, end in reversed(cuts):
         shown = shown[:start] + HIDDEN + shown[end:]
     return without_secrets(shown, HIDDEN)

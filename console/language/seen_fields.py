@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 MOST_FIELDS, MOST_TOPICS = 200, 50
-"""The most names of a topic, and the most topics, of which the oldest goes first."""
+"""Maximum number of names for a topic, and of topics; the oldest topic is dropped first."""
 DEEPEST = 4
-"""The levels of a value whose names are kept."""
+"""Maximum depth of a value down to which names are kept."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-"""A name that a condition can write behind a dot."""
+"""Matches a name that a condition can have after a dot."""
 
 
 class SeenFields:

@@ -17,67 +17,66 @@ class Needs(Struct, frozen=True):
     """Parts of a snapshot, read for a statement."""
 
     parts: frozenset[str] = frozenset()
-    """Whole parts, by the names of `Snapshot.read_at`."""
+    """Parts that are read as a whole, by the names of `Snapshot.read_at`."""
     topics: frozenset[str] = frozenset()
-    """Topics by name, if not all are needed."""
+    """Topics that are read by name, if not all are needed."""
     resources: frozenset[ConfigResource] = frozenset()
     """Resources whose configs are read."""
     every: frozenset[codes.ResourceType] = frozenset()
-    """Types of resources, for the configs of all their resources."""
+    """Types of resources; the configs of all their resources are read."""
     groups: frozenset[str] = frozenset()
-    """Groups by name, for their members and lag."""
+    """Groups that are read by name, with their members and lag."""
     lags_of: frozenset[tuple[str | None, ...]] = frozenset()
-    """Sets of patterns, for the lag of all groups that match."""
+    """Sets of patterns; the lag of all groups that match a set is read."""
     replica_logs: frozenset[str] = frozenset()
-    """Topics, for the logs of the replicas of partitions that have no leader, or move."""
+    """Topics; the logs of the replicas are read for partitions that have no leader, or that move."""
     tiered: frozenset[str] = frozenset()
-    """Topics whose part in remote storage is shown, if they are tiered."""
+    """Topics; if they are tiered, their part in remote storage is read."""
     log_ranges: frozenset[str] = frozenset()
-    """Topics, for the first and last offsets of their logs."""
+    """Topics; the first and last offsets of their logs are read."""
     offsets_at: frozenset[tuple[str, int]] = frozenset()
-    """Topics with times (ms since 1970), for their offsets at that time."""
+    """Topics with times (ms since 1970); the offsets at these times are read."""
     group_positions: frozenset[tuple[str, int | None]] = frozenset()
-    """Groups with a time or None, for the offsets of all partitions of a group at that time, with its members and
-    committed offsets.
-    """
+    """Groups with a time or None; members and committed offsets are read, and the offsets of all the group's partitions
+    at that time."""
     transactions: frozenset[tuple[str, int]] = frozenset()
-    """Partitions, for their open transactions, and whether these hang."""
+    """Partitions; their open transactions are read, with the facts that show whether these hang."""
     quotas_of: frozenset[quota.QuotaFilter] = frozenset()
-    """The filters of quotas, if not all are needed; if all are needed, the filters of the relevant ones."""
+    """Filters of the quotas to read; if all quotas are needed, the filters of the relevant ones."""
     acls_of: frozenset[str] = frozenset()
-    """The principals of ACLs, if not all are needed."""
+    """Principals whose ACLs are read, if not all ACLs are needed."""
     connector_classes: frozenset[tuple[str, str]] = frozenset()
-    """Connect clusters with classes, for the keys that these define."""
+    """Connect clusters with classes of connectors; the keys that the classes define are read."""
     connector_offsets: frozenset[str] = frozenset()
-    """Connectors, for their offsets."""
+    """Connectors; their offsets are read."""
     changes_connectors: bool = False
-    """Whether the statement changes connectors: in a context without Connect clusters none exists then."""
+    """Whether the statement changes connectors: in a context without Connect clusters, none can exist."""
     a_broker: bool = False
-    """Whether to read the configs of any one broker, for their keys; over a connection to controllers, those of a
-    controller.
-    """
+    """Whether to read the configs of any one broker, for its keys; over a connection to controllers, those of a
+    controller."""
     a_topic: bool = False
-    """Whether to read the configs of any one topic, for their keys."""
+    """Whether to read the configs of any one topic, for its keys."""
     documentation: bool = False
-    """Whether to read also the documentation of the configs of `resources`."""
+    """Whether to read the documentation of the configs in `resources`, too."""
     lag_times: bool = False
-    """Whether to estimate the lag also as a time."""
+    """Whether to read the data for an estimate of the lag as a time."""
     held: bool = False
-    """Whether to read the leaders and replicas on brokers; over a connection to controllers there are none."""
+    """Whether to read the numbers of leaders and replicas on brokers; over a connection to controllers there are
+    none."""
     connectors: bool = False
-    """Whether to read the data around connectors: the lag of sinks, and dead letters."""
+    """Whether to read data about connectors: the lag of sinks, and dead letters."""
     mirrors: bool = False
-    """Whether to read the flows of MirrorMaker, after the topics and the connectors, with the ends of the copies."""
+    """Whether to read the flows of MirrorMaker, after topics and connectors, and the ends of the copies."""
     users_of: frozenset[str] = frozenset()
-    """Topics, for the groups that read them."""
+    """Topics; the groups that read them are read."""
     nodes: frozenset[int] = frozenset()
-    """Ids that are named as brokers, to find out whether those without a broker are controllers."""
+    """Ids that are used as brokers' ids; kac finds out whether those without a broker belong to controllers."""
     schema_texts: frozenset[str] = frozenset()
-    """Subjects, for the texts of their versions and of the schemas that these refer to."""
+    """Subjects; the texts of their versions, and of the schemas that these refer to, are read."""
     schemas_in: frozenset[str] = frozenset()
-    """Topics, for the schemas that their newest records name."""
+    """Topics; the schemas that their newest records refer to are read."""
     schema_users: frozenset[str] = frozenset()
-    """Subjects, for the topics whose newest records name them."""
+    """Subjects; the topics whose newest records refer to them are read."""
 
     def __or__(self, other: Needs) -> Needs:
         return Needs(*(getattr(self, name) | getattr(other, name) for name in Needs.__struct_fields__))
@@ -118,12 +117,12 @@ def configs_of(resource: ConfigResource) -> Needs:
     need = Needs(resources=frozenset({resource}))
     if resource.type == codes.TOPIC:
         return need | Needs(topics=frozenset({resource.name}))
-    # The registry returns all subjects with their configs, and no single one.
+    # Read all subjects with their configs: the registry can't return those of a single one in this form.
     if resource.type == codes.SCHEMA:
         return whole_parts(Part.SCHEMAS)
     if resource.type == codes.CONNECT_LOGGER:
         return need | whole_parts(Part.CONNECT)
-    # The default lists only what is set: its legal keys are those of any broker.
+    # The cluster default lists only keys that are set: take the keys of any broker.
     if resource.type.entity.at_broker:
         return need | Needs(parts=frozenset({Part.CLUSTER}), a_broker=resource.is_cluster_default)
     return need
@@ -136,7 +135,7 @@ def to_change(subject: Subject | None, keys: Iterable[str]) -> Needs:
     if isinstance(subject, ConfigResource):
         if subject.type == codes.CONNECTOR:
             return connectors_to_change()
-        # The effect of these keys on brokers depends on a feature's level.
+        # The effect of these keys on brokers depends on the level of a feature.
         by_level = any(key in (MIN_ISR, CORDONED) for key in keys) and subject.type == codes.BROKER
         return configs_of(subject) | (whole_parts(Part.FEATURES) if by_level else NOTHING)
     return whole_parts(Part.QUOTAS) | Needs(quotas_of=quotas_around(subject))

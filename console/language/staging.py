@@ -23,23 +23,24 @@ if TYPE_CHECKING:
     from console.plan.plan import AnyPlan
     from console.plan.staged import Staged
 
-# The grammar of verbs imports this module, so the checks of names against a plan are imported only on staging.
+# The grammar of verbs imports this module, so import the checks of names against a plan late, when a statement is
+# staged.
 
 Secrets = Mapping[str, Secret]
-"""Key -> the secret for a slot of a statement."""
+"""Key -> the secret for the statement's slot of that key."""
 SAID = 5
-"""The most partitions reported as unchanged, if all partitions of the statement are."""
+"""Maximum number of partitions that are reported as unchanged if all of the statement's partitions are."""
 
 
 class Staging(Struct, frozen=True):
     """The context in which a statement is staged."""
 
     snapshot: Snapshot
-    """The snapshot with the parts that the statement needs."""
+    """The snapshot, which has the parts that the statement needs."""
     selected: Subject | None
-    """The entity of a statement that names no entity."""
+    """The entity for a statement that names none."""
     plan: AnyPlan
-    """The edits already staged; a topic that it creates exists."""
+    """The edits that are already staged; a topic that they create counts as existing."""
     secrets: Secrets
 
     @property
@@ -109,7 +110,7 @@ class Staging(Struct, frozen=True):
         entry = known_entry(self.snapshot, target, key.name)
         if entry is not None:
             return entry
-        # A connector's plugin and a logger have names that no request lists.
+        # The keys of a connector's plugin, and the names of loggers, can't be listed by a request.
         legal = {} if target.type.entity.own_keys else known_keys(self.snapshot, target)
         if not legal or (target.type == BROKER and (key.quoted or key.name in UNDESCRIBED)):
             return None
@@ -142,7 +143,8 @@ class Staging(Struct, frozen=True):
         key = assign.key.name
         refers = target.type == CONNECTOR and isinstance(assign.value, str) and is_reference(assign.value)
         if not refers and is_sensitive(target, key, entry):
-            # Undescribed, a key is known as secret by its name alone: better refused than written into a history.
+            # Without a description, only the name shows whether a key is secret: refuse the value rather than write a
+            # secret into a history.
             unread = config_problems(self.snapshot, target) if entry is None and not seems_sensitive(key) else ()
             if unread:
                 message = f"whether {clean(key, 80)} is a secret is not known: {failure_text(unread[0].failure)}"
@@ -154,7 +156,7 @@ class Staging(Struct, frozen=True):
             return self.secrets[key]
         text = assign.value if isinstance(assign.value, str) else self.secrets[key].reveal()
         if target.type == CONNECTOR and not isinstance(assign.value, str):
-            return self.secrets[key]  # keys that no class defines may be secrets under any name
+            return self.secrets[key]  # a key that no class defines may be secret under any name
         if target.type.entity.has_levels:
             return _level(text, assign)
         try:

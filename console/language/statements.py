@@ -38,14 +38,15 @@ EVERYWHERE = Where.BAR | Where.RUN | Where.SHELL
 INTERACTIVE = Where.BAR | Where.SHELL
 
 _WRITTEN = frozenset({"span", "value_span", "operations_span", "host_span", "quoted"})
-"""Fields about spelling and location, which equality ignores."""
+"""Fields for spelling and location, which equality ignores."""
 
 
 class Node(Struct, frozen=True, eq=False):
     """A node of the syntax tree. Equality compares the meaning and ignores location and spelling."""
 
     def _meaning(self) -> tuple[object, ...]:
-        # `unset topic a k` and `unset topic "a"  k` are one statement: laws compare what a text parses to.
+        # `unset topic a k` and `unset topic "a"  k` have to be equal: tests compare statements with those that their
+        # text parses to.
         return tuple([getattr(self, name) for name in self.__struct_fields__ if name not in _WRITTEN])
 
     def __eq__(self, other: object) -> bool:
@@ -69,7 +70,7 @@ class Key(Node, frozen=True):
 
     name: str
     quoted: bool = False
-    """Whether it was in quotes, which make it literal."""
+    """Whether the key was in quotes, which make it literal."""
     span: Span = NOWHERE
 
 
@@ -93,7 +94,7 @@ class Assign(Node, frozen=True):
     value: str | SecretSource
     span: Span = NOWHERE
     value_span: Span = NOWHERE
-    """The location of the value alone."""
+    """The location of the value."""
 
 
 class Name(Node, frozen=True):
@@ -115,9 +116,9 @@ class FieldFilter(Node, frozen=True):
 
     key: str
     pattern: str | None
-    """The value or a pattern; None for the unquoted ``<default>``."""
+    """The value or a pattern; None for an unquoted ``<default>``."""
     operator: str = "="
-    """One of ``= != > >= < <=``."""
+    """The operator: one of ``= != > >= < <=``."""
     span: Span = NOWHERE
 
 
@@ -133,15 +134,15 @@ class OffsetPosition(Node, frozen=True):
     """The position at which a group continues."""
 
     how: str
-    """earliest, latest, current, offset, time, by or file."""
+    """The kind of position: earliest, latest, current, offset, time, by or file."""
     number: int = 0
-    """The offset, milliseconds since 1970, or the number of records to go forward or back."""
+    """The offset, a time in milliseconds since 1970, or the number of records to move forward or back."""
     path: str = ""
     metadata: str = ""
-    """Metadata committed with an offset; ``""`` and an epoch of -1 for an offset without them."""
+    """The metadata to commit with an offset. Without metadata and an epoch they are ``""`` and -1."""
     epoch: int = -1
     restored: bool = False
-    """Whether this offset is a former one of the group, which may be outside of the log."""
+    """Whether the group had this offset before: it may then be outside the log."""
     rows: tuple[OffsetRow, ...] | None = None
     """The rows of the file at `path`; None until it is read."""
     span: Span = NOWHERE
@@ -274,9 +275,9 @@ class SecretSlot(NamedTuple):
     """A secret that a statement needs."""
 
     key: str
-    """The key in `Staging.secrets`."""
+    """The key of the secret in `Staging.secrets`."""
     prompt: str
-    """The question for it."""
+    """The prompt for the secret."""
     source: SecretSource
     span: Span = NOWHERE
 
@@ -294,7 +295,7 @@ def secrets_among(assigns: tuple[Assign, ...], about: str) -> tuple[SecretSlot, 
     )
 
 
-# -- of edits ----------------------------------------------------------------------------------------------------------
+# -- words of edits ----------------------------------------------------------------------------------------------------
 
 
 def key_of_edit(edit: ConfigEdit) -> Key:

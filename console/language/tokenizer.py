@@ -17,7 +17,7 @@ from msgspec import Struct
 from console.language.quoting import ESCAPES
 
 _SPACE, _BARE, _PLAIN = re.compile(r"[^\S\n]*"), re.compile(r"[^;'\"\s]*"), re.compile(r'[^"\\]*')
-"""White space within a line; an unquoted piece; the text in double quotes up to an escape."""
+"""Match white space within a line; a piece without quotes; and text in double quotes up to an escape."""
 _CODE_POINT = re.compile(r"u\{([0-9A-Fa-f]{1,6})\}")
 
 
@@ -37,13 +37,13 @@ class Piece(NamedTuple):
     """A part of a word with one kind of quotes."""
 
     text: str
-    """The text without quotes and escapes."""
+    """The text, without quotes and escapes."""
     start: int
-    """The start in the text, with quotes."""
+    """The offset at which the piece begins, including its quote."""
     end: int
-    """The end in the text, with quotes."""
+    """The offset at which the piece ends, including its quote."""
     quote: str = ""
-    """The kind of quote; ``""`` for a bare piece."""
+    """The kind of quote; ``""`` for a piece without quotes."""
 
 
 class Word(Struct, frozen=True):
@@ -73,7 +73,7 @@ class Word(Struct, frozen=True):
             at = -1 if piece.quote else piece.text.find(separator)
             if at < 0:
                 continue
-            # The offsets stay those of the script, so that a colour or an error hits the half of the word.
+            # Keep the offsets of the script, so that a colour or an error marks the right half of the word.
             cut = piece.start + at
             head, tail = Piece(piece.text[:at], piece.start, cut), Piece(piece.text[at + 1 :], cut + 1, piece.end)
             before = self.pieces[:number] + ((head,) if head.text else ())
@@ -112,7 +112,7 @@ class RawStatement(Struct, frozen=True):
     words: tuple[Word, ...]
     start: int
     end: int
-    """The offset of its separator, or of the end of the text."""
+    """The offset of the separator after it, or of the end of the text."""
 
 
 class Scan(Struct, frozen=True):
@@ -120,7 +120,7 @@ class Scan(Struct, frozen=True):
 
     text: str
     statements: tuple[RawStatement, ...]
-    """The statements, also the empty ones between two separators."""
+    """The statements, including empty ones between two separators."""
     comments: tuple[tuple[int, int], ...] = ()
     flaws: tuple[Flaw, ...] = ()
     """The flaws in the order of the text."""
@@ -142,7 +142,7 @@ class _Scanner:
     def run(self) -> Scan:
         statements = [self.statement()]
         while self.at < len(self.text):
-            self.at += 1  # the separator
+            self.at += 1  # skip the separator
             statements.append(self.statement())
         return Scan(self.text, tuple(statements), tuple(self.comments), tuple(self.flaws))
 
@@ -153,7 +153,7 @@ class _Scanner:
             char = self.text[self.at : self.at + 1]
             if char in ("", ";", "\n"):
                 return RawStatement(tuple(words), start, self.at)
-            # Within a statement # is a character: topics and passwords may begin with one.
+            # Within a statement, # is an ordinary character: topics and passwords may begin with it.
             if char == "#" and not words:
                 line_end = self.text.find("\n", self.at)
                 end = line_end if line_end >= 0 else len(self.text)
@@ -181,7 +181,7 @@ class _Scanner:
 
     def raw(self) -> Piece:
         start = self.at
-        # Single quotes have no escapes, as in a shell.
+        # Single quotes allow no escapes, as in a shell.
         closing = self.text.find("'", start + 1)
         if closing < 0:
             return self.unclosed(start, self.text[start + 1 :])

@@ -16,10 +16,10 @@ from console.plan.edits import Edit
 
 S = TypeVar("S", bound=language_statements.Statement)
 OfEdits = Mapping[type[Edit], Callable[[Any], language_statements.EditStatement]]
-"""Kind of edit -> the function that makes its statement."""
+"""Type of an edit -> the function that makes its statement."""
 
 LOOK, CHANGE, PLAN, GO = "Look", "Change", "Plan", "Go"
-"""The groups of the help."""
+"""The groups of verbs in the help."""
 
 
 def _stages_nothing(statement: language_statements.Statement, _staging: Staging) -> Iterable[Edit]:
@@ -31,19 +31,20 @@ class StatementKind(Struct, Generic[S], frozen=True, kw_only=True):
 
     statement: type[S]
     edit: type[Edit] | None = None
-    """The class of the edit, for a `OneEdit`."""
+    """The type of the edit, for a `OneEdit`."""
     text: Callable[[S], str]
-    """Returns the statement as text that parses to it."""
+    """Returns the text of the statement, which parses to an equal statement."""
     needs: Callable[[S, language_statements.Subject | None], Needs] = lambda *_: NOTHING
-    """Returns the parts of a snapshot that it needs, from the statement and the selected entity."""
+    """Returns the parts of a snapshot that it needs, given the statement and the selected entity."""
     lines: Callable[[S, Snapshot], Iterable[str]] | None = None
-    """Returns the answer of a query whose answer is plain text; `console.answers.queries` makes tables."""
+    """Returns the lines of a query's answer that is plain text; `console.answers.queries` makes tables."""
     edits: Callable[[S, Staging], Iterable[Edit]] = _stages_nothing
-    """Returns the edits that it stages, once `needs` was read; raises CommandError, with its span in the script."""
+    """Returns the edits that the statement stages, once its `needs` were read. Raises CommandError, with the span in
+    the script."""
     of_edits: OfEdits = {}
-    """Kind of edit -> its statement, whose text is the command that stages it."""
+    """Type of an edit -> the statement that stages it, as text."""
     secrets: Callable[[S], tuple[language_statements.SecretSlot, ...]] = lambda _: ()
-    """Returns the secrets to read or to prompt for, in order."""
+    """Returns the secrets that have to be read or prompted for, in order."""
 
 
 def one_edit(
@@ -68,22 +69,22 @@ class HelpEntry(Struct, frozen=True):
     usage: tuple[str, ...]
     """The forms of the verb."""
     summary: str
-    """One line without a full stop."""
+    """The summary: one line without a full stop."""
     about: str = ""
-    """Details, in full sentences."""
+    """The details, in full sentences."""
     examples: tuple[str, ...] = ()
     where: language_statements.Where = language_statements.EVERYWHERE
-    """The prompts that accept it."""
+    """The prompts that accept the verb."""
 
 
 class Verb(HelpEntry, frozen=True, kw_only=True):
     """A verb: its help, and the parser of its statements."""
 
     parse: Callable[[Reader], language_statements.Statement]
-    """Reads the words after the verb; raises ParseError."""
+    """Reads the words after the verb. Raises ParseError."""
     statements: tuple[StatementKind[Any], ...]
-    """The kinds of statements that it makes."""
+    """The kinds of statements that the verb makes."""
     also: tuple[str, ...] = ()
-    """Its aliases at other prompts."""
+    """The verb's aliases at other prompts."""
     takes_away: bool = False
-    """Whether it removes or replaces something: hints propose it only for a word with a single typo."""
+    """Whether the verb removes or replaces something: hints suggest it only for a word with a single typo."""

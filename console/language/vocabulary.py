@@ -44,7 +44,7 @@ def described_sets(snapshot: Snapshot, target: ConfigResource) -> Iterator[Confi
     own = snapshot.configs.get(target)
     if own is not None:
         yield own
-        # The cluster default and a new entity list only the keys that are set on them.
+        # Continue for the cluster default and a new entity, which list only keys that are set.
         if not target.is_cluster_default and target.type.entity.lister in (Lister.TOPICS, Lister.BROKERS):
             return
     if target.type.entity.own_keys:
@@ -110,10 +110,10 @@ def quota_keys(entity: quota.QuotaEntity) -> tuple[str, ...]:
     return quota.IP_KEYS if entity.has(quota.IP) else quota.CLIENT_KEYS
 
 
-# -- whether the named entities exist, as far as the snapshot shows ----------------------------------------------------
+# -- whether named entities exist, as far as the snapshot shows --------------------------------------------------------
 
 _CANDIDATES = 2_000
-"""The most names compared for a hint: comparing all of 100,000 topics takes seconds."""
+"""Maximum number of names that are compared for a hint: comparing 100,000 topics takes seconds."""
 
 
 def require(snapshot: Snapshot, target: ConfigResource, span: Span | None, plan: AnyPlan = EMPTY) -> None:
@@ -184,7 +184,7 @@ def check_key(entity: quota.QuotaEntity, key: Key, own: quota.QuotaValues = {}) 
     legal = quota_keys(entity)
     if key.name in legal or key.name in own:
         return
-    # A quota of the other kind of entity is not a typo.
+    # Make no guess for a quota of the other kind of entity, which is no typo.
     guess = did_you_mean(key.name, legal) if key.name not in quota.QUOTA_KEYS else ""
     hint = guess or f"quotas of {_kind(entity)}: {', '.join(legal)}"
     user = entity.as_dict().get(quota.USER)

@@ -14,13 +14,13 @@ class Acceptance(Struct, frozen=True):
     """Findings that stay as they are."""
 
     rule: str
-    """The name of a rule."""
+    """The name of the rule whose findings are accepted."""
     subject: str
-    """A glob of the subjects' texts, as lint prints them: ``topic scratch-*``."""
+    """A glob that the subject's text, as lint prints it, must match: ``topic scratch-*``."""
     reason: str
-    """The reason why they stay; never empty."""
+    """The reason why the findings are accepted; never empty."""
     place: str = ""
-    """The file and the line of the acceptance."""
+    """The file and line of the acceptance."""
 
     def fits(self, rule: str, subject: str) -> bool:
         """Return whether it accepts a rule's finding on a subject."""

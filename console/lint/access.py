@@ -53,8 +53,8 @@ def _anybody(seen: Seen) -> Iterator[Found]:
         what = acl.operation.name
         if what in _CHANGES or (every and what in _WRITES):
             text = f"it lets everybody who can connect do {what} there"
-            # No edit removes it: clients without their own ACL may be locked out, so an operator has to look
-            # first.
+            # Stage no removal of the ACL: clients without an ACL of their own may be locked out, so an operator has to
+            # look first.
             yield Found(acl, text, advice="allow those who need it by name, and remove it then")
 
 

@@ -22,7 +22,8 @@ from console.plan.limit_risks import FETCH_WAIT, LAG_TIME, is_lag_time_short
 from console.plan.stale_throttles import stale_throttles
 
 LEAST_BYTES, TIMES = 10 << 30, 4
-"""A directory is out of proportion from this size on, and with this many times the bytes of another."""
+"""A directory is out of proportion if it has at least this many bytes, and this many times the bytes of another
+directory."""
 _LONGEST_VALUE = 60
 
 
@@ -130,7 +131,7 @@ def _login_without_rights(seen: Seen) -> Iterator[Found]:
 
 def _differing(seen: Seen) -> Iterator[Found]:
     sets = seen.of_brokers
-    # Either of two brokers may be the odd one; and brokers of different releases differ in their defaults.
+    # With two brokers, either may be the odd one. Brokers of different releases differ in their defaults.
     if len(sets) < 3 or len(sets) < len(seen.brokers) or len(_releases(seen)) > 1:
         return
     for row in broker_matrix(sets):
@@ -142,7 +143,8 @@ def _odd(row: BrokerRow) -> Iterator[Found]:
     usual = next((entry for broker, entry in row.values.items() if broker not in row.odd), None)
     for broker in sorted(row.odd):
         entry = row.values[broker]
-        # A key that a broker lacks is of a plug-in or another release; a hidden value may be the same.
+        # A key that a broker lacks belongs to a plug-in or another release, and a hidden value may be the same as the
+        # others.
         if entry is None or usual is None or entry.sensitive or usual.sensitive:
             continue
         what = f"{row.key} is {_shown(entry)}, on the others {_shown(usual)}"
@@ -198,7 +200,7 @@ def _uneven_dirs(seen: Seen) -> Iterator[Found]:
 
 
 def _leftover_throttles(seen: Seen) -> Iterator[Found]:
-    # Topics first: a list of replicas names what is slow.
+    # Report throttles of topics first: their lists of replicas show which replicas are slow.
     for each in sorted(stale_throttles(seen.snapshot), key=lambda each: each.edit.resource.type != TOPIC):
         if (each.edit.resource, each.edit.key) not in seen.meant:
             what = f"a throttle is left over, as {each.why}: {each.edit.key}={each.value[:_LONGEST_VALUE]}"

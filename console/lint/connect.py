@@ -51,7 +51,8 @@ def _idle_tasks(seen: Seen) -> Iterator[Found]:
         topics = [topic for each in names if (topic := seen.topics.get(each)) is not None]
         wanted = long_number(connect.value_of(config, TASKS))
         partitions = sum(len(each.partitions) for each in topics)
-        # A topic that is not there yet, or that a pattern finds, may bring more.
+        # Skip connectors that read a topic that does not exist yet, or topics by a pattern: they may get more
+        # partitions.
         if wanted is not None and names and len(topics) == len(names) and 0 < partitions < wanted:
             what = (
                 f"{TASKS} is {wanted:,}, and its topics have {plural(partitions, 'partition')}: the others read nothing"

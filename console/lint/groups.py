@@ -16,7 +16,7 @@ from console.plan.kinds.configs import DEAD_LETTERS
 
 SHARE, CONSUMER, CLASSIC = "share", "consumer", "classic"
 _WITH_DEAD_LETTERS = 2
-"""The level of share.version from which on share groups may have a dead letter topic (KIP-1191)."""
+"""The level of the feature share.version from which on share groups may have a dead-letter topic (KIP-1191)."""
 
 
 def _half_moved(seen: Seen) -> Iterator[Found]:
@@ -70,10 +70,10 @@ def _mirrored_into_itself(seen: Seen) -> Iterator[Found]:
             if not copy.startswith(f"{alias}."):
                 continue
             own = copy[len(alias) + 1 :]
-            # A mirror gives its copies the partitions of the topic; names alone may be alike by chance.
+            # A mirror gives a copy as many partitions as the topic has; without this check, equal names may be chance.
             if copy in topics and own in topics and len({*map(_size, (topic, topics[copy], topics[own]))}) == 1:
-                # A third copy, p.p.p.t, adds nothing: p.p.t was found for the same topic. Nor is p.p an alias next to
-                # p.
+                # Skip a third copy, p.p.p.t, as p.p.t was already found for the same topic. This also excludes p.p as
+                # an alias next to p.
                 if not own.startswith(f"{alias}."):
                     found.setdefault(alias, []).append(own)
                 break

@@ -20,7 +20,7 @@ class Place(NamedTuple):
 
     resource: config.ConfigResource
     key: str
-    """The key's name there."""
+    """The name of the key on that entity."""
     source: codes.ConfigSource
     value: str
     topics: list[Topic]

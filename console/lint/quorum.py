@@ -45,7 +45,8 @@ def _level_behind(seen: Seen) -> Iterator[Found]:
         return
     now, most = features.finalized[METADATA_VERSION], _supported(features, METADATA_VERSION)
     ours, theirs = _release(now), _release(most)
-    # A released Kafka supports the last level of its release; the lower ones are those of unreleased builds.
+    # A released Kafka supports the last metadata version of its release; lower versions of that release are from
+    # unreleased builds.
     if ours and theirs and now < most and ours != theirs:
         who = "all nodes" if any(node.controller for node in features.nodes) else "all brokers"
         what = f"it is {_named(now)}, of {ours}, and {who} support {_named(most)}, of {theirs}"
@@ -62,7 +63,7 @@ def _feature_behind(seen: Seen) -> Iterator[Found]:
     for name, levels in sorted(known.items()):
         if name in (METADATA_VERSION, KRAFT_VERSION):
             continue
-        # The level that a cluster gets that is formatted with this metadata version.
+        # The level that a cluster gets if it is formatted with this metadata version.
         usual = max((level for level, each in levels.items() if order.get(each.name, base + 1) <= base), default=0)
         now, most = features.finalized.get(name, 0), _supported(features, name)
         if now < usual <= most and not missing_needs(name, usual, features.finalized):

@@ -17,7 +17,7 @@ from console.plan.amounts import quota
 from console.plan.edits import UnsetQuota
 
 UNREACHED = 10_000_000_000
-"""Bytes a second that no broker reaches: 80 Gbit/s."""
+"""Bytes per second that no broker reaches: 80 Gbit/s."""
 
 
 def _wrong(seen: Seen, judge: Callable[[str, float], str]) -> Iterator[Found]:
@@ -27,7 +27,7 @@ def _wrong(seen: Seen, judge: Callable[[str, float], str]) -> Iterator[Found]:
         judge: returns the defect of a key's value; ``""`` if it is fine.
     """
     quotas = seen.snapshot.quotas
-    # A million entities have a few dozen different values.
+    # A million entities have only a few dozen different values, so judge each set of values once.
     different = {id(values): values for values in quotas.values()}
     judged = {each: {key: judge(key, value) for key, value in values.items()} for each, values in different.items()}
     wrong = {each: said for each, texts in judged.items() if (said := {key: t for key, t in texts.items() if t})}

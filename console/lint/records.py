@@ -91,14 +91,14 @@ def _late_by_time(seen: Seen) -> Iterator[Found]:
         return limit.deletes and segment is not None and topic_risks.TINY_MS <= limit.ms < segment
 
     def fills_no_segment(configs: config.ConfigSet) -> Callable[[Topic], bool]:
-        # A log that reaches segment.bytes begins segments by its size, and each is deleted in its time.
+        # A log that reaches segment.bytes begins new segments by size, so each is deleted in time.
         segment, largest = config.number_in(configs, SEGMENT_BYTES) or 0, seen.largest
         return lambda topic: 0 < largest.get(topic.name, 0) < segment
 
     for place in _where(seen, topic_risks.BY_TIME, is_late, fills_no_segment):
         configs = seen.snapshot.configs[config.topic_resource(place.topics[0].name)]
         limit, segment = topic_risks.kept(configs).ms, config.number_in(configs, SEGMENT_MS) or 0
-        # Several topics may have their own segments behind one retention: no single edit mends these.
+        # Several topics may share one retention, but have their own segment.ms: no single edit mends these.
         alike = place.is_topic or _inherit(seen, place.topics, SEGMENT_MS)
         key = SEGMENT_MS if place.is_topic else TOPIC_SYNONYMS[SEGMENT_MS][0].name
         edits = (SetConfig(place.resource, key, str(limit)),) if alike else ()
@@ -127,7 +127,7 @@ def _late_by_size(seen: Seen) -> Iterator[Found]:
         limit, segment = topic_risks.kept(configs).size, config.number_in(configs, SEGMENT_BYTES) or 0
         alike = place.is_topic or _inherit(seen, place.topics, SEGMENT_BYTES)
         key = SEGMENT_BYTES if place.is_topic else TOPIC_SYNONYMS[SEGMENT_BYTES][0].name
-        # Brokers refuse segments of less than 1 MiB since 4.0.
+        # Brokers refuse segments of less than 1 MiB since Kafka 4.0.
         edits = (SetConfig(place.resource, key, str(limit)),) if alike and limit >= topic_risks.TINY_BYTES else ()
         what = (
             f"a partition keeps up to {byte_count(limit + segment)}, not {byte_count(limit)} ({topic_risks.BY_SIZE}): "
@@ -246,7 +246,7 @@ def _not_remote(seen: Seen) -> Iterator[Found]:
 
 
 def _owned_wrongly(seen: Seen) -> Iterator[Found]:
-    # Any topic may be called GROUP-changelog: it counts if that group is one of Streams.
+    # Any topic may be called GROUP-changelog, so check that the group is one of Kafka Streams.
     applications = {name for name, group in seen.snapshot.groups.items() if group.type.lower() == "streams"}
     for configs, topics in seen.sets:
         policy, limit = _policy(configs), topic_risks.kept(configs)
@@ -260,7 +260,8 @@ def _owned_wrongly(seen: Seen) -> Iterator[Found]:
 
 def _of_owner(topic: Topic, owner: SystemTopic, policy: frozenset[str], *, limits: tuple[int, int]) -> Iterator[Found]:
     resource = config.topic_resource(topic.name)
-    # Changelogs of windowed stores delete what is older than their windows, by Streams' own choice.
+    # Changelogs of windowed stores also delete records that are older than their windows, as Kafka Streams sets them
+    # up.
     may_delete = may_be_of_application(topic.name)
     if owner.policy == COMPACT and (COMPACT not in policy if may_delete else policy != {COMPACT}):
         now = ",".join(sorted(policy))
@@ -273,7 +274,7 @@ def _of_owner(topic: Topic, owner: SystemTopic, policy: frozenset[str], *, limit
                 yield Found(resource, what, key, (SetConfig(resource, key, "-1"),))
 
 
-# -- what an analysis of this session found ----------------------------------------------------------------------------
+# -- findings of an analysis in this session ---------------------------------------------------------------------------
 
 
 def _analyses(seen: Seen) -> Iterator[tuple[Topic, TopicAnalysis, str]]:

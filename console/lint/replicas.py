@@ -22,13 +22,13 @@ from console.plan.edits import SetConfig
 from console.plan.topic_risks import ISR, UNCLEAN, are_all_enough, is_isr_impossible, isr_text
 
 SPREAD = 3
-"""Replicas of which one may be repaired while another one fails."""
+"""Number of replicas with which one may be repaired while another one fails."""
 FEWEST_LEADERS = 20
-"""Partitions a broker leads on average, below which an uneven spread is chance."""
+"""Average number of partitions that brokers lead, below which an uneven spread is chance."""
 FEWEST_REPLICAS = 10
-"""Replicas that the other brokers have on average, below which a broker without one is chance."""
+"""Average number of replicas on the other brokers, below which a broker without replicas is chance."""
 UNEVEN = 1.5
-"""Times the mean that a broker leads, from which on the spread is uneven."""
+"""A spread is uneven if a broker leads this many times the average number of partitions."""
 _FACTORS = {
     OFFSETS: "offsets.topic.replication.factor",
     TRANSACTIONS: "transaction.state.log.replication.factor",
@@ -66,7 +66,7 @@ def _single_coordinators(seen: Seen) -> Iterator[Found]:
 def _single_by_default(seen: Seen) -> Iterator[Found]:
     if len(seen.brokers) < SPREAD:
         return
-    # Existing topics keep their replication: only topics that are created later get the default.
+    # Report only defaults for topics that are created later: existing topics keep their replication.
     keys = ["default.replication.factor", *(key for topic, key in _FACTORS.items() if topic not in seen.topics)]
     for key in keys:
         for value, brokers, _entry in broker_values(seen, key):
@@ -197,12 +197,12 @@ def _unclean(seen: Seen) -> Iterator[Found]:
         yield Found(place.resource, what + place.origin, place.key, (place.set_to("false"),))
 
 
-# -- where replicas are ------------------------------------------------------------------------------------------------
+# -- placement of replicas ---------------------------------------------------------------------------------------------
 
 
 def _unknown_brokers(seen: Seen) -> Iterator[Found]:
     if not seen.snapshot.cluster.shows_fenced:
-        return  # a broker that is down looks like one that does not exist
+        return  # without fenced brokers, a broker that is down looks like one that does not exist
     known = {broker.id for broker in seen.brokers}
     for name, topic in seen.topics.items():
         gone = {replica for partition in topic.partitions for replica in partition.replicas} - known
@@ -215,8 +215,8 @@ def _unknown_brokers(seen: Seen) -> Iterator[Found]:
 def _one_rack(seen: Seen) -> Iterator[Found]:
     of = rack_risks.racks(seen.brokers)
     if len(of) < len(seen.brokers):
-        return  # a broker without a rack may stand anywhere
-    known: dict[tuple[int, ...], str | None] = {}  # many partitions are on the same brokers
+        return  # a broker without a rack may be anywhere
+    known: dict[tuple[int, ...], str | None] = {}  # a cache, as many partitions have the same brokers
 
     def one_rack(replicas: tuple[int, ...]) -> str | None:
         if replicas not in known:
@@ -256,7 +256,7 @@ def _empty_brokers(seen: Seen) -> Iterator[Found]:
         for partition in topic.partitions:
             replicas += len(partition.replicas)
             holding.update(partition.replicas)
-    # A replica that is being moved away is still listed; count the brokers as they will be after the moves.
+    # A replica that is being moved away is still listed, so also count the brokers that have replicas after the moves.
     for move in seen.snapshot.reassignments:
         holding.update(move.replicas)
     # If there are few replicas, a broker may have none by chance.
@@ -290,7 +290,7 @@ def _uneven_leaders(seen: Seen) -> Iterator[Found]:
     for broker in alive:
         if leads[broker] > UNEVEN * mean:
             what = f"it leads {leads[broker]:,} partitions, and brokers lead {mean:,.0f} on average"
-            # An election helps where the preferred leaders are spread well; else replicas have to change places.
+            # An election helps if the preferred leaders are spread well; otherwise replicas have to move.
             command = ("elect", "preferred", "all") if preferred[broker] <= UNEVEN * mean else ("balance",)
             yield Found(broker_resource(broker), what, command=command)
 

@@ -26,7 +26,7 @@ class Finding(NamedTuple):
     rule: Rule
     found: Found
     accepted: Acceptance | None = None
-    """The acceptance that fits it; None if it counts."""
+    """The acceptance that the finding matches; None if the finding counts."""
 
     @property
     def severity(self) -> Severity:
@@ -46,12 +46,12 @@ class Report(NamedTuple):
     """The result of lint on a cluster."""
 
     findings: tuple[Finding, ...]
-    """The worst first; those of one rule together, in the order of their subjects."""
+    """The worst come first; the findings of a rule are together, in the order of their subjects."""
     blind: tuple[Blind, ...]
     unused: tuple[Acceptance, ...] = ()
-    """Acceptances that fit no finding though their rule looked, or whose rule does not exist."""
+    """Acceptances that match no finding although their rule could look, or whose rule does not exist."""
     rules: tuple[Rule, ...] = RULES
-    """The requested rules."""
+    """The rules that the operator requested."""
 
     @property
     def open(self) -> tuple[Finding, ...]:
@@ -147,7 +147,7 @@ def _was_read(seen: Seen, part: Part) -> bool:
     if part is Part.FEATURES:
         return seen.features is not None
     if part is Part.LAGS:
-        # Groups are described one by one, with their members.
+        # Groups are described one by one; a described group has its members.
         groups = seen.snapshot.groups
         return not groups or any(group.members is not None for group in groups.values())
     return part in seen.snapshot.read_at or part in seen.absent
@@ -164,7 +164,7 @@ def partly(seen: Seen) -> Iterable[str]:
     """Yield a line for each reason for which members of a part that was read are missing in the input of the rules."""
     failed = {each.entity for each in seen.snapshot.failures if each.part == Part.CONFIGS}
     lacking = sum(topic_resource(name) not in seen.snapshot.configs for name in seen.topics)
-    # If no topic's configs were read, then no rule needs them, or the report names the rules that miss them.
+    # If no topic's configs were read, either no rule needs them, or the report names the rules that lack them.
     if not failed and 0 < lacking < len(seen.topics):
         yield f"configs of {plural(lacking, 'topic')} were not read"
     counts: dict[tuple[str, str], list[str]] = {}

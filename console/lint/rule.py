@@ -23,13 +23,13 @@ from console.model.snapshot import Snapshot, settled_topics
 from console.plan.edits import Edit
 
 SETTLED = timedelta(minutes=5)
-"""The time in which an upgrade ends, and a broker that was added gets replicas."""
+"""The time after which an upgrade should be finished, and a new broker should have replicas."""
 AT_WORK = timedelta(seconds=60)
-"""The time in which a tool takes throttles away after its moves, or begins with these after the throttles."""
+"""The time in which a tool should remove throttles after its moves, or begin the moves after the throttles."""
 AT_ONCE = timedelta(0)
-"""No time at all: the state is never a tool's work in progress."""
+"""No waiting time: the state is never the unfinished work of a tool."""
 NAMED = 3
-"""Limit of entities that a line names; the rest is counted."""
+"""Maximum number of entities that a line names; the rest are counted."""
 
 
 _UNREAD = Failure("UNKNOWN", "its versions were not read")
@@ -49,21 +49,21 @@ class Found(NamedTuple):
     """A finding of a rule on one entity."""
 
     subject: Target
-    """The entity to mend. The screen opens it by `Navigator.open_target`."""
+    """The entity to mend. The screen opens it with `Navigator.open_target`."""
     what: str
-    """The defect, in a line, without the subject's name; names in it are untrusted."""
+    """The defect in a line, without the subject's name; names in the text are untrusted."""
     key: str = ""
-    """The subject's key; empty if it is about the whole subject."""
+    """The key of the subject; empty if the finding is about the whole subject."""
     edits: tuple[Edit, ...] = ()
-    """The edits that mend it; the statements that stage them are its remedy."""
+    """The edits that mend the defect; the statements that stage them are the remedy."""
     command: tuple[str, ...] = ()
-    """The words of a statement that mends it, if single edits do not: an operation, an election."""
+    """The words of a statement that mends the defect if single edits do not: an operation, or an election."""
     advice: str = ""
-    """Advice for the operator if no statement mends it, or before one does."""
+    """Advice for the operator if no statement mends the defect, or before one does."""
     severity: Severity | None = None
-    """The severity now, if it depends on more than the rule; None for that of the rule."""
+    """The severity of this finding if it depends on more than the rule; None for the rule's severity."""
     since: datetime | None = None
-    """The time at which it began, UTC; None if the state does not show it."""
+    """The time at which the defect began, UTC; None if the state does not show it."""
     whose: str = ""
     """The owner of an entity that no pane shows by its name, such as a token."""
 
@@ -72,31 +72,33 @@ class Rule(Struct, frozen=True, kw_only=True):
     """A rule of lint. `find` is pure, and called only if all that it reads was read."""
 
     name: str
-    """The name by which an operator selects, skips and accepts it."""
+    """The name with which an operator selects, skips and accepts the rule."""
     severity: Severity
     certainty: Certainty
-    """The certainty that a finding is wrong. CERTAIN: no cluster is better with it. LIKELY: hardly any. POSSIBLE: it
-    may be meant.
-    """
+    """How certain it is that a finding is a defect. CERTAIN: no cluster is better with it. LIKELY: hardly any cluster
+    is better with it. POSSIBLE: it may be intended."""
     title: str
-    """The problem that it looks for, in a line."""
+    """The problem that the rule looks for, in a line."""
     why: str
-    """The reason why that matters, in a sentence without its full stop."""
+    """The reason why the problem matters, in a sentence without its full stop."""
     find: Callable[[Seen], Iterable[Found]]
     reads: tuple[Part, ...]
     also: tuple[Part, ...] = ()
-    """The parts by which it judges if they were read; it looks without them."""
+    """The parts that the rule also uses if they were read; it looks without them, too."""
     configs_of: tuple[codes.ResourceType, ...] = ()
-    """The types of resources whose configs it reads."""
+    """The types of resources whose configs the rule reads."""
     since: str = ""
-    """The release of Kafka from which on it can find something; empty: any that kac knows."""
+    """The first release of Kafka in which the rule can find something; empty for all releases that kac knows."""
     source: str
-    """The source in Kafka: an anchor of its documentation (https://kafka.apache.org/documentation/#…), or a KIP."""
+    """The source of the rule: an anchor of Kafka's documentation (https://kafka.apache.org/documentation/#…), a KIP, or
+    a name in Kafka's source code."""
     by_time: bool = False
-    """Whether it depends on more than the parts that it reads: on the present time, or on when they were read."""
+    """Whether findings depend on more than the parts that the rule reads: on the present time, or on the time of a
+    read."""
     stands_after: timedelta | None = None
-    """The time after which a finding that began while kac watched is a cause in Now, at least a warning: before that it
-    is an operator's work. Zero: it is never work. None: Now only counts it. For rules that are sure."""
+    """The time after which a finding that began while kac watched becomes a cause in Now, at least a warning; before
+    that, an operator may still be working on it. Zero: at once, as the state is never unfinished work. None: Now only
+    counts such findings. Only for rules that are certain."""
 
     def stands(self, found: Found) -> bool:
         """Return whether a finding is a cause in Now, and not only counted there."""
@@ -108,15 +110,15 @@ class Seen(Struct, frozen=True, dict=True):
 
     snapshot: Snapshot
     at: datetime
-    """Now, UTC."""
+    """The present time, UTC."""
     certificates: tuple[Certificate, ...] | None = None
     """The certificates of the brokers' listeners; None if they were not read."""
     meant: frozenset[config.ConfigPlace] = frozenset()
-    """Replication throttles that the context declares to stay."""
+    """Replication throttles that are to stay, as the context declares."""
     accepted: tuple[Acceptance, ...] = ()
-    """Findings that stay, by the context or by files."""
+    """Findings that the context or the files accept."""
     absent: frozenset[Part] = frozenset()
-    """The parts of services that the context does not name: rules look at nothing there."""
+    """The parts of services that the context does not name; rules that read them find nothing."""
 
     @property
     def brokers(self) -> tuple[Broker, ...]:
@@ -147,7 +149,7 @@ class Seen(Struct, frozen=True, dict=True):
         nodes += [node for node in known.nodes if node.controller] if known is not None else []
         finalized: dict[str, int] = {}
         for version in versions.values():
-            # A broker learns of a new level a moment after the others.
+            # A broker may get a new level later than the others, so take the highest.
             for name, level in version.finalized_features.items():
                 finalized[name] = max(level, finalized.get(name, 0))
         return ClusterFeatures(finalized, tuple(nodes))

@@ -16,7 +16,7 @@ SUBJECTS: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     ("Connect", connect.RULES),
     ("Schemas", schemas.RULES),
 )
-"""The rules by subject, as the page lists them."""
+"""Subject -> the rules about it, in the order of the page."""
 RULES = tuple(rule for _, rules in SUBJECTS for rule in rules)
 """Every rule."""
 BY_NAME = {rule.name: rule for rule in RULES}

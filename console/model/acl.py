@@ -25,7 +25,7 @@ class Acl(NamedTuple):
 
 
 LITERAL, PREFIXED = PatternType.parse("LITERAL"), PatternType.parse("PREFIXED")
-"""The pattern types of existing ACLs."""
+"""The pattern types that existing ACLs can have."""
 
 CLUSTER_NAME = "kafka-cluster"
 """The only resource name that an ACL on the cluster can have."""
@@ -41,7 +41,7 @@ def has_type(principal: str) -> bool:
 
 
 _FILTERS_ONLY = (0, 1)
-"""UNKNOWN and ANY of every code."""
+"""The codes UNKNOWN and ANY, which every enumeration of ACLs has."""
 _MATCH = 2
 
 
@@ -63,7 +63,7 @@ def resource_text(type_: AclResourceType, name: str) -> str:
 
 
 _EMPTY = "''"
-"""An empty name, as it is typed."""
+"""An empty name as users type it."""
 
 
 def beyond_one(acl: Acl) -> str:
@@ -78,7 +78,7 @@ def beyond_one(acl: Acl) -> str:
     found = next((f"{what} {code.name}" for what, code in codes.items() if code in _FILTERS_ONLY), "")
     if not found and acl.pattern_type == _MATCH:
         found = f"pattern type {acl.pattern_type.name}"
-    # The values of saved plans and journals come from JSON.
+    # Saved plans and journals are JSON, so any value may have another type.
     texts: dict[str, object] = {"resource name": acl.resource_name, "principal": acl.principal, "host": acl.host}
     return found or next((f"no {what}" for what, text in texts.items() if not isinstance(text, str)), "")
 

@@ -35,7 +35,7 @@ IMPLIED_BY: Mapping[AclOperation, frozenset[AclOperation]] = {
     AclOperation.parse("DESCRIBE"): frozenset(_operations("READ", "WRITE", "DELETE", "ALTER")),
     AclOperation.parse("DESCRIBE_CONFIGS"): frozenset(_operations("ALTER_CONFIGS")),
 }
-"""Operations that another allowed operation implies. A deny of that one denies no other."""
+"""Operations that another operation implies if it is allowed. Denying that other operation denies none of them."""
 
 OPERATIONS_OF: Mapping[AclResourceType, tuple[AclOperation, ...]] = {
     AclResourceType.parse(type_): _operations(*names.split())
@@ -127,7 +127,8 @@ def address_as_compared(text: str) -> str | None:
         return None
     if isinstance(found, ipaddress.IPv4Address):
         return str(found)
-    # Java makes an Inet4Address of it, so a client of a dual-stack socket appears as IPv4.
+    # Java turns an IPv4-mapped address into an Inet4Address, so a client of a dual-stack socket appears with its IPv4
+    # address.
     if found.ipv4_mapped is not None:
         return str(found.ipv4_mapped)
     plain = ":".join(f"{int(group, 16):x}" for group in found.exploded.partition("%")[0].split(":"))
@@ -339,7 +340,7 @@ class AclIndex:
             yield pattern
         if not name.startswith(WILDCARD) and (pattern := Pattern(type_, LITERAL, WILDCARD)) in self._acls:
             yield pattern
-        # One look-up for each length that a prefix has, and not for each prefix: names are short, ACLs are many.
+        # Look up each length that prefixes have, instead of each prefix: names are short, and ACLs are many.
         for length in self._prefix_lengths.get(type_, ()):
             if length <= len(name) and (pattern := Pattern(type_, PREFIXED, name[:length])) in self._acls:
                 yield pattern
@@ -377,7 +378,7 @@ class AclIndex:
             None if no ACL applies: ``super.users`` and ``allow.everyone.if.no.acl.found`` decide, which brokers hide.
         """
         allowed = None
-        # An allow does not stop the search, since any deny beats it (StandardAuthorizerData.findResult).
+        # Continue after an allow: any deny takes precedence (StandardAuthorizerData.findResult).
         for acl in self.matching(request):
             if acl.permission == DENY:
                 return False
@@ -433,7 +434,8 @@ class AclIndex:
         type_: AclResourceType,
     ) -> Iterator[Pattern]:
         for pattern, there in self._acls.items():
-            # authorizeByResourceType compares operations literally: one that implies the operation does not count.
+            # authorizeByResourceType compares operations literally: an operation that implies another one does not
+            # count.
             if pattern.resource_type == type_ and any(
                 acl.permission == permission and self._is_from(acl, host) and acl.operation in (ALL, operation)
                 for who in {principal, EVERYBODY}

@@ -29,13 +29,13 @@ _PROMOTED: Mapping[str, frozenset[str]] = {
 """Type of a reader -> other types of writers that it reads."""
 DEEPEST = 60
 MOST_TYPES = 20_000
-"""Most types and fields of a schema."""
+"""Maximum number of types and fields in a schema."""
 MOST_PATHS = 2_000
-"""Most places of a schema that are compared for display."""
+"""Maximum number of places in a schema that are compared for display."""
 MOST_COMPARISONS = 100_000
-"""Most pairs of types that are compared of two schemas: some tenths of a second."""
+"""Maximum number of pairs of types that are compared of two schemas: this takes some tenths of a second."""
 MOST_PROBLEMS = 100
-"""Most problems of two records that are reported."""
+"""Maximum number of problems of two records that are reported."""
 ITEMS, VALUES = "[]", "{}"
 """The steps of a path into an array and into a map."""
 
@@ -142,7 +142,8 @@ class _Reading:
             return self._by_name(found, space)
         if isinstance(found, list):
             branches = tuple(self._type(each, space, depth + 1) for each in found)
-            # The specification forbids it, and a writer could not say which of the two unions a branch is in.
+            # Avro's specification forbids a union directly in a union: a writer could not encode in which of the two a
+            # branch is.
             if any(each.kind == "union" for each in branches):
                 raise NotAvro("a union has a union directly in it")
             return AvroType("union", parts=branches)
@@ -154,7 +155,7 @@ class _Reading:
         if word in PRIMITIVES:
             return AvroType(word)
         name = _full(word, space)
-        # A name without a dot also means a type without a namespace.
+        # A name without a dot can also mean a type without a namespace.
         name = name if name in self.named else word
         if name not in self.named:
             raise NotAvro(f"the type {word[:80]} is not defined")
@@ -198,7 +199,7 @@ class _Reading:
                 raise NotAvro(f"{name[:80]} has a symbol twice")
             made = AvroType(kind, name, aliases, symbols=symbols, default=default if isinstance(default, str) else None)
         else:
-            # Before its fields, which may name it.
+            # Register the name before its fields are read, as they may refer to it.
             self.named[name] = AvroType(kind, name, aliases)
             made = AvroType(kind, name, aliases, self._fields(name, found.get("fields"), space, depth))
         self.named[name] = made
@@ -227,7 +228,7 @@ def _texts(found: object) -> tuple[str, ...]:
     return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
 
 
-# -- whether a reader can read what a writer wrote ---------------------------------------------------------------------
+# -- whether a reader's schema can read a writer's data ----------------------------------------------------------------
 
 
 def problems(reader: AvroSchema, writer: AvroSchema) -> tuple[Problem, ...]:
@@ -314,11 +315,10 @@ class Break(NamedTuple):
     """A problem of a new version with an old one."""
 
     version: int
-    """The number of the old version."""
+    """The number of the former version."""
     of_old: bool
-    """Whether readers of the old version can't read new records; otherwise readers of the new version can't read old
-    ones.
-    """
+    """Whether readers of the former version can't read new records; otherwise readers of the new version can't read
+    former ones."""
     problem: Problem
 
     def __str__(self) -> str:
@@ -358,9 +358,9 @@ class Difference(NamedTuple):
     new: str
     """The type in the new version, with its default; ``""`` if the version does not have the place."""
     new_readers: str
-    """The meaning for readers with the new version and old records."""
+    """The consequence for readers with the new version that read old records."""
     old_readers: str
-    """The meaning for readers with the old version and new records."""
+    """The consequence for readers with the old version that read new records."""
     breaks_new: bool
     breaks_old: bool
 
@@ -426,7 +426,7 @@ def _places(schema: AvroSchema) -> dict[str, _Seen]:
     entered = count()
 
     def enter(type_: AvroType, path: str, default: str | None, inside: frozenset[str]) -> None:
-        # The records of a union may have the same places, so that steps are counted too.
+        # Limit the steps as well as the paths: the records of a union may have the same paths, which count only once.
         if len(found) >= MOST_PATHS or next(entered) >= MOST_COMPARISONS:
             return
         type_ = schema.meant(type_)

@@ -80,8 +80,8 @@ TOPIC_SYNONYMS: Mapping[str, tuple[BrokerKey, ...]] = {
     "remote.copy.lag.bytes": (BrokerKey("log.remote.copy.lag.bytes"),),
     "max.decompressed.message.bytes": (BrokerKey("max.decompressed.message.bytes"),),
 }
-"""Topic key -> the broker keys that it inherits from, the strongest first. A topic key that is not here has a default
-that no broker setting changes."""
+"""Topic key -> the broker keys that it inherits from, the strongest first. A topic key that is missing here has a
+default that no setting of brokers changes."""
 
 _BROKER_GROUPS = (
     ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
@@ -120,7 +120,7 @@ def names_touched(names: Iterable[str]) -> frozenset[str]:
 
 def listener_base(key: str) -> str | None:
     """Return a key without its listener's prefix (and its SASL mechanism's); None if it has no listener's prefix."""
-    # Nothing marks the end of a mechanism's name: compare the end of the key, as
+    # Nothing marks the end of the mechanism's name: compare the end of the key, as
     # DynamicBrokerConfig.brokerConfigSynonyms does.
     under = _LISTENER_KEY.fullmatch(key)
     if under is None:
@@ -137,7 +137,7 @@ def broker_key_of(resource_type: ResourceType, key: str) -> str | None:
 
 
 Layers = Callable[[str], Iterable[Synonym]]
-"""A function from a name to its values, one for each source that has it."""
+"""Returns the values of a name, one for each source that has it."""
 
 
 def layers_of(configs: ConfigSet) -> Layers:
@@ -182,15 +182,15 @@ class UpdateMode(Enum):
     AT_ONCE = "at once"
     """A key of another resource than a broker: it takes effect without a restart."""
     CLUSTER_WIDE = "cluster-wide"
-    """Can be set on the cluster default and on each broker."""
+    """A key that can be set on the cluster default and on each broker."""
     PER_BROKER = "per broker"
-    """Can be set on each broker, not on the cluster default."""
+    """A key that can be set on each broker, but not on the cluster default."""
     PER_LISTENER = "per listener"
-    """Can be set on each broker, with a listener's prefix only (``listener.name.x.``)."""
+    """A key that can be set on each broker, but only with a listener's prefix (``listener.name.x.``)."""
     RESTART = "restart needed"
-    """Read from the server's file when it starts; can't be altered through the API."""
+    """A key that a broker reads from its file when it starts; the API can't alter it."""
     CUSTOM = "plug-in"
-    """A key that the broker does not know: it is kept for plug-ins."""
+    """A key that the broker does not know and keeps for plug-ins."""
 
 
 def update_mode(resource_type: ResourceType, key: str, entry: ConfigEntry | None = None) -> UpdateMode:
@@ -213,8 +213,7 @@ def update_mode(resource_type: ResourceType, key: str, entry: ConfigEntry | None
     under_prefix = listener_base(key)
     if under_prefix is not None:
         return UpdateMode.CLUSTER_WIDE if under_prefix in CLUSTER_WIDE_LISTENER_KEYS else UpdateMode.PER_BROKER
-    # Check this before the sets of keys: a key that is dynamic for this release of kac may be read-only for an older
-    # broker.
+    # Check this before the sets of keys: a key that is dynamic in the newest Kafka may be read-only on an older broker.
     if entry is not None and entry.read_only and entry.type.known and key not in DYNAMIC_ONLY_KEYS:
         return UpdateMode.RESTART
     if key in CLUSTER_WIDE_KEYS:
@@ -223,7 +222,7 @@ def update_mode(resource_type: ResourceType, key: str, entry: ConfigEntry | None
         return UpdateMode.PER_BROKER
     if key in PER_LISTENER_KEYS:
         return UpdateMode.PER_LISTENER
-    # A broker returns type 0 for a key that is in none of its ConfigDefs (ConfigHelper).
+    # Brokers return type 0 for a key that none of their ConfigDefs has (ConfigHelper).
     if entry is not None and not entry.type.known:
         return UpdateMode.CUSTOM
     return UpdateMode.RESTART if entry is None or entry.read_only else UpdateMode.CLUSTER_WIDE

@@ -26,7 +26,7 @@ def built(form: Form) -> Form:
     """
     if form not in _BUILT:
         with _ALONE:
-            # msgpack's decoder has no rules for the keys of dicts, as that of JSON has.
+            # Build msgpack's decoder, which, unlike that of JSON, has no rules for the keys of dicts.
             msgspec.msgpack.Decoder(form)
             _BUILT.add(form)
     return form

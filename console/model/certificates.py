@@ -23,7 +23,7 @@ class Listener(NamedTuple):
     host: str
     port: int
     name: str = ""
-    """The name; ``""`` if only the address is known."""
+    """The name of the listener; ``""`` if only the address is known."""
 
     @property
     def address(self) -> str:

@@ -21,7 +21,7 @@ from console.model.quota import QuotaEntity
 from console.model.secret import Contents, MaybeSecret, Secret
 
 ConfigValue = str | Secret | None
-"""A value to send: None only with DELETE."""
+"""A value to send; None only for DELETE."""
 
 
 class ConfigOp(Struct, frozen=True):
@@ -36,13 +36,13 @@ class ChangeRequest(Struct, frozen=True):
     """A request that changes a cluster. Most have Kafka's own name."""
 
     kafka_name: ClassVar[str] = ""
-    """Kafka's name if the class has another name."""
+    """Kafka's name of the request if it differs from the name of the class."""
     is_loss: ClassVar[bool] = False
     """Whether it removes something that an operator may want back."""
     counted: ClassVar[tuple[str, ...]] = ()
     """The field whose items are counted, the singular noun, and the plural if that is irregular."""
     about: ClassVar[str] = ""
-    """Text after the count, or instead of one, formatted with the request: ``broker {0.broker_id}``."""
+    """Text after the count, or in place of it, formatted with the request: ``broker {0.broker_id}``."""
 
     @property
     def api(self) -> str:
@@ -64,11 +64,10 @@ class AlterConfigs(ChangeRequest, frozen=True):
 
     ops: Mapping[ConfigResource, tuple[ConfigOp, ...]]
     broker: int | None = None
-    """The broker that must receive it (it holds that broker's own resource); None for any."""
+    """The broker that has to receive the request, as it contains that broker's own resource; None for any."""
     prior: Mapping[ConfigResource, Mapping[str, str | None]] = msgspec.field(default_factory=dict)
-    """The overrides of each resource as they were read, key -> value (None if hidden): the legacy AlterConfigs request
-    replaces all overrides and needs them. Empty if the brokers are known to support the incremental API.
-    """
+    """Overrides of each resource as they were read, key -> value (None if hidden). The legacy AlterConfigs request
+    needs them, because it replaces all overrides. Empty if brokers are known to support the incremental request."""
 
     @property
     def content(self) -> str:
@@ -94,19 +93,19 @@ class NewTopic(Struct, frozen=True):
     partitions: int = -1
     replication: int = -1
     assignments: tuple[tuple[int, ...], ...] = ()
-    """The brokers of partition i at index i; the first one is the preferred leader."""
+    """The brokers of partition i at index i; the first broker is the preferred leader."""
     configs: Mapping[str, MaybeSecret] = msgspec.field(default_factory=dict)
     timeout_ms: int | None = None
-    """The time that the brokers may take to create it, in milliseconds; None for the request's own default."""
+    """The milliseconds that brokers may take to create it; None for the request's own default."""
 
 
 class OwnTarget(Struct, frozen=True):
     """A target with a type for itself: two with one name (``topic orders``, ``group orders``) are never equal."""
 
     text: ClassVar[str] = ""
-    """Its name in a line, formatted with the target: ``feature {0.name}``."""
+    """The text that names the target in a line, formatted with the target: ``feature {0.name}``."""
     part: ClassVar[Part | None] = None
-    """The part of the snapshot that shows it; None if several do. A view of the screen has its name."""
+    """The part of the snapshot that shows it, which is the name of a view on the screen; None if several parts do."""
 
     @property
     def resource(self) -> ConfigResource | None:
@@ -277,7 +276,7 @@ class CreatePartitions(ChangeRequest, frozen=True):
 
     counts: Mapping[str, int]
     was: Mapping[str, int] = msgspec.field(default_factory=dict)
-    """The numbers before, to resolve an unknown outcome."""
+    """Topic -> the former number, to resolve an unknown outcome."""
     timeout_ms: int = 30_000
 
 
@@ -340,9 +339,8 @@ class AlterReassignments(ChangeRequest, frozen=True):
 
     moves: Mapping[MoveTarget, tuple[int, ...] | None]
     original: Mapping[MoveTarget, tuple[int, ...]] = msgspec.field(default_factory=dict)
-    """The replicas before the move of those to cancel, to resolve an unknown outcome: a move that completed leaves
-    other replicas.
-    """
+    """The replicas before a move that is cancelled, to resolve an unknown outcome: a move that completed leaves other
+    replicas."""
     timeout_ms: int = 30_000
 
 
@@ -388,7 +386,7 @@ class CommitOffsets(_OfGroup, frozen=True):
 
     offsets: Mapping[GroupOffsetTarget, CommittedOffset]
     topic_ids: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """The ids of the topics that the offsets are meant for, as far as they are known."""
+    """Topic -> the id of the intended topic, as far as known."""
 
 
 class DeleteOffsets(_OfGroup, frozen=True):
@@ -483,7 +481,7 @@ class AddVoter(_OfVoter, frozen=True):
     kafka_name: ClassVar[str] = "AddRaftVoter"
 
     listener: str
-    """The listener at which other voters reach it."""
+    """The name of the listener for other voters."""
     host: str
     """The host of that listener."""
     port: int
@@ -506,13 +504,13 @@ class ShownOnce(NamedTuple):
     """A secret that a broker returned for a new entity; kac shows it once and never stores it."""
 
     entity: str
-    """The entity's sort: ``token``."""
+    """The sort of the entity: ``token``."""
     id: str
     what: str
-    """The secret's name, ``HMAC``."""
+    """The name of the secret: ``HMAC``."""
     secret: Secret
     elsewhere: str
-    """The place where it can be seen again."""
+    """The place where an operator can see the secret again."""
 
 
 class Status(StrEnum):
@@ -524,9 +522,10 @@ class Status(StrEnum):
     FAILED = "failed"
     """A broker responded with an error."""
     NOT_APPLIED = "not applied"
-    """It was not sent, or there was nothing to do."""
+    """No request was sent, or nothing had to be done."""
     UNKNOWN = "unknown"
-    """It was sent, no response came, and the cluster did not show it in time; it may still take effect."""
+    """The request was sent, no response arrived, and the cluster did not show the change in time; it may still take
+    effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -541,9 +540,9 @@ class Outcome:
     topic_id: str | None = field(default=None, compare=False)
     """The id of the created topic; None if unknown."""
     made: ShownOnce | None = field(default=None, compare=False)
-    """A secret of the new entity, for the operator alone: no journal, log or form of results has it."""
+    """A secret of the new entity, for the operator alone: journals, logs and the data forms of results leave it out."""
     offset: int | None = None
-    """The offset of the first written record; None for other changes, and if it is unknown."""
+    """The offset of the first written record; None for other changes, and if unknown."""
 
     @property
     def ok(self) -> bool:

@@ -16,7 +16,7 @@ from console.model.codes import ScramMechanism
 from console.model.failure import Failure
 
 # -- replicas on disk --------------------------------------------------------------------------------------------------
-# In columns: three brokers with 100,000 topics describe 900,000 replicas.
+# In columns, as three brokers with 100,000 topics describe 900,000 replicas.
 
 
 class ReplicaSize(NamedTuple):
@@ -38,7 +38,7 @@ class ReplicaSizes(Sequence[ReplicaSize]):
         topics, partitions, sizes, lags, futures = tuple(zip(*replicas, strict=True)) or ((),) * 5
         self._names = tuple(dict.fromkeys(topics))
         places = {name: place for place, name in enumerate(self._names)}
-        # An index into the names, a partition, two of Kafka's int64, a flag.
+        # An index into the names and the number of a partition; size and lag, int64 in Kafka; and a flag.
         self._places, self._partitions = array("I", map(places.__getitem__, topics)), array("i", partitions)
         self._sizes, self._lags, self._futures = array("q", sizes), array("q", lags), bytearray(futures)
 
@@ -78,7 +78,7 @@ class ReplicaSizes(Sequence[ReplicaSize]):
         )
 
     def __hash__(self) -> int:
-        return hash((self._names, bytes(self._sizes)))  # mostly distinct columns; equality compares all of them
+        return hash((self._names, bytes(self._sizes)))  # names and sizes usually differ; equality compares all columns
 
     def __repr__(self) -> str:
         return f"ReplicaSizes({list(self)!r})"
@@ -119,7 +119,7 @@ class ReplicaDir(Struct, frozen=True):
 
     path: str
     future: str = ""
-    """The directory that the broker copies the replica into; ``""`` for none."""
+    """The directory into which the broker copies the replica; ``""`` without a copy."""
     replicas: tuple[int, ...] = ()
     """The brokers of the partition."""
 
@@ -146,20 +146,17 @@ class ClusterInfo(Struct, frozen=True):
 
     cluster_id: str | None
     controller_id: int
-    """The id in the response; -1 if it has none. In KRaft it is any alive broker: the real leader is
-    `Quorum.leader_id`.
-    """
+    """The id in the response; -1 if the response has none. In KRaft mode it is any live broker: the active controller
+    is `Quorum.leader_id`."""
     brokers: tuple[Broker, ...]
     operations: frozenset[str] | None = None
-    """The operations that the connected principal may do on the cluster, by Kafka's names; None if the broker does not
-    list them.
-    """
+    """The operations on the cluster that the connected principal may do, by Kafka's names; None if the broker does not
+    list them."""
     shows_fenced: bool = False
-    """Whether registered brokers that are down are among the brokers (Kafka 4.0, KIP-1073)."""
+    """Whether `brokers` includes registered brokers that are down (since Kafka 4.0, KIP-1073)."""
     controllers: tuple[Broker, ...] = ()
-    """The registered controllers, if a controller responded (KIP-919): it lists no broker, and the real leader as
-    `controller_id`.
-    """
+    """The registered controllers, if a controller responded (KIP-919). It lists no brokers, and `controller_id` is then
+    the active controller."""
 
 
 class BrokerVersion(Struct, frozen=True):
@@ -179,13 +176,13 @@ class QuorumReplica(Struct, frozen=True):
     id: int
     log_end_offset: int
     lag: int
-    """The number of records behind the leader."""
+    """The number of records that it lacks compared with the leader."""
     last_fetch_ms: int = -1
     """The time of its last fetch, Unix milliseconds; -1 if unknown."""
     last_caught_up_ms: int = -1
     """The time at which it last had all records, Unix milliseconds; -1 if unknown."""
     directory_id: str = ""
-    """The id of the directory with its log, as Kafka prints it; ``""`` if the quorum does not know it."""
+    """The id of the directory with its log, as Kafka prints it; ``""`` if unknown to the quorum."""
 
 
 class VoterEndpoint(NamedTuple):
@@ -206,7 +203,8 @@ class Quorum(Struct, frozen=True):
     voters: tuple[QuorumReplica, ...]
     observers: tuple[QuorumReplica, ...]
     endpoints: tuple[VoterEndpoint, ...] = ()
-    """The endpoints of voters, from Kafka 3.9 on; if a controller responded, also of controllers that are observers."""
+    """The endpoints of voters, since Kafka 3.9; if a controller responded, also the endpoints of controllers that are
+    observers."""
 
 
 class NodeFeatures(Struct, frozen=True):
@@ -216,10 +214,10 @@ class NodeFeatures(Struct, frozen=True):
     address: str = ""
     """Host and port; ``""`` if unknown."""
     controller: bool = False
-    """Whether it is a controller and not a broker."""
+    """Whether it is a controller without a broker role."""
     supported: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     failure: Failure | None = None
-    """The reason why the features are unknown; `supported` is empty then."""
+    """The reason why the features are unknown; `supported` is then empty."""
 
 
 class ClusterFeatures(Struct, frozen=True):
@@ -237,7 +235,7 @@ class Partition(NamedTuple):
 
     number: int
     leader: int
-    """The broker that leads it; -1 without a leader."""
+    """The broker that leads the partition; -1 without a leader."""
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     offline: tuple[int, ...] = ()
@@ -245,7 +243,7 @@ class Partition(NamedTuple):
     error: str = ""
     """Kafka's name of the partition's error; ``""`` without one."""
     observers: tuple[int, ...] = ()
-    """The replicas that are outside of the ISR by design (`model.observers`)."""
+    """The replicas that are outside the ISR by design (`model.observers`)."""
 
     @property
     def under_replicated(self) -> bool:
@@ -294,7 +292,7 @@ def partition_in(topic: Topic | None, number: int) -> Partition | None:
     """Return a partition of a topic by its number; None if the topic is None or has no such partition."""
     if topic is None:
         return None
-    # Numbers have no gaps, but a broker may leave out partitions: check the index before relying on it.
+    # Numbers have no gaps, but a broker may leave out partitions: check the number at the index.
     if 0 <= number < len(topic.partitions) and topic.partitions[number].number == number:
         return topic.partitions[number]
     return next((each for each in topic.partitions if each.number == number), None)
@@ -318,7 +316,7 @@ class LogDir(Struct, frozen=True, dict=True):
     """The free bytes of the disk; -1 if the broker does not report them (before v4)."""
     failure: Failure | None = None
     cordoned: bool = False
-    """Whether it takes no new replicas (Kafka 4.3)."""
+    """Whether it takes no new replicas (cordoned, since Kafka 4.3)."""
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
@@ -413,11 +411,11 @@ class Subtopology(NamedTuple):
 
     id: str
     sources: tuple[str, ...] = ()
-    """The application's input topics."""
+    """The input topics of the application."""
     repartition_sources: tuple[str, ...] = ()
-    """The topics between subtopologies that it reads."""
+    """The topics between subtopologies that this one reads."""
     repartition_sinks: tuple[str, ...] = ()
-    """The topics between subtopologies that it writes."""
+    """The topics between subtopologies that this one writes."""
     changelogs: tuple[str, ...] = ()
     """The changelog topics of its stores."""
 
@@ -460,13 +458,12 @@ class GroupMember(Struct, frozen=True):
     process: str = ""
     """The process id of a member of a streams group."""
     protocol: str = ""
-    """The member's protocol if its group may have members of two kinds (``classic`` and the group's own); ``""`` if
-    brokers do not report it.
-    """
+    """The protocol of the member, if its group may have members of two protocols (``classic`` and the group's own);
+    ``""`` if brokers do not report it."""
     topics: tuple[str, ...] = ()
-    """The topics that it subscribes to by name."""
+    """The topics to which it subscribes by name."""
     regex: str = ""
-    """The regular expression that it subscribes with; ``""`` without one."""
+    """The regular expression to which it subscribes; ``""`` without one."""
 
     @property
     def has_target(self) -> bool:
@@ -479,9 +476,9 @@ class Group(Struct, frozen=True):
 
     name: str
     state: str
-    """Kafka's word, such as ``Stable``."""
+    """The state as Kafka names it, such as ``Stable``."""
     type: str
-    """Kafka's word, such as ``consumer``."""
+    """The type as Kafka names it, such as ``consumer``."""
     protocol: str = ""
     coordinator: int = -1
     members: tuple[GroupMember, ...] | None = None
@@ -489,9 +486,8 @@ class Group(Struct, frozen=True):
     epoch: int = -1
     """The group epoch; -1 if the protocol has none."""
     assignment_epoch: int = -1
-    """The epoch of its target assignment; lower than the group epoch while the coordinator still has to compute the
-    target (KIP-848). -1 if the protocol has none.
-    """
+    """The epoch of the target assignment. It is lower than the group epoch while the coordinator has yet to compute the
+    target (KIP-848); -1 if the protocol has none."""
     assignor: str = ""
     """The assignor that computed the target."""
     topology_epoch: int = -1
@@ -532,7 +528,8 @@ class GroupListing(Struct, frozen=True):
 
     groups: Mapping[str, Group]
     failures: Mapping[str, Failure] = field(default_factory=dict)
-    """The failure to read a group, by the group's name, by ``broker N``, or by the name of the coordinators' topic."""
+    """The failures to read groups, by the name of a group, by ``broker N``, or by the name of the coordinators'
+    topic."""
     offsets: Topic | None = None
     """The coordinators' topic at that time; None if unknown."""
 
@@ -543,9 +540,8 @@ class PartitionLag(NamedTuple):
     topic: str
     partition: int
     committed: int
-    """The next offset to read. For a share group it is the start offset, and lag leaves out the later records that are
-    already acknowledged.
-    """
+    """The next offset to read. For a share group: the start offset; `lag` then leaves out later records that are
+    acknowledged already."""
     end: int
     lag: int
     member: str = ""
@@ -565,7 +561,7 @@ class GroupLag(Struct, frozen=True):
     @property
     def is_unknown(self) -> bool:
         """Whether the lag of every partition is unknown."""
-        # Without partitions and failures the group has no commits: its lag is known to be 0.
+        # A group without partitions and failures has no commits: its lag is known to be 0.
         return bool(self.failures or self.partitions) and all(p.lag < 0 for p in self.partitions)
 
     @property
@@ -586,7 +582,7 @@ class CommittedOffset(NamedTuple):
     leader_epoch: int = -1
     """The epoch of the leader; -1 if unknown."""
     metadata: str = ""
-    """The text of the client that committed it."""
+    """The metadata from the client that committed it."""
 
 
 class GroupPosition(Struct, frozen=True):
@@ -671,6 +667,6 @@ class LogSpan(NamedTuple):
     since: int
     """The offset of the first record that is not older than a time; the end if all are older."""
     began: int = 0
-    """The first offset that a segment with that record can begin with, since brokers also roll segments by time; 0 if
-    unknown.
+    """The lowest offset at which the segment with that record can begin, since brokers also roll segments by time; 0
+    if unknown.
     """

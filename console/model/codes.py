@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _UNKNOWN = re.compile(r"UNKNOWN\(([0-9]{1,4})\)")
-"""The form in which `Code.name` writes a code of a newer broker."""
+"""Matches the form in which `Code.name` shows the code of a newer broker."""
 
 
 class Code(int):
@@ -48,7 +48,8 @@ class Code(int):
         for number, known in cls.NAMES.items():
             if known == wanted:
                 return cls(number)
-        # A file of kac may hold a code that a newer broker described; the name of a known code is never written so.
+        # kac's files may contain a code that a newer broker described; the name of a known code is never written in
+        # this form.
         if (unknown := _UNKNOWN.fullmatch(wanted)) and not (found := cls(unknown[1])).known:
             return found
         raise ValueError(f"{name!r} is not one of {', '.join(cls.NAMES.values())}")
@@ -95,7 +96,7 @@ CONNECTOR = ResourceType(1001)
 SCHEMA = ResourceType(1002)
 CONNECT_LOGGER = ResourceType(1004)
 IN_RESOURCE_LISTS = tuple(ResourceType(number) for number, each in BY_NUMBER.items() if each.listed is not None)
-"""The types that kac lists by ListConfigResources."""
+"""The types whose entities ListConfigResources lists."""
 
 
 class ConfigSource(Code):
@@ -161,7 +162,7 @@ class AclResourceType(Code):
 ACL_TYPES = {
     name.lower().replace("_", "-"): AclResourceType(code) for code, name in AclResourceType.NAMES.items() if code > 1
 }
-"""The types that an ACL can be on, by kac's words."""
+"""kac's word -> the type of resource of an ACL."""
 
 
 class PatternType(Code):

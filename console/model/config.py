@@ -33,7 +33,7 @@ class ConfigResource(NamedTuple):
 
 
 ConfigPlace = tuple[ConfigResource, str]
-"""A key of an entity."""
+"""An entity, and a key of its configs."""
 
 
 CLUSTER_DEFAULT = ConfigResource(codes.BROKER, "")
@@ -41,7 +41,7 @@ CLUSTER_DEFAULT = ConfigResource(codes.BROKER, "")
 
 def topic_resource(name: str) -> ConfigResource:
     """Return the config resource of a topic."""
-    return tuple.__new__(ConfigResource, (codes.TOPIC, name))  # takes half the time: there may be 100,000
+    return tuple.__new__(ConfigResource, (codes.TOPIC, name))  # takes half the time of a call; there may be 100,000
 
 
 def broker_resource(broker_id: int) -> ConfigResource:
@@ -84,15 +84,15 @@ class ConfigEntry(Struct, frozen=True):
 
     name: str
     value: str | None
-    """The value; None if the broker hides it (`sensitive`) or there is none. ``""`` is a value."""
+    """The value; None if the broker hides it (`sensitive`) or if there is no value. ``""`` is a value."""
     source: codes.ConfigSource
     read_only: bool = False
     sensitive: bool = False
     type: codes.ConfigType = field(default_factory=lambda: codes.ConfigType(0))
     synonyms: tuple[Synonym, ...] = ()
-    """The values from all sources in order of precedence; the first one applies now."""
+    """The values from all sources in their order of precedence; the first one applies."""
     documentation: str | None = None
-    """Kafka's text about the key; None if it was not requested."""
+    """Kafka's documentation of the key; None if it was not requested."""
 
     @property
     def is_default(self) -> bool:
@@ -200,4 +200,4 @@ class ConfigListing(Struct, frozen=True):
     sets: Mapping[ConfigResource, ConfigSet]
     failures: Mapping[ConfigResource, Failure] = field(default_factory=dict)
     described_by: int | None = None
-    """The broker whose inherited values the topics show; None if brokers described themselves."""
+    """The broker whose inherited values the topics show; None if all brokers described themselves."""

@@ -22,17 +22,17 @@ from console.model.parts import Part
 from console.model.secret import MaybeSecret
 
 ConnectorOffset = tuple[Mapping[str, Any], Mapping[str, Any] | None]
-"""A partition and its offset in the connector's own form; None to forget it."""
+"""A partition and its offset, both in the connector's own form; None to delete the offset."""
 
 RUNNING, PAUSED, STOPPED, FAILED, UNASSIGNED = "RUNNING", "PAUSED", "STOPPED", "FAILED", "UNASSIGNED"
-"""States of a connector or a task (AbstractStatus.State); STOPPED is a connector's alone (KIP-875)."""
+"""The states of a connector or a task (AbstractStatus.State); only a connector can be STOPPED (KIP-875)."""
 SOURCE, SINK = "source", "sink"
 
 CLASS = "connector.class"
 DEAD_LETTERS = "errors.deadletterqueue.topic.name"
 TOLERANCE = "errors.tolerance"
 TOPICS, PATTERN = "topics", "topics.regex"
-"""The topics of a sink."""
+"""The keys for the topics of a sink."""
 
 
 class Task(Struct, frozen=True):
@@ -134,11 +134,11 @@ class StatesSeen(Struct, frozen=True):
     """The states of a connector and its tasks, and since when they are known."""
 
     states: tuple[str, ...]
-    """The connector's own, then those of its tasks."""
+    """The state of the connector itself, then those of its tasks."""
     since: datetime
     """The time at which kac first saw them, UTC."""
     is_first: bool = False
-    """Whether the first read of its cluster showed them: they may be older."""
+    """Whether the first read of its cluster showed these states: they may be older."""
 
 
 class Logger(NamedTuple):
@@ -387,4 +387,4 @@ class AlterConnectorOffsets(_OfConnector, frozen=True):
     kafka_name: ClassVar[str] = "PATCH /connectors/NAME/offsets"
 
     offsets: tuple[ConnectorOffset, ...] | None = None
-    """The offsets; None to forget all."""
+    """The offsets; None to delete all."""

@@ -14,7 +14,7 @@ from console.model.java_properties import parse_properties
 from console.model.numbers import json_text
 
 _BODY = frozenset({"name", "config", "initial_state", "tasks", "type"})
-"""Members of a connector in the REST API: those of a request, and those of an answer."""
+"""The members of a connector in the REST API, of requests and of responses."""
 STATES = {"": "", RUNNING: "", PAUSED: PAUSED, STOPPED: STOPPED}
 
 
@@ -22,7 +22,7 @@ class ConnectorText(NamedTuple):
     """A connector in a file."""
 
     name: str
-    """The name without the Connect cluster; ``""`` if the file has none."""
+    """The name without the Connect cluster; ``""`` if the text has none."""
     config: Mapping[str, str]
     state: str = ""
     """The wanted state; ``""`` for RUNNING."""

@@ -15,20 +15,20 @@ _MIN_INT = -(2**31)
 def java_hash(text: str) -> int:
     """Return java.lang.String.hashCode of a text as a signed 32-bit number."""
     value = 0
-    # Java hashes UTF-16 code units: a character beyond the first plane counts as two.
+    # Java hashes UTF-16 code units: a character outside the BMP has two.
     units = text.encode("utf-16-be", "surrogatepass")
     for high, low in zip(units[::2], units[1::2], strict=True):
         value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
     return value - (1 << 32) if value & 0x80000000 else value
 
 
-# Each refresh looks up the same groups again, and the hash of a long name is a loop in Python.
+# Cached: each refresh looks up the same groups, and hashing a long name is a loop in Python.
 @lru_cache(65_536)
 def partition_of(name: str, partitions: int) -> int:
     """Return the partition of the coordinators' topic that a group or a transactional id belongs to (Utils.abs of its
     hash)."""
     value = java_hash(name)
-    # Java can't negate this number: Utils.abs returns 0.
+    # Java can't negate this number; Kafka's Utils.abs returns 0.
     return 0 if value == _MIN_INT else abs(value) % partitions
 
 

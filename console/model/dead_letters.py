@@ -19,10 +19,10 @@ from console.model.numbers import LAST_MS, json_text, plural
 from console.model.records import Header, Record
 
 LONGEST = 300
-"""Most characters that are kept of an exception, and of a group's or topic's name."""
+"""Maximum length in characters of an exception, and of the name of a group or topic, that is kept."""
 GROUP_PREFIX = "kac-redrive-"
 _HASH = 12
-"""Characters of a selection's hash."""
+"""Number of characters of a selection's hash."""
 
 
 class Convention(Struct, frozen=True):
@@ -67,7 +67,7 @@ SPRING_DROPS = (
 PASSED_OVER = "kac"
 _OWN = b"kac.passed-over."
 CONVENTIONS = (
-    # The first: a record that is passed over may be a letter of another tool.
+    # kac's own convention comes first: a record that was passed over may itself be a letter of another tool.
     Convention(
         PASSED_OVER,
         _OWN + b"topic",
@@ -132,7 +132,7 @@ CONVENTIONS = (
         may_be_empty=True,
     ),
 )
-"""The conventions, the one that counts first if a letter has headers of several."""
+"""The conventions. If a letter has headers of several, the first of these counts."""
 _DROPS = tuple(dict.fromkeys(each for convention in CONVENTIONS for each in convention.drops))
 
 
@@ -151,12 +151,12 @@ class Origin(Struct, frozen=True):
     group: str = ""
     """The group that failed to process the record; ``""`` if unknown."""
     by: bytes = b""
-    """The header that has the exception."""
+    """The header with the exception."""
 
 
 def origin_of(record: Record) -> Origin | None:
     """Return the place at which a letter failed; None if it has no convention's headers."""
-    headers = dict(record.headers)  # of a name that is there twice, the last one counts, as for the tools themselves
+    headers = dict(record.headers)  # if a name occurs twice, its last value counts, as for the tools themselves
     for each in CONVENTIONS:
         topic = _text(headers.get(each.topic))
         if not topic:
@@ -273,9 +273,9 @@ class Stays(StrEnum):
 
 
 IN_THE_WAY = (Stays.NO_ORIGIN, Stays.NO_TOPIC, Stays.UNSEEN)
-"""Reasons for which a redrive does not pass over a chosen letter."""
+"""Reasons because of which a redrive stops at a chosen letter instead of passing over it."""
 UNSEEN = -1
-"""In place of the number of partitions of a topic that may not be described."""
+"""Stands for the number of partitions of a topic that the principal may not describe."""
 
 
 class Letter(Struct, frozen=True):
@@ -386,10 +386,10 @@ def moved_on(
     }
 
 
-# -- what is in a dead-letter topic ------------------------------------------------------------------------------------
+# -- the contents of a dead-letter topic -------------------------------------------------------------------------------
 
 MOST_PILES = 500
-"""Most rows of a survey; further letters are in the row without topic and exception."""
+"""Maximum number of rows of a survey; all further letters are in the row without topic and exception."""
 MORE = "…"
 
 
@@ -405,7 +405,7 @@ class Age(StrEnum):
 
 _HOUR = 3_600_000
 _UP_TO = {Age.HOUR: _HOUR, Age.DAY: 24 * _HOUR, Age.WEEK: 7 * 24 * _HOUR}
-"""The most milliseconds of an age; a letter has the first one that it fits."""
+"""Age -> its upper bound in milliseconds; a letter has the first age that fits."""
 
 
 def age_of(timestamp: int, now: int) -> Age:
@@ -530,7 +530,7 @@ class Survey(Struct):
             self.failed.setdefault(found.target, set()).add(origin.group)
 
 
-# -- one pile as a condition -------------------------------------------------------------------------------------------
+# -- the condition for a pile ------------------------------------------------------------------------------------------
 
 
 def condition_of(pile: Pile, found: Survey) -> str:
@@ -550,14 +550,14 @@ def condition_of(pile: Pile, found: Survey) -> str:
             parts += [_equals(pile.by, pile.exception)] if pile.by else []
             absent += [_is_empty(name) for name in before]
             break
-        # A letter with the headers of several tools counts as the first one's.
+        # A letter with the headers of several tools counts for the first of them.
         absent += [_is_empty(each.topic)] if each.name in seen else []
     return " && ".join((*parts, *_times(pile.age, found.now), *absent))
 
 
 def _equals(header: bytes, text: str) -> str:
     name = _quoted(header.decode())
-    if len(text) == LONGEST:  # it may have been cut
+    if len(text) == LONGEST:  # the text may have been cut at this length
         return f"headers[{name}].startsWith({_quoted(text)})"
     return f"headers[{name}] == {_quoted(text)}"
 

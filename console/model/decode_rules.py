@@ -16,7 +16,7 @@ from console.model.schemas import NotDecoded
 
 _LETTERS = {each: NUMBERS[each] for each in ("int16", "int32", "int64")} | {"float32": "f", "float64": "d"}
 NUMBER_TYPES = tuple(_LETTERS)
-"""Numbers as Java's serializers write them, big-endian: Short, Integer, Long, Float, Double."""
+"""The types of numbers as Java's serializers write them, big-endian: Short, Integer, Long, Float, Double."""
 PROTOBUF, AVRO, COMMAND = "protobuf", "avro", "command"
 
 
@@ -24,15 +24,15 @@ class DecodeRule(Struct, frozen=True):
     """A rule for keys or for values."""
 
     topic: str
-    """A glob for names of topics."""
+    """A glob for the names of topics."""
     part: str
-    """``key`` or ``value``."""
+    """The part of the record: ``key`` or ``value``."""
     kind: str
-    """PROTOBUF, AVRO, COMMAND, or one of NUMBER_TYPES."""
+    """PROTOBUF, AVRO, COMMAND, or one of `NUMBER_TYPES`."""
     place: str
     """The file and line of the rule, for messages."""
     file: str = ""
-    """The absolute path of the schema; for a command, the folder of the file with the rule."""
+    """The absolute path of the schema; for a command, the folder of the file that has the rule."""
     message: str = ""
     """The full name of a Protobuf message."""
     command: tuple[str, ...] = ()

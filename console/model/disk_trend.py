@@ -11,9 +11,9 @@ KEPT = timedelta(minutes=30)
 """Maximum age of samples."""
 MOST_SAMPLES = 32
 SOON = 24 * 3600.0
-"""Seconds until a disk is full below which kac reports it."""
+"""Maximum seconds until a disk is full for which kac reports it."""
 FORESIGHT = 30
-"""Limit of extrapolation, in multiples of the time that a trend covers: a trend of half a minute, in which a file was
+"""Maximum extrapolation, as a multiple of the time that a trend covers: a trend of half a minute, in which a file was
 written, counts for a quarter of an hour."""
 LEAST = 30.0
 """Minimum seconds that the trend of a disk must cover."""

@@ -25,13 +25,13 @@ BY_PATTERN = (
 OF_MOVES = (
     r"(leader|follower)\.replication\.throttled\.(replicas|rate)|replica\.alter\.log\.dirs\.io\.max\.bytes\.per\.second"
 )
-"""Keys that moves set and remove. Unless a move uses them they are leftovers, and reported as such."""
+"""Matches the keys that moves set and remove. If no move uses them, they are leftovers, which kac reports as such."""
 OF_EACH_BROKER = (
     r"^(:.*|(broker|node)\.id|(advertised\.)?(host\.name|port|listeners)|controller\.listener\.names|process\.roles"
     r"|(metadata\.)?log\.dirs?|broker\.rack|(listener\.name\.[^.]+\.)?ssl\.(key|keystore)\..*"
     rf"|(listener\.name\.[^.]+\.)?(.*\.)?sasl\.kerberos\..*|{OF_MOVES})$"
 )
-"""Keys that differ between brokers by nature."""
+"""Matches keys that differ between brokers by nature."""
 
 
 def severity_of(entity_type: str, attr: str) -> str:

@@ -13,7 +13,7 @@ PER_LISTENER_KEYS = _names(
     ssl.keystore.type ssl.truststore.certificates ssl.truststore.location ssl.truststore.password ssl.truststore.type
     """
 )
-"""DynamicBrokerConfig.DYNAMIC_SECURITY_CONFIGS: without a listener's prefix they are refused."""
+"""DynamicBrokerConfig.DYNAMIC_SECURITY_CONFIGS: brokers refuse them without a listener's prefix."""
 
 
 PER_BROKER_KEYS = _names(
@@ -28,7 +28,7 @@ PER_BROKER_KEYS = _names(
     ssl.trustmanager.algorithm
     """
 )
-"""DynamicBrokerConfig.PER_BROKER_CONFIGS less PER_LISTENER_KEYS; some only up to 3.9."""
+"""DynamicBrokerConfig.PER_BROKER_CONFIGS without PER_LISTENER_KEYS; some exist only up to Kafka 3.9."""
 
 
 CLUSTER_WIDE_KEYS = _names(
@@ -58,7 +58,7 @@ CLUSTER_WIDE_KEYS = _names(
     transaction.partition.verification.enable unclean.leader.election.enable
     """
 )
-"""DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS less those that are per broker."""
+"""DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS without those that are per broker."""
 
 
 DYNAMIC_ONLY_KEYS = _names(
@@ -66,7 +66,7 @@ DYNAMIC_ONLY_KEYS = _names(
     follower.replication.throttled.rate leader.replication.throttled.rate replica.alter.log.dirs.io.max.bytes.per.second
     """
 )
-"""In no file of a server: brokers describe those that are set, and call them read-only."""
+"""Keys that can't be in a server's file: brokers describe them only while they are set, and as read-only."""
 
 
 CLUSTER_WIDE_LISTENER_KEYS = _names(
@@ -74,4 +74,4 @@ CLUSTER_WIDE_LISTENER_KEYS = _names(
     max.connection.creation.rate max.connections num.network.threads
     """
 )
-"""Cluster-wide even under a listener's prefix (CLUSTER_LEVEL_LISTENER_CONFIGS)."""
+"""Keys that are cluster-wide even under a listener's prefix (CLUSTER_LEVEL_LISTENER_CONFIGS)."""

@@ -45,7 +45,7 @@ def by_leader(topics: Mapping[str, Topic], places: Iterable[tuple[str, int]]) ->
     leaders: dict[int, list[tuple[str, int]]] = {}
     known: dict[str, dict[int, int]] = {}
     for name, number in places:
-        # Once for each topic: a search of its partitions for each place would be quadratic.
+        # Index the partitions once for each topic: searching them for each place would be quadratic.
         if name not in known:
             topic = topics.get(name)
             known[name] = {} if topic is None else {each.number: each.leader for each in topic.partitions}
@@ -66,11 +66,11 @@ class UncleanElection(Struct, frozen=True):
     clean: bool = False
     """Whether the elected replica has all committed records."""
     first: int = -1
-    """The end of the elected replica's log: records from this offset on are lost; -1 if unknown."""
+    """The end of the elected replica's log: the records from this offset on are lost; -1 if unknown."""
     least: int = 0
-    """The least number of lost records: those that other replicas are known to have beyond `first`."""
+    """The minimum number of lost records: those that other replicas are known to have from `first` on."""
     most: int | None = None
-    """The largest possible number of lost records; None if a replica that may have more can't be described."""
+    """The maximum number of lost records; None if a replica that may have more can't be described."""
 
 
 def unclean_election(partition: Partition, logs: ReplicaLogs | None, seen_end: int = -1) -> UncleanElection:
@@ -105,12 +105,13 @@ def may_have_more(partition: Partition, logs: ReplicaLogs | None) -> tuple[int, 
 def _elected(partition: Partition, logs: ReplicaLogs) -> tuple[int, bool]:
     """Return the elected replica, -1 for none, and whether the election is clean."""
     alive = [replica for replica in partition.replicas if replica not in partition.offline]
-    # Without ELR the ISR is never empty: its last member stays in it when it goes down (ReplicationControlManager).
+    # Without ELR, the ISR is never empty: its last member stays in it when the broker goes down
+    # (ReplicationControlManager).
     valid = partition.isr or logs.eligible or ()
     for replica in alive:
         if replica in valid:
             return replica, True
-    # Without ISR and ELR, a single last known leader is elected before any other live replica (KIP-966).
+    # Without ISR and ELR, the controller prefers a single last known leader to other live replicas (KIP-966).
     last = logs.last_known or ()
     if not valid and len(last) == 1 and last[0] in alive:
         return last[0], False

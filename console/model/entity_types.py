@@ -63,13 +63,13 @@ class NameForm(NamedTuple):
 
     allows: Callable[[str], bool]
     what: str = "name"
-    """The noun for the name in plans."""
+    """The noun for the name, in messages about plans."""
     whose: str = "name"
-    """The noun for the name in files."""
+    """The noun for the name, in messages about files."""
     give: str = "another name"
-    """The remedy in plans: give another name."""
+    """The remedy in messages about plans: give another name."""
     write: str = "another name"
-    """The remedy in files: write another name."""
+    """The remedy in messages about files: write another name."""
 
 
 TEXT = NameForm(bool)
@@ -85,7 +85,7 @@ class KnownKey(NamedTuple):
 
     name: str
     type: str
-    """Kafka's name of its data type."""
+    """Kafka's name of the key's data type."""
     default: str
     values: tuple[str, ...] = ()
     """The legal values; empty for any."""
@@ -106,7 +106,7 @@ _OF_BROKERS = (2, _DEFAULT_BROKER, _STATIC_BROKER, _DEFAULT)
 
 _LEVELS = ("BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE", "NONE")
 _MODES = ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT", "FORWARD")
-"""Levels and modes of a schema registry."""
+"""The levels and modes of a schema registry."""
 
 
 class EntityType(NamedTuple):
@@ -116,51 +116,51 @@ class EntityType(NamedTuple):
     """
 
     word: str
-    """kac's name in the language, which may have two words."""
+    """kac's name of the type in the language, which may consist of two words."""
     name: str
-    """Kafka's name."""
+    """Kafka's name of the type."""
     number: int | None
-    """The ConfigResource.Type; None for a type with quotas and no configs."""
+    """The number of ConfigResource.Type; None for a type that has quotas and no configs."""
     one: str
-    """The singular of the noun."""
+    """The noun for one entity."""
     spoken: str
-    """The plural of the noun, in a sentence."""
+    """The plural of the noun, for sentences."""
     help: str
-    """The settings of the type, for completion."""
+    """The text on the type's settings, for completion."""
     usage: tuple[str, ...]
     """The forms of the type in the language."""
     asked: str
-    """The argument after the word."""
+    """The argument that follows the word."""
     pane: str
-    """The pane of the screen that shows it."""
+    """The pane of the screen that shows the entities."""
     lister: Lister
-    """The API that lists its entities."""
+    """The API that lists the entities."""
     names: NameForm = TEXT
     """The check of a name."""
     listed: Listed | None = None
-    """The release since which ListConfigResources also lists its entities; None if it does not."""
+    """Since when ListConfigResources lists the entities, too; None if it does not."""
     has_default: bool = False
     """Whether there is an entry for all entities that have no entry of their own."""
     route: Route = Route.ANY_BROKER
-    """The broker for its requests."""
+    """The broker that receives its requests."""
     guard: str = "CLUSTER"
     """The resource type of the ACLs that protect its configs."""
     sources: tuple[int, ...] = ()
-    """The sources of its values, the strongest first, which is its own (DescribeConfigsResponse.ConfigSource)."""
+    """The sources of its values, the strongest first, which is the entity's own
+    (DescribeConfigsResponse.ConfigSource)."""
     default_source: int = 0
-    """The source of the values from the default of all entities; 0 without such a default."""
+    """The source of values from the default for all entities; 0 without such a default."""
     section: str = ""
-    """The section of files that has its entities."""
+    """The section of files with its entities."""
     form: FileForm = FileForm.NOWHERE
     """The form of its entities in files."""
     keys: tuple[KnownKey, ...] = ()
-    """The keys that brokers leave out unless they are set, in display order."""
+    """The keys that brokers list only if they are set, in display order."""
     has_levels: bool = False
-    """Whether its keys are loggers and its values levels. A process keeps these in memory, in no record, and describes
-    each as set.
-    """
+    """Whether its keys are loggers and its values are levels. A process keeps these in memory, in no metadata record,
+    and describes each as set."""
     own_keys: bool = False
-    """Whether each entity has its own keys: others of the type do not show them, and any key may be set."""
+    """Whether each entity has keys of its own: other entities of the type do not show them, and any key may be set."""
 
     @property
     def plural(self) -> str:
@@ -265,7 +265,7 @@ ENTITY_TYPES = (
         asked="the NAME of a group",
         pane="groups",
         lister=Lister.GROUPS,
-        names=MAYBE_EMPTY,  # brokers accept the commits of a group with the empty name, and list it
+        names=MAYBE_EMPTY,  # brokers accept commits of a group with the empty name, and list it
         listed=Listed(1, "4.1"),  # KIP-1142
         guard="GROUP",
         sources=(8, *_OF_BROKERS),
@@ -287,7 +287,7 @@ ENTITY_TYPES = (
         sources=(7, _DEFAULT),
         section="client-metrics",
         form=FileForm.ENTRIES,
-        keys=(  # ClientMetricsConfigs
+        keys=(  # from Kafka's ClientMetricsConfigs
             KnownKey("metrics", "LIST", ""),
             KnownKey("interval.ms", "INT", "300000"),
             KnownKey("match", "LIST", ""),
@@ -396,7 +396,7 @@ ENTITY_TYPES = (
     ),
 )
 
-# -- views of the table ------------------------------------------------------------------------------------------------
+# -- indexes of the table ----------------------------------------------------------------------------------------------
 
 BY_WORD: Mapping[str, EntityType] = {each.word: each for each in ENTITY_TYPES}
 BY_NUMBER: Mapping[int, EntityType] = {
@@ -404,7 +404,7 @@ BY_NUMBER: Mapping[int, EntityType] = {
 }
 """The types with configs, by Kafka's number."""
 LEVEL_SOURCES = frozenset(each.own_source for each in ENTITY_TYPES if each.has_levels)
-"""The sources of loggers' levels, which say neither that a level is a logger's own nor that it inherits it."""
+"""The sources of loggers' levels, which do not show whether a logger has its own level or inherits it."""
 
 
 @cache

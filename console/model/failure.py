@@ -7,16 +7,15 @@ import re
 from msgspec import Struct
 
 WRONG_BROKER, WRONG_CLUSTER = "WRONG_BROKER", "WRONG_CLUSTER"
-"""The failures of a request that reached another broker than the intended one, or another cluster."""
+"""The names of failures of requests that reached another broker than the intended one, or another cluster."""
 
 
 class Failure(Struct, frozen=True):
     """An error of a broker or of the connection to it: its name, its message, and a remedy."""
 
     name: str
-    """Kafka's name of the error (``UNKNOWN_TOPIC_OR_PARTITION``, ``UNKNOWN(999)``), or kac's for an error before a
-    broker responds (``UNREACHABLE``, ``TIMED_OUT``, ``UNSUPPORTED``…).
-    """
+    """The name: Kafka's (``UNKNOWN_TOPIC_OR_PARTITION``, ``UNKNOWN(999)``), or kac's for an error before a broker
+    responds (``UNREACHABLE``, ``TIMED_OUT``, ``UNSUPPORTED``…)."""
     message: str = ""
     """The broker's message, possibly empty. Untrusted text."""
     remedy: str = ""
@@ -41,7 +40,7 @@ def sentences(text: str, remedy: str) -> str:
 
 _OBJECT = re.compile(r"\b[A-Za-z0-9]{0,60}(?:Request|Response)(?:Data)?\(")
 _A_REQUEST = "Request Request(…)"
-"""The rest of an authorizer's refusal after the cut (AuthHelper.authorizeClusterOperation)."""
+"""The end of an authorizer's refusal once the request in it is cut (AuthHelper.authorizeClusterOperation)."""
 
 
 def without_objects(text: str) -> str:

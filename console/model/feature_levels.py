@@ -16,23 +16,22 @@ METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
 ELR_VERSION = "eligible.leader.replicas.version"
 MIN_ISR = "min.insync.replicas"
-"""With eligible leader replicas, it is a setting of topics and of the cluster default: brokers have no value of their
-own, and the default can't be removed (ConfigurationControlManager)."""
+"""The key that, with eligible leader replicas, is a setting of topics and of the cluster default: brokers have no value
+of their own, and the default can't be removed (ConfigurationControlManager)."""
 CORDONED, CORDONS_FROM = "cordoned.log.dirs", 30
-"""The key that requires a level of metadata.version."""
+"""A key, and the level of metadata.version that it requires."""
 
 
 class FeatureLevel(NamedTuple):
     """A level of a feature."""
 
     name: str
-    """For metadata.version, a name such as ``4.0-IV1``; for another feature, the level of metadata.version from which
-    it is the default of new clusters.
-    """
+    """The name: for metadata.version a name such as ``4.0-IV1``; for another feature, the level of metadata.version
+    from which on it is the default of new clusters."""
     changed: bool
-    """For metadata.version, whether the format of the metadata log changed."""
+    """Whether the level of metadata.version changed the format of the metadata log."""
     needs: Mapping[str, int]
-    """Other features and their lowest levels."""
+    """Feature -> the minimum level that this level needs."""
 
 
 _BRINGS: Mapping[str, Mapping[int, str]] = {

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 from console.model.built_types import built
 
 DEEPEST = 100
-"""Maximum levels of arrays and objects: more than any format needs, and fewer than any parser's limit."""
+"""Maximum nesting depth of arrays and objects: more than any format needs, and fewer than any parser's limit."""
 LARGEST = 256 << 20
-"""Maximum bytes of a text, if its reader has no bound of its own."""
+"""Maximum size of a text in bytes, for readers without a limit of their own."""
 MOST_DIGITS = 308
-"""Maximum digits of a whole number: no double can represent a longer one."""
+"""Maximum number of digits of a whole number: a longer one exceeds any double."""
 T = TypeVar("T")
 _ZEROS, _LONG = bytes.maketrans(b"123456789", b"000000000"), b"0" * (MOST_DIGITS + 1)
 _ESCAPED = re.compile(rb"\\.", re.DOTALL)
@@ -69,7 +69,7 @@ def deeper_than(text: bytes, levels: int) -> bool:
         return False
     plain = _ESCAPED.sub(b"", text) if b"\\" in text else text
     brackets = b"".join(plain.split(b'"')[::2]).translate(_ROUND, _NO_BRACKETS)
-    # Each pass removes the innermost level.
+    # Each pass removes the innermost level of nesting.
     while brackets and levels >= 0:
         outer = brackets.replace(b"[]", b"")
         if len(outer) == len(brackets):

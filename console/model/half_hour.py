@@ -23,16 +23,17 @@ from console.model.throttling import Client, Throttled
 from console.model.topic_counts import TopicCounts, alike, are_topics_hidden
 
 EVERY, OWN_EVERY = 10, 40
-"""Seconds between samples: of the cluster, and of each topic, group and broker."""
+"""Seconds between two samples: of the cluster, and of each topic, group and broker."""
 SLOTS, OWN_SLOTS = 180, 45
-"""Samples that are kept: half an hour."""
+"""Number of samples that are kept: half an hour of each."""
 MOST_GROUPS = 8
-"""Groups of a sample: the groups that are furthest behind."""
+"""Number of groups in a sample: those that are furthest behind."""
 MOST_OWN = 10_000
-"""Values of a column that are kept if they are not the usual one: the largest, such as the most written topics."""
+"""Maximum number of values in a column that differ from the usual one: the largest, such as those of the most written
+topics."""
 
 MOST_THROTTLED = 4
-"""Clients of a request log, and of a lake, that are drawn: the most throttled ones."""
+"""Number of clients of a request log, and of a lake, that are drawn: the most throttled ones."""
 
 What = Literal["under-replicated", "offline", "written", "read", "behind", "throttled", "disk"]
 
@@ -42,9 +43,8 @@ class Measure(NamedTuple):
 
     what: What
     about: str = ""
-    """The broker's id, the group, the throttled client with the source, or the broker and its directory; ``""`` for the
-    cluster.
-    """
+    """The subject: a broker's id, a group, a throttled client with its source, or a broker and its directory; ``""``
+    for the cluster."""
 
 
 class Sample(NamedTuple):
@@ -53,15 +53,15 @@ class Sample(NamedTuple):
     slot: int
     """Unix seconds divided by `EVERY`."""
     values: Mapping[Measure, float]
-    """The number of partitions; bytes a second written to the partitions that a broker leads, and read from them by
-    groups; seconds behind; throttled requests a minute; the used share of a disk. Unknown values are missing.
-    """
+    """Measure -> value: the number of partitions; bytes per second that are written to the partitions which a broker
+    leads, or that groups read from them; seconds behind; throttled requests per minute; the used share of a disk.
+    Unknown values are missing."""
     least: frozenset[Measure] = frozenset()
-    """The measures whose value may be larger, such as a lag that began before the polls."""
+    """The measures whose real value may be larger, such as a lag that began before the polls."""
 
 
 CORRECTED = 2
-"""Slots by which a clock may go back and the samples stay."""
+"""Number of slots by which a clock may go back without the samples being dropped."""
 
 
 def first_kept(slots: Sequence[int], slot: int, most: int) -> int | None:
@@ -84,9 +84,9 @@ OWN: Mapping[Kind, tuple[str, ...]] = {
     "group": ("lag", "behind", "members"),
     "broker": ("leaders", "out of sync", "written", "read ≈", "disk"),
 }
-"""The columns of each kind: bytes and records a second that are written; records, seconds behind, and a number; numbers
-of led partitions and of replicas that are not in sync, bytes a second that are written to the led partitions and that
-groups read from them, and the used share of the fullest disk."""
+"""Kind -> its columns. Topics: bytes and records per second that are written. Groups: records and seconds behind, and
+members. Brokers: the numbers of led partitions and of replicas that are not in sync, bytes per second that are written
+to the led partitions and that groups read from them, and the used share of the fullest disk."""
 
 
 class Values(NamedTuple):
@@ -95,9 +95,9 @@ class Values(NamedTuple):
     usual: float
     """The most frequent value; NaN for unknown."""
     places: bytes | None
-    """The ascending 32-bit indexes of the names with another value; None if each name has its own value."""
+    """The ascending 32-bit indexes of the names with another value; None if each name has a value of its own."""
     values: bytes
-    """The 32-bit floats of these."""
+    """The 32-bit floats at these indexes."""
 
     def at(self, place: int) -> float:
         """Return the value of the name at an index."""
@@ -113,9 +113,9 @@ class Packed(NamedTuple):
     """The values of all entities of a kind."""
 
     names: tuple[str, ...]
-    """Sorted names of topics or groups, or ids of brokers."""
+    """The sorted names of topics or groups, or ids of brokers."""
     columns: tuple[Values, ...]
-    """The values of each of `OWN`."""
+    """The values, one column for each name in `OWN`."""
 
     def of(self, name: str) -> Sequence[float] | None:
         """Return the values of one name, in the order of `OWN`; None if the sample does not have it."""
@@ -281,7 +281,7 @@ def _read_by_groups(snapshot: Snapshot) -> Mapping[int, float]:
     return found
 
 
-# -- each topic, group and broker --------------------------------------------------------------------------------------
+# -- samples of topics, groups and brokers -----------------------------------------------------------------------------
 
 
 def _kinds(snapshot: Snapshot, moved: _Moved, before: Mapping[Kind, Packed]) -> Mapping[Kind, Packed]:
@@ -307,7 +307,7 @@ def _packed(values: Mapping[str, Sequence[float | None]], before: Packed | None,
 
 
 def _same(found: Values, before: Sequence[Values]) -> Values:
-    # Compare bytes, since NaN does not equal itself.
+    # Compare the text, since NaN does not equal itself.
     is_same = before and repr(before[0].usual) == repr(found.usual) and before[0][1:] == found[1:]
     return before[0] if is_same else found
 

@@ -11,7 +11,7 @@ from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 
 AUTO_CREATE = "auto.create.topics.enable"
-"""Whether brokers create a topic that a client asks for."""
+"""The config that decides whether brokers create a topic which a client names."""
 _FACTORS = {broker_key.name: broker_key.factor for keys in TOPIC_SYNONYMS.values() for broker_key in keys}
 
 
@@ -19,13 +19,13 @@ class Inherited(NamedTuple):
     """The inherited value of a key: in the key's own unit, and its source."""
 
     value: str | None
-    """The value; None for no value, or a hidden one."""
+    """The value; None for a missing or hidden one."""
     source: ConfigSource | None = None
     name: str = ""
-    """The key's name at the source (``log.retention.hours``)."""
+    """The name of the key at the source (``log.retention.hours``)."""
     hidden: bool = False
     known: bool = True
-    """Whether the configs that were read show it."""
+    """Whether the configs that were read show the inherited value."""
 
 
 UNKNOWN = Inherited(None, known=False)
@@ -56,7 +56,7 @@ def in_terms_of(key: str, name: str, value: str | None) -> str | None:
     number = long_number(value)
     if theirs == ours or number is None:
         return value
-    return str(number * theirs // ours) if number >= 0 else "-1"  # unlimited in every unit
+    return str(number * theirs // ours) if number >= 0 else "-1"  # a negative number means unlimited in every unit
 
 
 def given_as(key: str, name: str, value: str | None) -> str:
@@ -125,10 +125,10 @@ class Inheritance:
             sets.
         """
         if resource.type.entity.has_levels:
-            return UNKNOWN  # a parent logger's level, and which parent has one is unknown
+            return UNKNOWN  # the level comes from a parent logger; which one has a level is unknown
         entry = config.entry_in(self._snapshot.configs, resource, key)
         if entry is not None:
-            # The entry's own synonyms come first: a broker's own file may differ from others'.
+            # Prefer the entry's own synonyms: the file of its broker may differ from other brokers' files.
             told = _told(entry, resource)
             if told is not None:
                 return told
@@ -178,7 +178,7 @@ class Inheritance:
         keys of their own."""
         if resource_type.entity.own_keys:
             return []
-        # Equal sets are one object: 100,000 topics have a few dozen distinct ones.
+        # Equal sets are one object: 100,000 topics have a few dozen different ones.
         if resource_type not in self._different:
             found = {
                 id(configs): configs
@@ -198,7 +198,7 @@ class Inheritance:
             inherited = from_broker(key, configs) if configs is not None else UNKNOWN
             if inherited.known:
                 return inherited
-        # A resource of the same type that has no override of the key shows what all of them inherit.
+        # A resource of the same type without an override of the key shows the value that all of them inherit.
         own = config.own_source(config.ConfigResource(resource_type, "any"))
         for configs in self._sets(resource_type):
             entry = configs.get(key)
@@ -220,7 +220,7 @@ def _below(entry: config.ConfigEntry | None, key: str) -> Inherited:
     if entry is None:
         return NOTHING
     for synonym in entry.synonyms:
-        # Skip the two dynamic sources: the server's file is next, then Kafka's default.
+        # Skip the two dynamic sources: next come the server's file and Kafka's default.
         if synonym.source in PRECEDENCE[2:]:
             value = in_terms_of(key, synonym.name, synonym.value)
             return Inherited(value, synonym.source, synonym.name, entry.hidden)

@@ -26,9 +26,9 @@ from console.model.records import Record
 from console.model.schemas import Allowance, NotDecoded
 
 FORM = "kafka"
-"""The encoding of these records in an answer; those that are JSON by themselves have "json"."""
+"""The encoding of these records in an answer; records that are JSON already have "json"."""
 WithoutSecrets = Callable[[Any], Any]
-"""A function that returns data with a replacement for the values of keys that look secret."""
+"""Returns data in which values of keys that look secret are replaced."""
 
 
 def internal_decoders(without_secrets: WithoutSecrets) -> tuple[OwnDecoder, ...]:
@@ -53,7 +53,7 @@ def _of(record: Record, part: str) -> bytes:
 
 _COORDINATED = frozenset((OFFSETS, TRANSACTIONS, SHARES))
 _VERSION_SIZE = 2
-"""Bytes of the number in front of a key and a value, big-endian."""
+"""Size in bytes of the version in front of a key and a value, big-endian."""
 
 
 class _Half(NamedTuple):
@@ -253,10 +253,10 @@ class _Connects(NamedTuple):
     """A kind of Connect's records."""
 
     key: bytes
-    """The beginning of the key's text."""
+    """The prefix of the key."""
     name: str
     members: tuple[str, ...]
-    """Members that every value has; newer releases add others."""
+    """Members that every value of the kind has; newer releases add others."""
 
 
 _CONNECTS = (
@@ -272,11 +272,11 @@ _CONNECTS = (
     _Connects(b"status-task-", "task's status", ("state", "worker_id", "generation")),
     _Connects(b"status-topic-", "topic's use", ("topic",)),
 )
-"""KafkaConfigBackingStore and KafkaStatusBackingStore of connect-runtime."""
+"""The kinds of records that KafkaConfigBackingStore and KafkaStatusBackingStore of connect-runtime write."""
 _BEGIN = tuple(each.key for each in _CONNECTS)
 _OFFSETS_KEY = b'["'
 _SECRET_KINDS = ("properties", "key")
-"""First members of kinds whose values may have secrets."""
+"""First members of the kinds whose values may contain secrets."""
 
 
 @lru_cache(1 << 10)
@@ -300,7 +300,7 @@ def _connects(record: Record) -> _Connects | None:
     kind = next(each for each in _CONNECTS if key.startswith(each.key))
     found = _object(value)
     if found is None:
-        # Broken or too large: it may still have a secret.
+        # A broken or too large value may still contain a secret.
         begins = f'{{"{kind.members[0]}"'.encode()
         return kind if kind.members[0] in _SECRET_KINDS and value.startswith(begins) else None
     return kind if found.keys() >= set(kind.members) else None

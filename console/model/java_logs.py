@@ -6,7 +6,7 @@ import re
 
 _AT = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d{3,9}\S*"
 _LINE = re.compile(
-    rf"\A(?:\[{_AT}\] (?:TRACE|DEBUG|INFO|WARN) .*"  # Kafka's own pattern for its tools
+    rf"\A(?:\[{_AT}\] (?:TRACE|DEBUG|INFO|WARN) .*"  # Kafka's own log pattern for its tools
     rf"|{_AT} (?:\[[^\]]*\] |\S+ - )*(?:TRACE|DEBUG|INFO|WARN) .*"
     r"|(?:log4j|SLF4J)(?:\([A-Z]\))?[: ].*"
     r"|(?:main |ERROR |WARN )?StatusLogger .*"

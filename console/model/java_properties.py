@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
-# Java ends a line there before it handles a backslash, so a lone backslash is an entry with an empty key.
+# Java removes a line end at the end of the text before it handles backslashes, so a lone backslash there is an entry
+# with an empty key.
 _LAST_LINE_END = re.compile(r"(?:(?<!\r)\n|\r)\Z")
 _BLANK = " \t\f"
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}

@@ -26,15 +26,16 @@ APPLIED, NOT_APPLIED, UNKNOWN = "applied", "not applied", "unknown"
 STATUSES = frozenset({APPLIED, "valid", "unchecked", "failed", NOT_APPLIED, UNKNOWN})
 """The statuses of an edit, as `console.model.changes.Status` spells them."""
 FINAL = frozenset({APPLIED, "failed", NOT_APPLIED})
-"""Statuses that no later line changes, if they come from a response."""
+"""The statuses that no later line changes, if they come from a response."""
 
 Json = Mapping[str, Any]
 SUFFIX = ".jsonl"
 _SEGMENT = re.compile(r"(\d{8})\.jsonl")
 LONGEST_LINE = 32 << 20
-"""Bytes of a line with its end; a change of 100,000 edits has fewer. kac writes no longer line, and reads none."""
+"""Maximum size in bytes of a line with its end: kac writes and reads no longer one. A change of 100,000 edits needs
+less."""
 BEGINNING_BYTES = 4096
-"""Bytes that are kept of a longer line, to identify it."""
+"""Number of bytes that are kept of a longer line, to identify it."""
 _PART = 1 << 18
 T = TypeVar("T")
 Time = Annotated[datetime, Meta(tz=True)]
@@ -76,7 +77,7 @@ class Request(Struct, frozen=True):
     api: str
     """Kafka's name of the request."""
     broker: int | None
-    """The required broker; None for any."""
+    """The broker that has to receive the request; None for any."""
     edits: tuple[int, ...]
     """The indexes of its edits."""
 
@@ -92,21 +93,21 @@ class EditLine(Struct, frozen=True, omit_defaults=True):
     """An edit of a change."""
 
     edit: Json
-    """The edit."""
+    """The edit in JSON."""
     was: Any
     """The state of its target before."""
     lasts_ms: int | None = None
-    """The milliseconds for which it is to hold; None for good."""
+    """The milliseconds for which the edit holds; None for good."""
     until: Time | None = None
-    """The time until which it is to hold; None for good."""
+    """The time until which the edit holds; None for good."""
     reverts: Place | None = None
-    """The edit that it reverts."""
+    """The place of the edit that this one reverts."""
     topic_id: str | None = None
-    """The id of the topic that it was bound to."""
+    """The id of the topic that the edit is meant for."""
     overridden: bool = False
-    """Whether it overrode another client's change."""
+    """Whether the edit overrode another client's change."""
     overrides: Mapping[str, str] = field(default_factory=dict)
-    """The configs of a deleted topic."""
+    """The configs of a topic that the edit deletes."""
 
 
 class IntentLine(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="intent", rename={"origin": "from"}):
@@ -120,7 +121,7 @@ class IntentLine(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag=
     edits: tuple[EditLine, ...]
     requests: tuple[Request, ...]
     operation: int | None = None
-    """The number of the operation if the change is a step of one."""
+    """The number of the operation if the change is one of its steps."""
 
 
 class Sending(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="sending"):
@@ -137,11 +138,11 @@ class EndedLine(Struct, frozen=True, omit_defaults=True):
     status: HowItEnded
     """One of `STATUSES`."""
     error: tuple[str, str, str] | None = None
-    """Name, message and remedy; None for no error."""
+    """Name, message and remedy; None without an error."""
     topic_id: str | None = None
-    """The id of the topic that it created."""
+    """The id of the topic that the edit created."""
     offset: int | None = None
-    """The offset of the first record that it wrote."""
+    """The offset of the first record that the edit wrote."""
 
 
 class OutcomeLine(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="outcome"):
@@ -162,7 +163,7 @@ class Settled(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="se
     at: Time
     edits: Mapping[int, HowItEnded]
     topic_ids: Mapping[int, str] = field(default_factory=dict)
-    """The ids of created topics."""
+    """Index of an edit -> the id of the topic that it created."""
 
 
 class Decided(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="decided"):
@@ -198,20 +199,20 @@ class Mended(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="men
 
 
 OPERATION_KINDS = frozenset({"operation", "step", "letters", "progress", "asked", "ended"})
-"""The kinds of lines of an operation: its start, a step before it is sent, its progress, an operator's request, its
-end."""
+"""The kinds of an operation's lines: its beginning, a step before it is sent, letters, its progress, an operator's
+request, and its end."""
 
 
 class OperationLine(Struct, frozen=True):
     """A line of an operation."""
 
     change: int
-    """The number of the operation, in one sequence with the changes."""
+    """The number of the operation, from the same sequence as the numbers of changes."""
     kind: str
     """One of `OPERATION_KINDS`."""
     at: Time
     data: Json
-    """JSON, which `console.journal.operations` reads."""
+    """The JSON of the line, which `console.journal.operations` reads."""
 
 
 Line = IntentLine | Sending | OutcomeLine | Settled | Decided | Told | Closed | Mended | OperationLine
@@ -270,11 +271,11 @@ class RawLine(NamedTuple):
 
     at: int
     data: bytes
-    """The bytes with the line feed; only the beginning of a line that is too long."""
+    """The bytes with the line feed; of a line that is too long, only the beginning."""
     size: int
-    """The number of its bytes."""
+    """The size of the whole line in bytes."""
     is_ended: bool
-    """Whether it has a line feed: the last line of a file may be cut or incomplete."""
+    """Whether the line has a line feed: the last line of a file may be cut off or still incomplete."""
 
     @property
     def whole(self) -> bytes:
@@ -361,7 +362,7 @@ def time_of(text: str) -> datetime:
         ValueError: it is not a time; BadLine for a time without a zone.
         TypeError, AttributeError: it is not a text.
     """
-    # Python 3.10 does not parse the Z.
+    # Python 3.10, which executors may have, does not parse the Z.
     at = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
     if at.tzinfo is None:
         raise BadLine("a time without a zone")

@@ -20,9 +20,9 @@ class Field:
     """A field in one version of its record."""
 
     name: str
-    """The name as in Kafka's JSON."""
+    """The name in Kafka's JSON."""
     type: str
-    """Kafka's name of the type; the type of the elements if `is_array`."""
+    """Kafka's name of the type; if `is_array`, of the elements' type."""
     is_array: bool
     nullable: bool
     tag: int | None
@@ -61,7 +61,7 @@ class RecordSchema:
 
     name: str
     api_key: int
-    """The record's number among those of its log."""
+    """The number of the record type in its log."""
     version: int
     fields: tuple[Field, ...]
     is_flexible: bool = True
@@ -93,12 +93,11 @@ NUMBERS = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I"
 _LETTERS = NUMBERS | {"bool": "?", "float64": "d", "uuid": "16s"}
 
 Read = Callable[[bytes, int], tuple[Any, int]]
-"""A function that takes a record's bytes and the position of a value; returns the value and its end, which is behind
-the record if the value is cut short. Raises MalformedRecordError, IndexError, struct.error.
+"""Takes the bytes of a record and the position of a value; returns the value and its end, which is behind the record if
+the value is cut short. Raises MalformedRecordError, IndexError, struct.error.
 """
 _Size = Callable[[Field, bytes, int], tuple[int, int]]
-"""A function that returns the count of bytes or elements that follow a position, and their own position; -1 for null.
-"""
+"""Returns the number of bytes or elements that follow a position, and the position at which they begin; -1 for null."""
 
 
 class MalformedRecordError(ValueError):
@@ -143,7 +142,7 @@ def _real(number: float) -> float | str:
 
 
 _SIZED: Mapping[str, Callable[[bytes], str]] = {"string": _text, "bytes": lambda raw: b64encode(raw).decode()}
-"""Type -> the converter of its bytes, which follow their size."""
+"""Type -> the converter of its bytes, which follow their length."""
 _SHOWN: Mapping[str, Callable[[Any], Any]] = {"uuid": _uuid, "float64": _real}
 """Type of fixed size -> the converter of its unpacked value, if it needs one."""
 
@@ -196,7 +195,7 @@ def _reader(field: Field, *, is_flexible: bool) -> Read:
     def read(data: bytes, at: int) -> tuple[list[Any] | None, int]:
         count, at = count_of(field, data, at)
         made = []
-        for _ in range(count):  # each takes a byte at least, so an excessive count ends with the record
+        for _ in range(count):  # each takes at least one byte, so an excessive count ends with the record
             value, at = element(data, at)
             made.append(value)
         return (None if count < 0 else made), at

@@ -20,27 +20,28 @@ from console.model.cluster import GroupLag, PartitionLag
 from console.model.observed_logs import CORRECTED
 
 WINDOW = 15.0
-"""Seconds: a trend compares with a poll that is one to two windows old, once such a poll exists."""
+"""Seconds: a trend compares the last poll with one that is one to two windows old, once such a poll exists."""
 SHORTEST = 6.0
-"""Minimum seconds between two polls for a trend: slightly more than one step of auto.commit."""
+"""Minimum seconds between two polls for a trend: slightly more than the default of auto.commit.interval.ms."""
 STEP_SECONDS = 10.0
-"""Upper limit of a step of commits, in seconds of reading: two intervals of auto.commit."""
+"""Maximum size of a step of commits, in seconds of reading: two intervals of auto.commit."""
 STUCK_SOON = 10.0
-"""Minimum seconds without a commit before a partition is stuck, for a member with a known rhythm of commits: two
-intervals of auto.commit."""
+"""Minimum seconds without a commit until a partition counts as stuck, for a member whose rhythm of commits is known:
+two intervals of auto.commit."""
 MISSED = 2.0
-"""Intervals without a commit before a partition is stuck, for a member whose rhythm is known."""
+"""Number of intervals without a commit until a partition counts as stuck, for a member whose rhythm is known."""
 PAUSED = 1.3
-"""Multiple of the longest pause that ended with a commit of the partition: only a longer pause is unusual."""
+"""Factor of the longest pause between two commits of the partition: only a longer pause is unusual."""
 RHYTHM = 3
-"""Commits of a partition that must be observed for a rhythm."""
+"""Minimum number of a partition's commits from which a rhythm is derived."""
 STUCK_BESIDE = 20.0
-"""Seconds without a commit before a partition is stuck while its member's other partitions move."""
+"""Seconds without a commit until a partition counts as stuck while other partitions of its member move."""
 STUCK_ALONE = 90.0
-"""The same if no other partition of that member moves. Kafka Connect commits every 60 s."""
+"""Seconds without a commit until a partition counts as stuck if no other partition of its member moves. Kafka Connect
+commits every 60 s."""
 LONGEST_THROTTLE = 11.0
-"""Longest seconds for which a broker delays a response to a client above its quota: all its samples, quota.window.num
-of quota.window.size.seconds (ClientQuotaManager). Then the client gets at least a batch, and commits again."""
+"""Maximum seconds by which a broker delays a response to a client above its quota: all its samples, quota.window.num of
+quota.window.size.seconds (ClientQuotaManager). The client then gets at least a batch, and commits again."""
 
 Place = tuple[str, int]
 Direction = Literal["grows", "shrinks", "steady"]
@@ -50,11 +51,12 @@ class PartitionTrend(NamedTuple):
     """The trend of the lag of a partition."""
 
     rate: float | None = None
-    """Records a second by which the lag grows; negative if it shrinks, 0 within a step of commits; None if unknown."""
+    """Records per second by which the lag grows: negative if it shrinks, 0 within one step of commits, None if
+    unknown."""
     still: float = 0.0
-    """Seconds without a commit while records waited; 0 if the commit moves or no records wait."""
+    """Seconds without a commit while records waited; 0 if the commit moves or no record waits."""
     stuck: bool = False
-    """Whether it has stood still for so long that a record probably blocks it."""
+    """Whether it has stood still long enough for a record to be the probable cause."""
 
 
 class Standing(NamedTuple):
@@ -62,29 +64,28 @@ class Standing(NamedTuple):
 
     committed: int
     since: float | None
-    """The first poll (Unix seconds) at which records waited at the commit; None if no records wait."""
+    """The time of the first poll, in Unix seconds, at which records waited at the commit; None if no record waits."""
     end: int
-    """The end of the partition then."""
+    """The end of the partition at that time."""
     moved: float | None = None
-    """The poll at which the commit was first seen here; None if it never moved."""
+    """The time of the poll that first saw the commit here; None if it never moved."""
     step: int = 0
     """The number of records of its last move."""
     pause: float = 0.0
-    """The longest time that it stood before a move, in seconds."""
+    """The longest time in seconds for which it stood before a move."""
     first_moved: float | None = None
-    """The poll of its first move."""
+    """The time of the poll that saw its first move."""
     moves: int = 0
     """The number of moves."""
     read: bool = False
     """Whether kac saw a reader: a member had the partition, or the commit moved within the log. A commit beyond the end
-    was copied from elsewhere.
-    """
+    was copied from another cluster."""
     held: bool = False
-    """Whether a member ever had the partition; then `since` does not count the time in which no member has it."""
+    """Whether a member ever had the partition; `since` then leaves out the time in which no member has it."""
     high: int = 0
-    """The highest lag since the poll that the trend compares with."""
+    """The highest lag since the trend's base poll."""
     next_high: int = 0
-    """The highest lag since the poll that replaces it."""
+    """The highest lag since the poll that replaces the base poll."""
 
     @property
     def interval(self) -> float | None:
@@ -113,15 +114,15 @@ class LagTrend(Struct, frozen=True):
     partitions: Mapping[Place, PartitionTrend] = field(default_factory=dict)
     """The partitions with a known trend."""
     rate: float | None = None
-    """The rate of the group, over the partitions with a known rate; None if unknown for all."""
+    """The rate of the group: over the partitions with a known rate; None if none is known."""
     stuck: tuple[Place, ...] = ()
     """The stuck partitions, sorted."""
     seen: Mapping[Place, model_time_lag.EndsSeen] = MappingProxyType({})
     """The end offsets of partitions with a lag, from the last poll on at which the lag was 0."""
     written: Mapping[Place, model_time_lag.Written] = MappingProxyType({})
-    """The times of the records at commits, as far as they were requested."""
+    """The write times of the records at commits, as far as they were requested."""
     behind: Mapping[Place, model_time_lag.Behind] = MappingProxyType({})
-    """The time for which the next record of a partition has waited; partitions without waiting records are missing."""
+    """The time for which the next record of a partition has waited; partitions where no record waits are missing."""
 
     @property
     def catch_up(self) -> float | None:
@@ -262,7 +263,7 @@ def trend_after(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: 
         standing = {place(p): _stands(p, at, 0.0, None) for p in lag.partitions}
         seen = _ends_seen(None, poll)
         return LagTrend(poll, poll, poll, standing, seen=seen, behind=_behind(poll, seen, NO_TIMES))
-    # Two polls alternate as the base: with frequent polls, it is one to two windows old.
+    # Two polls alternate as the base, so that with frequent polls the base is one to two windows old.
     base, next_base = known.base, known.next_base
     if at - known.last.at >= WINDOW:
         base, next_base = known.last, poll
@@ -335,7 +336,7 @@ def _stood(now: PartitionLag, at: float, passed: float, before: Standing | None)
         read |= now.committed <= now.end
         moves = before.moves + 1
         return Standing(now.committed, at if waits else None, now.end, at, step, pause, first, moves, read, held)
-    # Keep the same object if nothing changed: a cluster has 100,000 idle partitions.
+    # Keep the object if nothing changed: a cluster may have 100,000 idle partitions.
     if (read, held) != (before.read, before.held):
         before = before._replace(read=read, held=held)
     if not waits:
@@ -348,9 +349,9 @@ def _stood(now: PartitionLag, at: float, passed: float, before: Standing | None)
 def _trends(base: Poll, now: Poll, standing: Mapping[Place, Standing], delay: float) -> dict[Place, PartitionTrend]:
     then = {place(p): p for p in base.lag.partitions}
     moved: dict[str, float] = {}
-    # The busiest partition of a member shows its rhythm: others may have nothing to commit.
+    # Take the rhythm of a member's busiest partition: others may have nothing to commit.
     intervals: dict[str, float] = {}
-    # A member that catches up reads one partition after the other: the others wait for their turn.
+    # Members that catch up read one partition after the other: their other partitions wait for their turn.
     busy: set[str] = set()
     each: list[tuple[Place, PartitionLag, Standing, float | None]] = []
     for p in now.lag.partitions:
@@ -392,8 +393,8 @@ def _rate(before: PartitionLag, now: PartitionLag, seconds: float, step: int) ->
     if before.lag < 0 or now.lag < 0 or seconds < SHORTEST:
         return None
     change = now.lag - before.lag
-    # A poll hits any point of the sawtooth: the lag may differ by a whole step without any trend. A step larger than
-    # ten seconds of reading is not a step of auto.commit but a jump, such as a reset.
+    # A poll hits any point of the sawtooth, so the lag may differ by a whole step without any trend. A step of more
+    # than ten seconds of reading is no step of auto.commit but a jump, such as a reset.
     read = max(0, now.committed - before.committed)
     noise = min(step, STEP_SECONDS * read / seconds)
     return 0.0 if abs(change) <= noise else change / seconds
@@ -417,13 +418,14 @@ def _is_stuck(
         anywhere: the time at which a commit of the group last moved.
         interval: seconds between two commits of the member, None if unknown.
     """
-    # Offsets up to the end may hold no record (a transaction's markers, a gap of compaction): only records that were
-    # written since then prove that something waits.
+    # The offsets up to the end may have no record (markers of transactions, gaps of compaction): only records that were
+    # written since then prove that one waits.
     if stands.since is None or now.end <= stands.end:
         return False
     beside = of_member is not None and of_member > stands.since
     if interval is not None:
         return still >= max(STUCK_SOON, MISSED * interval, PAUSED * stands.pause)
-    # A commit without a reader stands still by design; commits reveal a reader that is not a member (assign()).
+    # A commit that no client reads from stands still for good; moving commits reveal a reader that is no member
+    # (assign()).
     reads = bool(now.member) or (anywhere is not None and anywhere > stands.since)
     return reads and still >= max(STUCK_BESIDE if beside else STUCK_ALONE, 2 * stands.pause)

@@ -20,6 +20,6 @@ def is_loopback(host: str) -> bool:
 def binds_loopback(host: str) -> bool:
     """Return whether only this host reaches what listens there. Short forms count too: ``127.1`` is ``127.0.0.1`` to
     the system."""
-    with suppress(OSError, ValueError):  # also characters that no address has
+    with suppress(OSError, ValueError):  # also raised for characters that no address has
         host = socket.inet_ntoa(socket.inet_aton(host))
     return is_loopback(host.lower().rstrip("."))

@@ -14,9 +14,9 @@ from msgspec import Struct, field
 from console.model.cluster import Topic, TopicListing
 
 MOST_EPOCHS = 20_000
-"""Maximum partitions whose highest epoch is kept: those with the latest requests."""
+"""Maximum number of partitions whose highest epoch is kept: those with the latest requests."""
 MOST_LATE = 100
-"""Maximum outdated partitions that are kept of a broker."""
+"""Maximum number of outdated partitions that are kept for a broker."""
 NEVER = -1
 """The epoch of a partition that the broker does not know."""
 
@@ -70,7 +70,7 @@ def views_after(before: Views, broker: int, known: Iterable[Topic], answer: Topi
             continue
         for partition in topic.partitions:
             key = topic.topic_id, partition.number
-            # Popped and set again: the dict is in order of use, and the oldest are dropped below.
+            # Remove the key and set it again: the dict stays in order of use, and the oldest keys are dropped below.
             floor = max(epochs.pop(key, NEVER), partition.leader_epoch)
             epoch = shown.get(partition.number, NEVER)
             epochs[key] = max(floor, epoch)

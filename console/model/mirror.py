@@ -29,9 +29,10 @@ HEARTBEATS = "heartbeats"
 _COPIED_HEARTBEATS, _CHECKPOINTS = f".{HEARTBEATS}", ".checkpoints.internal"
 _SYNCS = re.compile(r"mm2-offset-syncs\.(.+)\.internal")
 MOST_KEPT = 10_000
-"""Most records of a topic that are kept, the newest ones: each is of another key."""
+"""Maximum number of a topic's records that are kept, the newest ones: each has another key."""
 MOST_FLOWS = 100
-"""Most flows by their heartbeats, those with the newest ones: any client may write such records."""
+"""Maximum number of flows that heartbeats may name, those with the newest heartbeats: any client may write such
+records."""
 SOURCE_CLASS, CHECKPOINT_CLASS, HEARTBEAT_CLASS = (
     f"org.apache.kafka.connect.mirror.Mirror{each}Connector" for each in ("Source", "Checkpoint", "Heartbeat")
 )
@@ -88,7 +89,7 @@ class Kept(NamedTuple):
 def decoded(record: Record) -> tuple[MirrorRecord, int] | None:
     """Return a record of MirrorMaker's and its time in ms since 1970; None for any other record, whose bytes may be
     anything."""
-    from console.model.internal_records import mirror_fields  # it would delay each start
+    from console.model.internal_records import mirror_fields  # imported late, as it would delay each start
 
     found = mirror_fields(record.topic, record.key or b"", record.value or b"")
     if found is None:
@@ -159,9 +160,9 @@ class Beat(NamedTuple):
     """The newest heartbeat of a flow in one topic."""
 
     at_ms: int
-    """The time at which MirrorMaker wrote it, by its own clock."""
+    """The time at which MirrorMaker wrote it, by MirrorMaker's own clock."""
     every_ms: int | None
-    """The time between it and the heartbeat before; None if that was not read."""
+    """The time between it and the heartbeat before; None if the latter was not read."""
     seen: datetime
     """The time at which kac first saw it, UTC."""
 
@@ -171,19 +172,21 @@ class Flow(Struct, frozen=True):
 
     source: str
     target: str
-    """The alias of this cluster; ``""`` if no heartbeat or connector has it."""
+    """The alias of this cluster; ``""`` if no heartbeat or connector names it."""
     topics: tuple[str, ...] = ()
-    """The copies here, without MirrorMaker's own topics, sorted."""
+    """The copied topics in this cluster, without MirrorMaker's own topics, sorted."""
     beat: Beat | None = None
-    """The newest heartbeat that MirrorMaker wrote here; None if none was read."""
+    """The newest heartbeat that MirrorMaker wrote to this cluster; None if none was read."""
     copied: Beat | None = None
-    """The newest heartbeat that it copied from the source; None if none was read."""
+    """The newest heartbeat that MirrorMaker copied from the source; None if none was read."""
     checkpoints: tuple[tuple[Checkpoint, int], ...] = ()
-    """The newest one of each group and partition, with its time in ms since 1970, by group, topic and partition."""
+    """The newest checkpoint of each group and partition, with its time in ms since 1970, by group, topic and
+    partition."""
     syncs: tuple[tuple[OffsetSync, int], ...] = ()
-    """The same of the source's partitions; empty also if they are kept at the source."""
+    """The newest offset sync of each partition of the source, with its time; empty if they are kept at the source."""
     connectors: tuple[str, ...] = ()
-    """kac's names of its connectors; empty if it runs without Connect, or in one that the context does not name."""
+    """kac's names of the flow's connectors; empty if MirrorMaker runs outside Connect, or in a Connect cluster that the
+    context does not name."""
     is_part: bool = False
     """Whether older checkpoints or syncs were not read."""
 
@@ -257,7 +260,7 @@ def flows(
     sources |= {each.removesuffix(_CHECKPOINTS) for each in listing.topics if each.endswith(_CHECKPOINTS)}
     for topic in sorted(each for each in listing.topics if each.endswith(_COPIED_HEARTBEATS)):
         alias = topic.removesuffix(_COPIED_HEARTBEATS)
-        # A copy of a copy has the aliases of its way, the last one first.
+        # A copy of a copy has the aliases of all clusters on its way, the last one first.
         if _heartbeats(listing, topic) and not any(alias.startswith(f"{one}.") for one in sources):
             sources.add(alias)
     pairs |= {(source, here) for source in sources - {source for source, _ in pairs}}
@@ -296,7 +299,7 @@ def _flow(
     syncs = [(each.record, each.at_ms) for each in of_topics.kept.values() if isinstance(each.record, OffsetSync)]
     if not (any(each.syncs_here for each in mine) or _are_of(flow, [each for each, _ in syncs], names)):
         syncs = []
-    # By IdentityReplicationPolicy copies have the names of the source; checkpoints show some of them.
+    # With IdentityReplicationPolicy, copies have the same names as at the source; checkpoints show some of them.
     named = {each.topic for each, _ in checkpoints if each.topic in names}
     return replace(
         flow,
@@ -336,8 +339,8 @@ def _seen_before(known: Flow | None, flow: Flow) -> Flow:
 
 
 _LEAST_SILENCE, _MISSED, _UNKNOWN_INTERVAL = 120.0, 10, 900.0
-"""Seconds without a heartbeat that show nothing yet: MirrorMaker restarts; the heartbeats that have to be missing; and
-the seconds if only one heartbeat is known. By default MirrorMaker writes one each second."""
+"""Minimum seconds without a heartbeat, as MirrorMaker may be restarting; the minimum number of missing heartbeats; and
+the minimum seconds if only one heartbeat is known. By default MirrorMaker writes one heartbeat per second."""
 
 
 def syncs_topic(alias: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 _KEPT = 4
 _known: list[tuple[Mapping[str, object], Sequence[str]]] = []
-"""Immutable mappings, each with its names in order: the newest of the topics, of the groups, and so on."""
+"""Immutable mappings, each with its sorted names: the newest one of topics, of groups, and so on."""
 
 
 def in_order(named: Mapping[str, object]) -> Sequence[str]:
@@ -16,7 +16,7 @@ def in_order(named: Mapping[str, object]) -> Sequence[str]:
     Args:
         named: must not change after the call. The same object, or one with the same keys, has the same sequence.
     """
-    known = list(_known)  # another thread may change it
+    known = list(_known)  # copy it, as another thread may change it
     for before, names in known:
         if before is named:
             return names

@@ -21,16 +21,18 @@ from console.model.partitioners import java_partition
 from console.model.records import NO_TIMESTAMP, Header, Record
 
 MOST_RECORDS = 100_000
-"""Most records that one statement writes: a plan has all of them in memory, and its journal's line has their hashes."""
+"""Maximum number of records that one statement writes: a plan holds all of them in memory, and a line of the journal
+has their hashes."""
 MOST_BYTES = 256 << 20
-"""Most bytes of the records of one statement, and of a file with them."""
+"""Maximum size in bytes of the records of one statement, and of a file with them."""
 RECORDS_OF_BATCH = 1_000
 BYTES_OF_BATCH = 512 << 10
-"""Most records and bytes of one batch; a larger record has its own batch."""
+"""Maximum size in bytes of one batch; a larger record has a batch of its own."""
 _OF_RECORD, _OF_HEADER = 32, 10
-"""Most bytes of a batch for a record and for a header besides their contents: lengths and differences."""
+"""Maximum number of bytes in a batch for a record, and for a header, in addition to their contents: lengths and
+differences."""
 _HASH = 16
-"""Characters of a record's hash."""
+"""Number of characters of a record's hash."""
 _LATEST_TIME = 2**63 - 1
 
 
@@ -167,7 +169,7 @@ def _json(value: Any) -> bytes:
 def _encoded(text: str, name: str) -> bytes:
     try:
         return text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, which JSON's escapes can have
+    except UnicodeEncodeError:  # half of a surrogate pair, which escapes in JSON can contain
         raise NotARecord(f"its {name} is no valid text: write {name}_base64") from None
 
 

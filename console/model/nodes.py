@@ -9,7 +9,7 @@ from console.model.grouping import grouped
 from console.model.snapshot import Snapshot
 
 ITS_OWN = "What is a controller's own, its configs and loggers, is read and set with --bootstrap-controller HOST:PORT."
-"""The remedy for a controller that is named as a broker."""
+"""The remedy if a controller is named as a broker."""
 
 
 def is_broker(snapshot: Snapshot, name: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 LAST_MS = 253_402_300_799_999
-"""The last millisecond of the year 9999, since 1970: later numbers are not times."""
+"""The last millisecond of the year 9999, since 1970: larger numbers are no times."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 _NATURAL = re.compile(r"[0-9]{1,30}")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?")
@@ -97,13 +97,13 @@ def java_double(value: float) -> str:
         return "NaN"
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
-    # Before the digits are split: the zero of Java has a sign, and no digit to begin with.
+    # Return zero before the digits are split: it has a sign in Java, too, and no digit to begin with.
     if value == 0:
         return repr(value)
     mantissa, _, exponent = repr(abs(value)).partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")
-    # Leading zeros of 0.00123 are not digits of the mantissa, so they move the point.
+    # The leading zeros of 0.00123 are not digits of the mantissa: count them as a move of the point.
     point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
     digits = digits.rstrip("0") or "0"
     if not 1e-3 <= abs(value) < 1e7:

@@ -13,10 +13,11 @@ Place = tuple[str, int]
 """A topic and a partition number."""
 
 MOST_JUMPS = 2_000
-"""Maximum jumps and falls that are kept of each kind: the latest."""
+"""Maximum number of jumps, and of falls, that are kept: the latest ones."""
 KEPT_SECONDS = 1_800.0
 CORRECTED = 5.0
-"""Seconds by which a clock may go back as it is corrected, or as the times of answers in a record do."""
+"""Seconds by which a clock may go back: a correction of the clock, or the times of answers in a record, may cause
+this."""
 
 
 class LogOffsets(NamedTuple):
@@ -51,7 +52,7 @@ class ObservedLog(NamedTuple):
     first_end: int
     """The end of the log at the first poll."""
     stable_since: float | None = None
-    """The time since which the last stable offset has been at this value below the end; None if it is not below."""
+    """The time since which the last stable offset has had this value below the end; None if it is not below the end."""
     grew_at: float | None = None
     """The time of the last poll with a higher end; None without one."""
     pause: float = 0.0
@@ -91,7 +92,8 @@ class ObservedLogs(Struct, frozen=True):
     jumps: tuple[Jump, ...] = ()
     falls: tuple[Fall, ...] = ()
     waiting: frozenset[Place] = frozenset()
-    """The logs whose last stable offset was below the end then; with them, a read does not scan all logs."""
+    """The logs whose last stable offset was below the end at the last read, so that not all logs have to be scanned for
+    them."""
 
     def standing(self, seconds: float) -> tuple[Place, ...]:
         """Return the partitions whose last stable offset has stood still below the end for at least these seconds,
@@ -139,7 +141,7 @@ def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: 
         before = ObservedLogs()
     at = max(at, before.at)
     logs = dict(before.logs)
-    alike: dict[tuple[int, LogOffsets], ObservedLog] = {}  # most logs of a large cluster are idle: one object for all
+    alike: dict[tuple[int, LogOffsets], ObservedLog] = {}  # most logs of a large cluster are idle: share objects
     jumps = [each for each in before.jumps if each.at > at - KEPT_SECONDS]
     falls = [each for each in before.falls if each.at > at - KEPT_SECONDS]
     for place, now in logs_read.items():

@@ -14,11 +14,11 @@ from console.model.cluster import Broker, Partition, Topic
 from console.model.config import ConfigResource, ConfigSet, topic_resource
 
 PLACEMENT_KEYS = ("confluent.placement.constraints",)
-"""Topic keys whose value is a JSON object with `observers`: their number and placement."""
+"""Topic keys whose value is a JSON object with `observers`, which has their number and placement."""
 
 
 MOST_PLACEMENTS = 1_000
-"""Maximum topics whose configs are read at once to find observers."""
+"""Maximum number of topics whose configs are read at once to find observers."""
 
 
 class ObserverRule(Struct, frozen=True):
@@ -41,7 +41,7 @@ def observer_rules(configs: ConfigSet) -> Rules:
         entry = configs.get(key)
         if entry is None or not entry.value:
             continue
-        from console.model.foreign_json import json_as  # few clusters have such a key
+        from console.model.foreign_json import json_as  # imported late, as few clusters have such a key
 
         try:
             return json_as(entry.value, _Placement).observers

@@ -10,19 +10,19 @@ class About(NamedTuple):
     """The description of a part."""
 
     noun: str = ""
-    """Its name in messages; empty: the part's own name."""
+    """The name of the part in messages; empty: the part's own name."""
     entity: str = ""
-    """A member of it, in the singular; empty: its failures have no members."""
+    """The noun for a member of the part; empty: its failures name no members."""
     entities: str = ""
-    """The plural; empty: the singular with an s."""
+    """The plural of that noun; empty: the singular with an s."""
     at_controllers: bool = False
-    """Whether it is also watched if kac is connected to controllers instead of brokers."""
+    """Whether kac watches the part too if it is connected to controllers instead of brokers."""
     is_vital: bool = False
     """Whether triage can't conclude anything without it, not even that nothing is wrong."""
     by_members: bool = False
-    """Whether members of it are read individually, so that its time in the snapshot may be that of a few."""
+    """Whether members of the part are read individually, so that its read time in the snapshot may be that of a few."""
     is_watched: bool = False
-    """Whether `kac events` and the events pane report that they miss its changes if it can't be read."""
+    """Whether `kac events` and the events pane report missed changes if the part can't be read."""
 
 
 class Part(StrEnum):

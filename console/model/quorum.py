@@ -13,17 +13,17 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 
 FOLLOWS_MS = 10_000
-"""Milliseconds without a fetch, or without catching up, after which a replica does not follow: well above a fetch, and
-half of the timeouts after which a leader resigns (controller.quorum.fetch.timeout.ms and related keys)."""
+"""Milliseconds without a fetch, or without catching up, after which a replica counts as not following: much longer than
+a fetch, and half of the timeouts after which a leader resigns (controller.quorum.fetch.timeout.ms and related keys)."""
 KRAFT_VERSION = "kraft.version"
-"""The feature that from level 1 on gives voters directory ids and lets them be added and removed (KIP-853)."""
+"""The feature that, from level 1 on, gives voters directory ids and allows adding and removing voters (KIP-853)."""
 
 
 def leaders_clock(quorum: Quorum | None) -> int | None:
     """Return Unix milliseconds by the leader's clock: the leader sets its own caught-up time when it responds
     (LeaderState.describeQuorum).
     """
-    # Not this host's clock, which may differ from the leader's by more than `FOLLOWS_MS`.
+    # Don't use this host's clock: it may differ from the leader's by more than `FOLLOWS_MS`.
     told = [voter.last_caught_up_ms for voter in quorum.voters if voter.id == quorum.leader_id] if quorum else []
     return told[0] if told and told[0] > 0 else None
 
@@ -38,8 +38,8 @@ def fetches(quorum: Quorum, replica: QuorumReplica) -> bool:
 def follows(quorum: Quorum, replica: QuorumReplica) -> bool:
     """Return whether a replica has the log but for the last seconds, so that it would help to commit a record."""
     now = leaders_clock(quorum)
-    # Compare the leader's times, not the lag: a busy quorum always has records on their way.
-    # DescribeQuorum has times from version 1 on (KIP-836, Kafka 3.3); before, only the lag is known.
+    # Compare the leader's times, not the lag: in a busy quorum, some records are always on their way. DescribeQuorum
+    # has times since version 1 (KIP-836, Kafka 3.3); with version 0, only the lag is known.
     if replica.id == quorum.leader_id or now is None:
         return replica.id == quorum.leader_id or replica.lag == 0
     return replica.last_caught_up_ms >= now - FOLLOWS_MS
@@ -50,9 +50,9 @@ class KnownVoters(NamedTuple):
 
     ids: tuple[int, ...]
     source: str
-    """The place where kac found them."""
+    """The place where kac found the voters."""
     at: datetime | None = None
-    """The time of the leader's response, UTC; None if they are from the configs of a node."""
+    """The time of the leader's response, UTC; None if the voters come from a node's configs."""
 
 
 _STATIC, _SERVERS = "controller.quorum.voters", "controller.quorum.bootstrap.servers"
@@ -136,7 +136,8 @@ def observing_controllers(snapshot: Snapshot) -> tuple[QuorumReplica, ...]:
     quorum, cluster = snapshot.quorum, snapshot.cluster
     if quorum is None:
         return ()
-    # By id and directory: a node that was formatted again observes under the id of its former voter (KIP-853).
+    # Compare id and directory: a node that was formatted again is an observer under the id of its former voter
+    # (KIP-853).
     voters = {(each.id, each.directory_id) for each in quorum.voters}
     return tuple(
         each
@@ -148,7 +149,7 @@ def observing_controllers(snapshot: Snapshot) -> tuple[QuorumReplica, ...]:
 def _is_controller(cluster: ClusterInfo, node: int) -> bool:
     if cluster.controllers:
         return node in {each.id for each in cluster.controllers}
-    # Brokers do not report controllers, but all brokers; from Kafka 4.0 on also those that are down.
+    # Brokers report all brokers, since Kafka 4.0 including those that are down, but not the controllers.
     return cluster.shows_fenced and node not in {each.id for each in cluster.brokers}
 
 
@@ -159,7 +160,7 @@ def observing_brokers(snapshot: Snapshot) -> tuple[QuorumReplica, ...]:
         return ()
     controllers = {each.id for each in cluster.controllers} | {each.id for each in quorum.voters}
     brokers = {each.id for each in cluster.brokers}
-    # Controllers report no brokers (KIP-919): then all other observers are brokers.
+    # Controllers report no brokers (KIP-919): if none is known, all observers that are no controllers are brokers.
     return tuple(
         each for each in quorum.observers if each.id not in controllers and (each.id in brokers or not brokers)
     )

@@ -98,7 +98,7 @@ class QuotaEntity(tuple[str | None, ...]):
 
 
 QuotaValues = Mapping[str, float]
-"""Quota key -> value: bytes/s, percent, mutations/s or connections/s, depending on the key (a double on the wire)."""
+"""Quota key -> value, a double in the protocol: bytes/s, percent, mutations/s or connections/s."""
 
 
 class Match(IntEnum):
@@ -159,7 +159,7 @@ def filter_for_entity(entity: QuotaEntity) -> QuotaFilter:
     )
 
 
-# -- which quota applies -----------------------------------------------------------------------------------------------
+# -- the quota that applies --------------------------------------------------------------------------------------------
 
 PRODUCER_BYTE_RATE = "producer_byte_rate"
 CONSUMER_BYTE_RATE = "consumer_byte_rate"
@@ -168,10 +168,10 @@ CONTROLLER_MUTATION_RATE = "controller_mutation_rate"
 CONNECTION_CREATION_RATE = "connection_creation_rate"
 
 CLIENT_KEYS = (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE, CONTROLLER_MUTATION_RATE)
-"""The keys of users and client ids."""
+"""The keys that limit users and client ids."""
 
 IP_KEYS = (CONNECTION_CREATION_RATE,)
-"""The keys of addresses."""
+"""The keys that limit addresses."""
 
 QUOTA_KEYS = (*CLIENT_KEYS, *IP_KEYS)
 """All keys: produce, consume, request, controller mutations, connections."""
@@ -260,12 +260,12 @@ BY_KEY: Mapping[str, QuotaKey] = {
         _INT_MAX,
     ),
 }
-"""The record of each of `QUOTA_KEYS`, for all rooms."""
+"""Quota key -> its record."""
 
 USER_LEVELS = (3, 6)
 """The levels that all clients of a user share."""
 OWN_LEVELS = (1, 3, 7)
-"""The levels whose entity has no default component, so that its limit is for one scope."""
+"""The levels of entities without a default component, whose limit is for a single scope."""
 
 
 class Level(NamedTuple):
@@ -283,10 +283,9 @@ class Effective(NamedTuple):
     entity: QuotaEntity
     beaten: tuple[Level, ...]
     shared: str
-    """The connections that share it: ``"client"`` (this user's connections with this client id), ``"user"`` (all
-    clients of the user), ``"client-id"`` (all users of the client id), ``"ip"`` (the address). It depends on the kind
-    of the entity, not on whether it is a default: under a default, each name gets the limit for itself.
-    """
+    """The connections that share the limit: ``"client"`` (the user's connections with this client id), ``"user"`` (all
+    clients of the user), ``"client-id"`` (all users of the client id), ``"ip"`` (the address). This depends on the
+    components of the entity, not on whether they are defaults: under a default, each name has a limit of its own."""
 
     @property
     def level(self) -> int:
@@ -299,7 +298,8 @@ def levels(user: str, client: str) -> tuple[QuotaEntity, ...]:
 
     All eight are returned for any arguments: for a client without a client id (``""``) only `USER_LEVELS` can apply.
     """
-    # Made at once, in the order that `QuotaEntity.of` gives: usage asks for the levels of each client that it sees.
+    # Build the entities directly, in the order that `QuotaEntity.of` gives: the computation of usage calls this for
+    # each client.
     return (
         QuotaEntity((USER, user, CLIENT_ID, client)),
         QuotaEntity((USER, user, CLIENT_ID, None)),
@@ -322,8 +322,8 @@ def level_of(entity: QuotaEntity) -> int:
     if IP in names:
         return 1 if names[IP] is not None else 2
     user, client = USER in names, CLIENT_ID in names
-    # A pair has level 1 or 2 under a named user, 4 or 5 under the default user: level 3, the named user alone, is
-    # between.
+    # A pair has level 1 or 2 under a named user, and 4 or 5 under the default user; in between is level 3, the named
+    # user alone.
     if user and client:
         return 1 + (names[CLIENT_ID] is None) + 3 * (names[USER] is None)
     if user:
@@ -366,8 +366,8 @@ def effective_ip(quotas: Mapping[QuotaEntity, QuotaValues], address: str) -> Eff
 
 
 def _first(quotas: Mapping[QuotaEntity, QuotaValues], order: tuple[QuotaEntity, ...], key: str) -> Effective | None:
-    # Each key by itself: an entity without this key does not hide a weaker one that has it (brokers have one
-    # ClientQuotaManager for each key).
+    # Decide for each key alone: an entity without this key does not hide a weaker one that has it, as brokers have one
+    # ClientQuotaManager for each key.
     found = [Level(entity, values[key]) for entity in order if (values := quotas.get(entity)) and key in values]
     if not found:
         return None

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from console.model.disk_trend import DirSample
 
 WINDOW = 15.0
-"""Seconds over which a rate is smoothed: it compares with a poll that is at least this old once such a poll exists, and
-at most twice as old if polls are frequent. Less frequent polls are compared with the one before."""
+"""Seconds over which a rate is smoothed: the last poll is compared with one that is at least this old, once it exists,
+and at most twice as old if polls are frequent. Less frequent polls are compared with the poll before."""
 SHORTEST = 1.0
 """Minimum seconds between two polls for a rate."""
 KNOWN_SHARE = 0.9
-"""Share of the partitions of a topic or a broker whose rate must be known for a known sum."""
+"""Minimum share of a topic's or a broker's partitions whose rate has to be known for the sum to count as known."""
 
 Place = tuple[str, int]
 """A topic and a partition number."""
@@ -46,7 +46,7 @@ class Counter(NamedTuple):
     at: float
     value: int
     source: int = -1
-    """The broker whose log was measured, for a size."""
+    """The broker whose log was measured, if the number is a size."""
 
     @property
     def rate(self) -> float | None:
@@ -69,7 +69,8 @@ def count(known: Counter | None, value: int, at: float, source: int = -1) -> Cou
     """
     if known is None or value < known.value or at < known.at or source != known.source:
         return Counter(at, value, at, value, at, value, source)
-    # Two readings alternate as the base: only three are kept of each partition, and none is older than two windows.
+    # Two readings alternate as the base: this takes three readings of each partition, and none is older than two
+    # windows.
     if at - known.at >= WINDOW:
         return Counter(known.at, known.value, at, value, at, value, source)
     if at - known.next_at >= WINDOW:
@@ -183,7 +184,7 @@ def with_dirs(rates: Rates, topics: Mapping[str, Topic], dirs: Mapping[int, Iter
             if log_dir.usable_bytes >= 0:
                 key = broker, log_dir.path
                 samples[key] = sampled(rates.dirs.get(key, ()), DirSample(at, log_dir.usable_bytes))
-            # A copy between directories is left out: its growth is not a write.
+            # Leave out a copy between directories: its growth is not a write.
             for name, number, size in log_dir.replicas.on_disk():
                 partition = partition_in(topics.get(name), number)
                 if partition is not None and partition.leader == broker:
@@ -252,7 +253,7 @@ class RateTotals(NamedTuple):
     made_of: Mapping[str, Topic] = MappingProxyType({})
     tallies: Mapping[str, Mapping[int, Tally]] = MappingProxyType({})
     topics: Mapping[str, Rate] = MappingProxyType({})
-    """Topic -> its rate, if a part of it is known."""
+    """Topic -> its rate, if a part of the rate is known."""
     leaders: Mapping[int, Rate] = MappingProxyType({})
     """Broker -> the rate of writes to the partitions that it leads, if known."""
 
@@ -325,7 +326,7 @@ class _Sums:
 
 def _led(tallies: Collection[Mapping[int, Tally]]) -> dict[int, Rate]:
     """Return broker -> the rate of writes to the partitions that it leads, if known."""
-    times = Counts(map(id, tallies))  # equal tallies are one object
+    times = Counts(map(id, tallies))  # equal tallies are one object: count the objects
     led: dict[int, list[Tally]] = {}
     for each in {id(each): each for each in tallies}.values():
         for leader, tally in each.items():

@@ -18,12 +18,12 @@ from console.model.foreign_json import json_as
 from console.model.records import Record
 
 FIELDS = ("value", "key", "headers", "partition", "offset", "time", "size", "schema")
-"""The variables of a condition. headers: name -> text, the last of several counts. size: bytes of key and value.
-schema: of the value, ``""`` for none."""
+"""The variables of a condition. headers: name -> text; if a name occurs several times, the last one counts. size: bytes
+of key and value. schema: the schema of the value, ``""`` without one."""
 LARGEST_JSON = 4 << 20
-"""Maximum bytes of a value that are decoded as JSON; a larger value is text."""
+"""Maximum size in bytes of a value that is decoded as JSON; a larger value counts as text."""
 LONGEST = 4096
-"""Maximum characters of a condition."""
+"""Maximum length of a condition in characters."""
 FUNCTIONS = frozenset(
     {
         *("size", "has", "contains", "startsWith", "endsWith", "matches", "string", "int", "uint", "double", "bytes"),
@@ -57,7 +57,7 @@ class Literal(NamedTuple):
 
     text: bytes
     is_escapable: bool = True
-    """Whether JSON may spell it by escapes; False for the raw bytes of a text search."""
+    """Whether JSON may spell the text by escapes; False for the raw bytes of a text search."""
 
     def may_be_in(self, data: bytes | bytearray, begin: int = 0, end: int | None = None) -> bool:
         """Return whether a part of some bytes may spell the text."""
@@ -65,7 +65,7 @@ class Literal(NamedTuple):
             return True
         if not self.is_escapable or data.find(b"\\", begin, end) < 0:
             return False
-        # JSON may spell every character by its number, and a slash with a backslash in front.
+        # JSON may spell every character by its number, and a slash with a backslash before it.
         return data.find(b"\\u00", begin, end) >= 0 or (b"/" in self.text and data.find(b"\\/", begin, end) >= 0)
 
 
@@ -76,7 +76,7 @@ class Condition(NamedTuple):
     fields: tuple[str, ...]
     """The variables that it uses."""
     literals: tuple[Literal, ...]
-    """Texts without which it holds for no record."""
+    """Texts that every record contains for which the condition holds."""
     roots: tuple[str, ...]
     """The variable in which each literal must be."""
     run: Callable[[dict[str, Any]], Any]
@@ -95,7 +95,7 @@ class Condition(NamedTuple):
         except Exception:  # noqa: BLE001 a missing field, another type, a number out of range: it does not hold
             return False
         except BaseException as error:
-            if type(error).__name__ != "PanicException":  # Rust's, which Python does not export
+            if type(error).__name__ != "PanicException":  # raised by Rust; Python does not export its class
                 raise
             return False
 
@@ -175,7 +175,7 @@ def _literals(text: str, tokens: list[tuple[str, str, int]]) -> Iterator[tuple[s
             match = form.fullmatch(part.strip())
             if match is not None:
                 literal = match["double"] if match["double"] is not None else match["single"]
-                # Quotes, backslashes and control characters are always escapes in JSON.
+                # JSON always escapes quotes, backslashes and control characters, so leave out texts with them.
                 if literal and literal.isascii() and literal.isprintable():
                     yield match["root"], literal.encode()
 

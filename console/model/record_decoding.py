@@ -14,7 +14,7 @@ from console.model.record_masks import MaskPath, hidden, is_binary, without_mask
 from console.model.records import Encoding, Record
 
 LARGEST_PAYLOAD = 1 << 20
-"""Maximum bytes of a key or a value that are decoded by a schema."""
+"""Maximum size in bytes of a key or a value that is decoded by a schema."""
 
 
 KEY, VALUE = "key", "value"
@@ -25,13 +25,13 @@ class Decoded(NamedTuple):
     """A decoded key or value."""
 
     form: str
-    """Its encoding, as in `Encoding`."""
+    """The encoding, as in `Encoding`."""
     schema: str
-    """The name of its schema, or of its kind."""
+    """The name of the schema, or of the kind of record."""
     made: bytes
     """The content as JSON."""
     is_changed: bool = False
-    """Whether the decoder hides a part of the contents: the bytes of the record may not be shown either."""
+    """Whether the decoder hides a part of the contents: the original bytes may then not be shown either."""
     aliases: Mapping[str, frozenset[str]] = MappingProxyType({})
     """A field's name -> its other names, under which it is masked as well."""
 
@@ -40,13 +40,13 @@ class OwnDecoder(NamedTuple):
     """A decoder that needs no registry."""
 
     claims: Callable[[Record, str], bool]
-    """Takes a record and a part of it that is not empty; returns whether `decode` is responsible."""
+    """Takes a record and one of its parts, which is not empty; returns whether this decoder is responsible for it."""
     decode: Callable[[Record, str, schemas.Allowance], Decoded]
-    """Returns the decoded part. Raises NotDecoded with the reason, if it can't be decoded."""
+    """Returns the decoded part. Raises NotDecoded with the reason if that is impossible."""
     topics: Callable[[str], bool]
-    """Returns whether it may claim a part of a topic of this name."""
+    """Returns whether the decoder may be responsible for parts of records in a topic of this name."""
     changes: Callable[[str], bool]
-    """Returns whether records of such a topic are known to be shown in another form than the sent one."""
+    """Returns whether records of a topic of this name are known to be shown in another form than they were sent."""
 
 
 class RecordDecoder:
@@ -156,7 +156,7 @@ class RecordDecoder:
         schema = self._known(named.key)
         is_bare = bool(named.key.subject) and not named.key.of
         if is_bare and not isinstance(schema, schemas.Schema):
-            return without_masked(data, self._mask), None  # no sign of a schema
+            return without_masked(data, self._mask), None  # the contents have no sign of a schema
         if isinstance(schema, schemas.Schema):
             try:
                 made = self._made(schema, named, is_bare=is_bare, allowance=allowance)
@@ -190,7 +190,8 @@ class RecordDecoder:
     def _without_registry(self, named: schemas.Framed, data: bytes) -> tuple[bytes | None, Encoding | None]:
         in_front = named.payload is not data
         if _is_document(data) or (in_front and (len(data) == _NUMBER or named.key.id >= _MOST_LIKELY)):
-            # Readable already; or as long as a number of Java's own serializer, which may also begin with a zero.
+            # The contents are readable already; or they are as long as a number of Java's own serializer, which may
+            # begin with a zero, too.
             return self._as_sent(data), None
         asked = _NOT_ASKED.get(named.key.of, "the context has no schema registry")
         name = str(named.key) if named.key.of else f"{named.key} in Confluent's form"
@@ -200,7 +201,7 @@ class RecordDecoder:
         self, schema: schemas.Schema, named: schemas.Framed, *, is_bare: bool, allowance: schemas.Allowance
     ) -> bytes:
         if is_bare and self._mask:
-            # Under another schema, another field could be in the place of a masked one.
+            # Another schema than the right one could have another field in the place of a masked one.
             raise schemas.NotDecoded("fields are masked here, so it is not guessed at")
         if is_bare and (schema.kind != schemas.AVRO or not schema.name):
             raise schemas.NotDecoded(f"a schema of {schema.kind} says too little of bytes to know them by it")
@@ -224,9 +225,9 @@ def _is_document(data: bytes) -> bool:
 _PARTS = {schemas.KEY_HEADER: KEY, schemas.VALUE_HEADER: VALUE}
 _NOT_ASKED = {schemas.GLUE: "no Glue registry is asked", schemas.FINGERPRINT: "kac asks for ids and GUIDs alone"}
 _NUMBER = 8
-"""Bytes of a Java long."""
+"""Size of a Java long in bytes."""
 _MOST_LIKELY = 1 << 24
-"""Registries count their ids from 1: without a registry, a higher number is not taken for an id."""
+"""Bound above which a number is not taken for an id if there is no registry: registries count their ids from 1."""
 
 
 def _note(schema: schemas.Schema, topic: str, *, is_bare: bool) -> str:

@@ -16,11 +16,11 @@ class RecordFilter(Struct, frozen=True):
     """Conditions that must all hold. An empty one holds for every record."""
 
     text: str = ""
-    """A text in the key, the value or a header."""
+    """A text that the key, the value or a header has to contain."""
     key: str = ""
-    """A glob (``order-*``) for the whole key."""
+    """A glob (``order-*``) that has to match the whole key."""
     key_only: bool = False
-    """Whether to search only the partitions in which the usual partitioners put the key."""
+    """Whether to search only the partitions to which the usual partitioners would send the key."""
     where: str = ""
     """A condition of `console.model.record_conditions`."""
     without: str = ""

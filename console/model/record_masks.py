@@ -30,13 +30,13 @@ class Anything(Enum):
 ANY = Anything.ANY
 _STEP = re.compile(r"""\.\*|\.(?P<name>[^.\[\]'"=!<>\s]+)|\['(?P<quoted>[^']*)'\]|\[(?P<place>-?[0-9]{1,9})\]|\[\*\]""")
 Aliases = Mapping[str, frozenset[str]]
-"""A field's name -> other names of it in a schema: the field is masked under each of them."""
+"""The name of a field -> its other names in a schema, under which it is masked, too."""
 NO_ALIASES: Aliases = {}
 _BINARY = re.compile(b"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 MOST_TEXTS = 8
-"""Maximum levels of JSON texts in JSON texts; deeper texts are hidden."""
+"""Maximum depth of JSON texts in JSON texts; deeper texts are hidden."""
 MASKED = "••••"
-"""Replacement of a masked field of any type."""
+"""Text in place of a masked field of any type."""
 
 
 class Deep(Enum):
@@ -71,7 +71,7 @@ def mask_path(text: str) -> MaskPath:
             steps.append(DEEP)
             at += 3
         elif (match := _STEP.match(text, at)) and "*" not in (match["name"] or ""):
-            # A name with a star would be meant as a glob, but would mask nothing.
+            # Refuse a name with an asterisk: it would be meant as a glob, but would mask nothing.
             steps.append(_step_of(match))
             at = match.end()
         else:
@@ -184,7 +184,7 @@ def _masked(document: Any, states: frozenset[Steps], aliases: Aliases, texts: in
         count = len(document)
         if any(isinstance(state[0], int) for state in states):
             left = [_after(states, place, count, aliases) for place in range(count)]
-        else:  # the same for all: a list may have a million elements
+        else:  # without an index in a path, all elements have the same states; a list may have a million
             left = [_after(states, 0, count, aliases)] * count
         return [_element(each, states, its, aliases, texts) for each, its in zip(document, left, strict=True)]
     return _masked_text(document, states, aliases, texts) if isinstance(document, str) else document
@@ -192,7 +192,8 @@ def _masked(document: Any, states: frozenset[Steps], aliases: Aliases, texts: in
 
 _PAIR = {"key", "value"}
 _NOTATION = re.compile('[{\\["=:>,;|\t\x00-\x08\x0b\x0c\x0e-\x1f\x7f]')
-"""Characters of which a text has at least one if it is JSON, binary, or has a field by name: few of a million do."""
+"""Matches characters that JSON, binary contents and texts with named fields have at least once; few of a million other
+texts have one."""
 
 
 def _element(element: Any, states: frozenset[Steps], left: frozenset[Steps], aliases: Aliases, texts: int) -> Any:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from console.model.failure import Failure
 
 DEFAULT_COUNT = 10
-"""Default number of records of a statement without a start."""
+"""The number of records of a statement without a start."""
 
 NO_TIMESTAMP = -1
 
@@ -20,43 +20,42 @@ class BatchFacts(Struct, frozen=True):
 
     base_offset: int
     leader_epoch: int = -1
-    """-1 for none."""
+    """The epoch of the partition's leader; -1 without one."""
     producer_id: int = -1
-    """-1 for none."""
+    """The id of the producer; -1 without one."""
     producer_epoch: int = -1
-    """-1 for none."""
+    """The epoch of the producer; -1 without one."""
     base_sequence: int = -1
-    """-1 for none."""
+    """The producer's sequence number of the first record; -1 without one."""
     codec: str = "none"
-    """``none``, ``gzip``, ``snappy``, ``lz4`` or ``zstd``."""
+    """The compression: ``none``, ``gzip``, ``snappy``, ``lz4`` or ``zstd``."""
     append_time: bool = False
     """Whether the broker set the timestamps (LogAppendTime)."""
     transactional: bool = False
     magic: int = 2
-    """The format version."""
+    """The version of the format."""
     size: int = 0
-    """The bytes that max.message.bytes limits; 0 for a message of an old set."""
+    """The size in bytes that max.message.bytes limits; 0 for a message of an old set."""
     claimed: int = 1
-    """The number of records that the header claims."""
+    """The number of records according to the header."""
 
 
 Header = tuple[bytes, bytes | None]
-"""A record's header: its key and value as they were sent."""
+"""The key and value of a record's header, as they were sent."""
 
 
 class Encoding(Struct, frozen=True):
     """The result of decoding a key or a value."""
 
     form: str
-    """``avro``, ``protobuf``, ``json``, ``kafka`` (a record of Kafka's own), ``number`` or ``command``; ``""`` if it is
-    not decoded.
-    """
+    """The encoding: ``avro``, ``protobuf``, ``json``, ``kafka`` (a record of Kafka's own), ``number`` or ``command``;
+    ``""`` if it was not decoded."""
     schema: str
     """The subject, version and id in a registry, or another name of the schema."""
     size: int
     """The number of original bytes."""
     why: str = ""
-    """The reason if it is not decoded."""
+    """The reason why it was not decoded."""
     sent: bytes | None = None
     """The original bytes; None if they may not be shown."""
     note: str = ""
@@ -70,7 +69,7 @@ class Record(Struct, frozen=True, repr_omit_defaults=True):
     partition: int
     offset: int
     timestamp: int
-    """Milliseconds since 1970; `NO_TIMESTAMP` for none."""
+    """Milliseconds since 1970; `NO_TIMESTAMP` without a timestamp."""
     key: bytes | None
     """The key; None for null."""
     value: bytes | None
@@ -78,9 +77,9 @@ class Record(Struct, frozen=True, repr_omit_defaults=True):
     headers: tuple[Header, ...]
     batch: BatchFacts
     key_encoding: Encoding | None = None
-    """The decoding of a key that refers to a schema; if it succeeded, `key` is JSON."""
+    """The result of decoding a key that refers to a schema; if decoding succeeded, `key` is JSON."""
     value_encoding: Encoding | None = None
-    """The decoding of a value that refers to a schema; if it succeeded, `value` is JSON."""
+    """The result of decoding a value that refers to a schema; if decoding succeeded, `value` is JSON."""
 
     @property
     def sequence(self) -> int:
@@ -123,7 +122,7 @@ class Undecodable(NamedTuple):
         return f"{self.topic}-{self.partition} {span}: can't be decoded: {self.why}"
 
 
-# -- where to begin ----------------------------------------------------------------------------------------------------
+# -- start positions ---------------------------------------------------------------------------------------------------
 
 
 Place = tuple[str, int]
@@ -135,7 +134,7 @@ class Last(Struct, frozen=True, tag=True):
 
     count: int = DEFAULT_COUNT
     before: Mapping[Place, int] | None = None
-    """The end of the search in each partition (excluded), to read further back; None for the end of the log."""
+    """The end of the search in each partition, exclusive, to read further back; None for the end of the log."""
 
 
 class First(Struct, frozen=True, tag=True):
@@ -200,17 +199,17 @@ class Search(Struct, frozen=True):
     start: Start = Last()
     until: Until | None = None
     limit: int = 0
-    """Number of found records after which the search ends; 0 for none. `Last` has its own count."""
+    """The number of found records after which the search ends; 0 without a limit. `Last` has a number of its own."""
     committed: bool = True
-    """Whether to leave out records of open and aborted transactions (read_committed)."""
+    """Whether to leave out records of open and aborted transactions (isolation level read_committed)."""
     rate: int = 0
-    """Bytes of batches a second, at most; 0 for no limit."""
+    """Maximum bytes of batches per second; 0 without a limit."""
     follow: bool = False
-    """Whether to wait for new records at the end."""
+    """Whether to wait for new records at the end of the log."""
     latest_by_key: bool = False
-    """Whether only the newest record of each key of a partition counts."""
+    """Whether to find only the newest record of each key in a partition."""
     sample: float = 0.0
-    """The share of each partition's offsets to look at, in evenly spread ranges; 0 for all."""
+    """The share of each partition's offsets that is searched, in evenly distributed ranges; 0 for all."""
 
 
 class Scanned(NamedTuple):
@@ -221,9 +220,9 @@ class Scanned(NamedTuple):
     first: int
     next: int
     start: int
-    """The start of its log."""
+    """The start of the partition's log."""
     end: int
-    """The end of its log at the start of the search; of a search that follows, the end now."""
+    """The end of the partition's log when the search started; for a search that follows, the present end."""
 
 
 class Progress(Struct, frozen=True):
@@ -231,21 +230,20 @@ class Progress(Struct, frozen=True):
 
     scanned: tuple[Scanned, ...] = ()
     looked_at: int = 0
-    """Number of records that the filter has seen; records of aborted transactions are not counted."""
+    """The number of records that the filter has seen; records of aborted transactions do not count."""
     of: int = 0
-    """Number of records in the ranges at the start, by their offsets: a compacted log has fewer."""
+    """The number of offsets in the ranges at the start of the search: a compacted log has fewer records."""
     done: int = 0
-    """Number of offsets that were read."""
+    """The number of offsets that were read."""
     bytes: int = 0
-    """Bytes of batches, as fetched."""
+    """The size in bytes of the batches as fetched."""
     found: int = 0
     seconds: float = 0.0
     left: float | None = None
-    """Estimated seconds to the end; None if unknown."""
+    """The estimated seconds to the end; None if unknown."""
     stopped: str = ""
-    """The reason why the search ended before the end of its ranges: ``records`` for its limit, ``asked`` for a request
-    to stop, another text for another reason; ``""`` for no early end.
-    """
+    """The reason why the search ended early: ``records`` for its limit, ``asked`` for a request to stop, or another
+    text; ``""`` if it did not."""
     more: Start | None = None
     """The start of a search that continues this one; None if nothing is left."""
 
@@ -256,9 +254,9 @@ class Portion(NamedTuple):
     records: Sequence[Record]
     undecodable: Sequence[Undecodable]
     notes: Sequence[str]
-    """Differences from the request: deleted offsets, open transactions, waits."""
+    """Differences from the request, such as deleted offsets, open transactions, or waits."""
     problems: Sequence[Failure]
-    """Partitions that are not searched from here on, with the reason."""
+    """The partitions whose search ends here, each with the reason."""
     progress: Progress
 
 
@@ -267,10 +265,10 @@ class RecordsRead(Struct, frozen=True):
 
     search: Search
     records: Sequence[Record] = ()
-    """The records by time, then topic, partition and offset; of one partition, by offset."""
+    """The records by time, then by topic, partition and offset; if they are of one partition, by offset."""
     undecodable: tuple[Undecodable, ...] = ()
     progress: Progress = Progress()
     notes: tuple[str, ...] = ()
     """Differences from the request."""
     problems: tuple[Failure, ...] = ()
-    """Partitions that were not searched to their ends."""
+    """The partitions that were not searched to their ends, with the reasons."""

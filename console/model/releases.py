@@ -9,11 +9,11 @@ from console.model.numbers import long_number
 Apis = Mapping[int, tuple[int, int]]
 """API key -> (lowest, highest version), as in ApiVersions."""
 
-# The release of a broker, derived from its ApiVersions: brokers do not report it.
+# The release of a broker, derived from its ApiVersions response, as brokers do not report it.
 
 METADATA_VERSION = "metadata.version"
 
-# The first feature level of each release (org.apache.kafka.server.common.MetadataVersion), newest first.
+# The first feature level of each release (org.apache.kafka.server.common.MetadataVersion), the newest first.
 _METADATA_VERSIONS = (
     (31, "4.4"),
     (30, "4.3"),
@@ -33,8 +33,8 @@ _METADATA_VERSIONS = (
 )
 _LAST_LEVEL = 33
 
-# An (API key, version) that each release was the first to have (ApiMessageType of the releases), newest first.
-# For brokers without a metadata version: all in ZooKeeper mode, and brokers that are not Apache's.
+# Pairs (API key, version) that a release was the first to have (ApiMessageType of the releases), the newest first. Used
+# for brokers without a metadata version: those in ZooKeeper mode, and servers other than Apache Kafka.
 _FIRST_WITH = (
     ((18, 5), "4.4"),
     ((35, 5), "4.3"),
@@ -89,7 +89,7 @@ def takes_host_ranges(features: Iterable[Mapping[str, tuple[int, int]]]) -> bool
 
 
 _ADMINISTRATION = (
-    # The release from which all brokers of Kafka have these APIs, in either mode: other servers lack some of them.
+    # A release, and APIs that all brokers of Kafka have had since, in either mode. Other servers lack some of these.
     ("2.0", (15, 16, 19, 20, 29, 30, 31, 32, 33, 34, 35, 37, 42)),
     ("2.2", (43,)),
     ("2.3", (44,)),
@@ -99,7 +99,7 @@ _ADMINISTRATION = (
     ("3.0", (65, 66)),
 )
 _OF_ZOOKEEPER = frozenset({4, 6})
-"""LeaderAndIsr and UpdateMetadata: a controller sends them only to brokers without a metadata log."""
+"""The keys of LeaderAndIsr and UpdateMetadata, which a controller sends only to brokers without a metadata log."""
 
 
 def proven_release(apis: Apis, supported_features: Mapping[str, tuple[int, int]]) -> str:

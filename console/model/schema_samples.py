@@ -16,11 +16,11 @@ class SchemaSample(NamedTuple):
     records: int = 0
     """The number of records that were read."""
     bare: int = 0
-    """The number of values without a reference to a schema."""
+    """The number of values that have no reference to a schema."""
     named: Mapping[tuple[str, SchemaKey], int] = {}
-    """Part and reference -> the number of records with it."""
+    """Part and reference -> the number of records that have it."""
     subjects: Mapping[SchemaKey, tuple[str, ...]] = {}
-    """Reference in another name space than Confluent's -> the subjects that the registry has for it."""
+    """Reference in a name space other than Confluent's -> the subjects that the registry has for it."""
 
 
 def together(samples: Iterable[SchemaSample]) -> SchemaSample:

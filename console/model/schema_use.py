@@ -9,7 +9,7 @@ from console.model.snapshot import Snapshot
 from console.model.subjects import Subject, is_by_record, topics_of
 
 MOST_TOPICS = 20
-"""Most topics whose records are read for a subject that any topic may use."""
+"""Maximum number of topics whose records are read for a subject that any topic may use."""
 
 
 class IdUse(NamedTuple):

@@ -15,25 +15,28 @@ from console.model.records import Header
 AVRO, PROTOBUF, JSON_SCHEMA = "AVRO", "PROTOBUF", "JSON"
 KEY_HEADER, VALUE_HEADER = b"__key_schema_id", b"__value_schema_id"
 _APICURIOS = {KEY_HEADER: b"apicurio.key.", VALUE_HEADER: b"apicurio.value."}
-"""The prefixes of the names of Apicurio's headers."""
+"""Part -> the prefix of the names of Apicurio's headers."""
 _PROTOBUF_TYPES = {KEY_HEADER: b"apicurio.protobuf.type.key", VALUE_HEADER: b"apicurio.protobuf.type"}
 GLOBAL_ID, CONTENT_ID, APICURIO_ID = "Apicurio global id", "Apicurio content id", "Apicurio id"
-"""The last one comes before a payload, and is a global id unless the producer is configured otherwise."""
+"""Name spaces of Apicurio's ids. The last one is for an id before the payload, which is a global id unless the producer
+is configured otherwise."""
 APICURIOS = (GLOBAL_ID, CONTENT_ID, APICURIO_ID)
 GLUE, ARTIFACT, FINGERPRINT = "AWS Glue version", "Apicurio artifact", "Avro fingerprint"
 FRAME_BEGINS = frozenset({b"\x00", b"\x03", b"\xc3"})
-"""The first bytes of contents with a reference in front; without a header, no others have one."""
+"""The first bytes of contents with a reference in front of the payload; other contents can have a reference only in
+headers."""
 _GUID_SIZE = 16
 _GLUE_BEGINS = (b"\x03\x00", b"\x03\x05")
-"""The version of Glue's header, and whether the payload is compressed."""
+"""The first two bytes of Glue's header: its version, and whether the payload is compressed."""
 _AVRO_BEGINS, _PRINT_SIZE = b"\xc3\x01", 8
-"""The start of Avro's single-object encoding: a fingerprint of no registry follows, little-endian."""
+"""The marker of Avro's single-object encoding, and the size of the little-endian fingerprint behind it, which no
+registry has."""
 LONGEST_REASON = 300
-"""Maximum characters of the reason for a failed decoding."""
+"""Maximum length in characters of the reason for a failed decoding."""
 MOST_VALUES = 4_000_000
-"""Maximum values that are decoded, of all records of one response."""
+"""Maximum number of values that are decoded, of all records of one response."""
 MOST_MADE = 64 << 20
-"""Maximum bytes of JSON from the records of one response."""
+"""Maximum size in bytes of the JSON from the records of one response."""
 MOST_SECONDS = 6.0
 """Maximum seconds of decoding for one response."""
 
@@ -46,7 +49,7 @@ class SchemaKey(NamedTuple):
     of: str = ""
     """The name space of the id; ``""`` for Confluent's."""
     subject: str = ""
-    """The subject whose newest version is meant, instead of an id or GUID."""
+    """The subject whose newest version is meant, in place of an id or GUID."""
 
     def __str__(self) -> str:
         if self.subject:
@@ -63,8 +66,8 @@ class Framed(NamedTuple):
     payload: bytes
     """The bytes that the schema describes."""
     indexes: bytes | None = None
-    """The indexes of a Protobuf message, if they are not before the payload; also a message's name, in the headers of
-    Apicurio's serializers.
+    """The indexes of a Protobuf message, if they are not in front of the payload; or the name of the message, from the
+    headers of Apicurio's serializers.
     """
 
 
@@ -89,7 +92,8 @@ def framed(data: bytes | None, headers: tuple[Header, ...], header: bytes) -> Fr
         return found
     if data[0] == 0 and len(data) >= 5 and (number := _number(data[1:5])):
         return Framed(SchemaKey(number), data[5:])
-    # At least eight bytes after the zero, and one of payload: in Confluent's format this would be id 0.
+    # After the zero byte follow an id of eight bytes and at least one byte of payload: in Confluent's format this would
+    # be id 0.
     if data[:5] == bytes(5) and len(data) > 9 and (number := _number(data[1:9])):
         return Framed(SchemaKey(number, of=APICURIO_ID), data[9:])
     if data[:2] in _GLUE_BEGINS and len(data) >= 2 + _GUID_SIZE:
@@ -160,11 +164,11 @@ class Allowance:
 
 
 Decode = Callable[[bytes, "bytes | None", Allowance], bytes]
-"""Payload, indexes of its message, budget -> JSON."""
+"""Takes the payload, the indexes of its message, and an allowance; returns JSON."""
 Encode = Callable[[bytes], bytes]
-"""JSON -> payload."""
+"""Takes JSON; returns the payload."""
 _CONTEXT = re.compile(r"^:\.[^:]*:")
-"""The prefix of a subject in a context of the registry."""
+"""Matches the prefix of a subject in a context of the registry."""
 
 
 def no_encoding(_document: bytes) -> bytes:
@@ -178,13 +182,13 @@ class SchemaText(Struct, frozen=True):
     kind: str
     text: str
     name: str = ""
-    """The name by which other schemas refer to it."""
+    """The name by which other schemas refer to this one."""
     references: tuple[SchemaText, ...] = ()
-    """The schemas that it refers to, each after its own references."""
+    """The schemas that this one refers to, each after those that it refers to itself."""
     subject: str = ""
-    """One of its subjects."""
+    """One of the subjects of the schema."""
     version: int = 0
-    """The version in that subject; 0 for none."""
+    """The version in that subject; 0 without a subject."""
 
     @property
     def size(self) -> int:
@@ -198,21 +202,21 @@ class Schema(Struct, frozen=True):
     key: SchemaKey
     kind: str
     decode: Decode
-    """Payload and indexes -> JSON; raises `NotDecoded`."""
+    """Takes the payload and indexes; returns JSON. Raises `NotDecoded`."""
     subject: str = ""
     version: int = 0
     weight: int = 0
-    """The bytes of memory that it takes."""
+    """The size in bytes that it takes in memory."""
     subjects: tuple[str, ...] = ()
-    """All its subjects, as far as the registry reports them."""
+    """All subjects of the schema, as far as the registry reports them."""
     name: str = ""
     """The schema's own name, by which some serializers register it."""
     aliases: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
-    """A field's name -> its other names in Avro."""
+    """The name of a field -> its other names in Avro."""
     doubt: str = ""
     """The reason why the record may have another schema."""
     encode: Encode = no_encoding
-    """JSON -> payload; raises `NotDecoded`."""
+    """Takes JSON; returns the payload. Raises `NotDecoded`."""
 
     def framed(self, document: bytes) -> bytes:
         """Return JSON as a key or a value in Confluent's form: a zero, the id, and the payload. Raises NotDecoded."""

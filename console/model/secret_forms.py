@@ -34,7 +34,7 @@ def _behind(found: re.Match[str], hidden: str) -> str:
 
 
 _MOST_BASE64 = 4096
-"""Maximum base64 characters that are decoded to find a name and its colon."""
+"""Maximum length in base64 characters that is decoded to find a name and its colon."""
 
 
 def _user_and_password(found: re.Match[str], hidden: str) -> str:
@@ -57,9 +57,9 @@ def _signed_token(found: re.Match[str], hidden: str) -> str:
 
 
 _SHORTEST_HEADER = 15
-"""Characters of ``{"alg":"a"}`` in base64url."""
+"""Length in characters of ``{"alg":"a"}`` in base64url."""
 _QUOTE = r"""(?:\\{0,15}["'])?"""
-"""A quote that may be escaped, as in JSON within JSON."""
+"""Matches a quote, which may be escaped, as in JSON within JSON."""
 _OF_SENTENCES = (
     r"(?:tokens?|auth|authentication|authorization|credentials?|scheme|header|realm|is|was|not)(?![\w.~+/=-])"
 )
@@ -70,14 +70,14 @@ _NAMED = (
 )
 
 FORMS = (
-    # PEM: to the end of the key, or of a truncated text.
+    # PEM: hide up to the end of the key, or of a truncated text.
     Form(
         ("private key",),
         re.compile(r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----).*?(?=-----END|\Z)", re.DOTALL),
         _behind,
     ),
-    # A token in place of the user, or the password, before the @ of a URL. A password may have a slash if it is not a
-    # port; a URL may have escaped slashes, as some JSON encoders write them, or be a part of another one.
+    # URLs: a token in place of the user, and the password before the @. A password may have a slash, unless it looks
+    # like a port. A URL may have escaped slashes, as some JSON encoders write them, or be part of another URL.
     Form(("://",), re.compile(r"(://)[\w.~-]{20,}+(?=(?::(?:x-oauth-basic)?)?@)", re.ASCII), _behind),
     Form(
         ("//", "\\/"),
@@ -108,7 +108,8 @@ FORMS = (
         ),
         _behind,
     ),
-    # HTTP: for schemes that are also words, only a base64 pair; a header without a known scheme.
+    # HTTP headers. Schemes that are also common words count only before a base64 pair; a header without a known scheme
+    # counts, too.
     Form(
         ("bearer",),
         re.compile(rf"""(\bbearer\s++{_QUOTE})(?![=:]|{_OF_SENTENCES})[^\s"',;\\}}]++""", re.IGNORECASE),
@@ -125,7 +126,7 @@ FORMS = (
         ),
         _behind,
     ),
-    # Signed URLs, and headers with such parts; also in a URL that is a part of another one.
+    # Signed URLs, and headers with such parameters; also within the query of another URL.
     Form(
         ("sig", "x-amz-", "x-goog-", "sharedaccess"),
         re.compile(
@@ -134,7 +135,7 @@ FORMS = (
         _behind,
     ),
     Form(("eyj",), re.compile(r"[A-Za-z0-9_.-]{20,}+"), _signed_token),
-    # Tokens with a prefix of their service; names of topics have no digits there.
+    # Tokens that begin with the prefix of a service; behind it they have digits, unlike the names of topics.
     Form(
         (
             *("ghp_", "gho_", "ghr_", "ghs_", "ghu_", "github_pat_", "glpat-", "xox", "aiza", "hvs.", "dapi", "_live_"),

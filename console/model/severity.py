@@ -13,17 +13,17 @@ class Severity(StrEnum):
     HIGH = "high"
     """Data will soon be lost or stopped, or is slow."""
     WARNING = "warning"
-    """A later problem."""
+    """A problem may follow later."""
     INFO = "info"
-    """Work under way."""
+    """Work is under way."""
 
 
 class Certainty(StrEnum):
     """The certainty of a cause."""
 
     CERTAIN = "certain"
-    """The evidence is the cause."""
+    """The evidence proves the cause."""
     LIKELY = "likely"
-    """There is evidence, and all predictions fit."""
+    """There is evidence, and all predictions of the cause fit."""
     POSSIBLE = "possible"
-    """Less than that."""
+    """There is less evidence, or some predictions do not fit."""

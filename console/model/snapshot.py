@@ -43,20 +43,20 @@ class Snapshot(Struct, frozen=True):
     versions: Mapping[int, model_cluster.BrokerVersion] = field(default_factory=dict)
     quorum: model_cluster.Quorum | None = None
     quorum_asked: datetime | None = None
-    """The time at which kac first requested the quorum; None after any response: without a leader, brokers hold the
-    request back.
-    """
+    """The time of the first request for the quorum; None after any response. Brokers hold the request back while there
+    is no leader."""
     topics: Mapping[str, model_cluster.Topic] = field(default_factory=dict)
     configs: Mapping[ConfigResource, ConfigSet] = field(default_factory=dict)
     configs_from: int | None = None
-    """The broker that described the topics, whose inherited values they show; None for any."""
+    """The broker that described the topics and whose inherited values they show; None if any broker did."""
     configs_at: Mapping[ConfigResource, datetime] = field(default_factory=dict)
     """The time at which the configs of each resource were last read, UTC."""
     documentation: Mapping[tuple[int, str], str] = field(default_factory=dict)
-    """Resource type code and key -> text, requested once for each key."""
+    """Resource type code and key -> Kafka's documentation, requested once for each key."""
     quotas: Mapping[quota.QuotaEntity, quota.QuotaValues] = field(default_factory=dict)
     quotas_sparse: bool = False
-    """Whether there are so many quotas that those of users' clients are known only for polled users."""
+    """Whether there are too many quotas to read them all, so that those of users' clients are known only for polled
+    users."""
     acls: tuple[Acl, ...] = ()
     scram: Mapping[str, tuple[model_cluster.ScramCredential, ...]] = field(default_factory=dict)
     tokens: Mapping[str, DelegationToken] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Snapshot(Struct, frozen=True):
     """Topic -> the schemas that its newest records name, for the requested topics."""
     groups: Mapping[str, model_cluster.Group] = field(default_factory=dict)
     had_members: frozenset[str] = frozenset()
-    """The groups that were listed or described with members since the first listing."""
+    """The groups that were listed or described with members at any time since the first listing."""
     lags: Mapping[str, model_cluster.GroupLag] = field(default_factory=dict)
     group_positions: Mapping[str, model_cluster.GroupPosition] = field(default_factory=dict)
     """Members and offsets, read at the same time, of the groups that were requested by name."""
@@ -87,12 +87,11 @@ class Snapshot(Struct, frozen=True):
     topics.
     """
     offsets_at: Mapping[tuple[str, int, int], int] = field(default_factory=dict)
-    """Topic, partition and time (ms since 1970) -> the offset of the first record that is not older, -1 without such a
-    record, for the requested times.
-    """
+    """Topic, partition and time (ms since 1970) -> the offset of the first record that is not older, for the requested
+    times; -1 without such a record."""
     lag_trends: Mapping[str, LagTrend] = field(default_factory=dict)
     transactions: Mapping[TopicPartition, Transactions] = field(default_factory=dict)
-    """Topic and partition -> its last poll; a poll covers many partitions."""
+    """Topic and partition -> the last poll of it; a poll covers many partitions."""
     log_dirs: Mapping[int, tuple[model_cluster.LogDir, ...]] = field(default_factory=dict)
     reassignments: tuple[model_cluster.Reassignment, ...] = ()
     features: model_cluster.ClusterFeatures | None = None
@@ -101,13 +100,13 @@ class Snapshot(Struct, frozen=True):
     rates: Rates = NOT_POLLED
     """The rates between two polls of offsets and log dirs; empty after one poll."""
     observer_rules: Mapping[str, Rules] = field(default_factory=dict)
-    """The rules for replicas that are outside of the ISR by design, of the topics that have such rules."""
+    """The rules by which replicas are outside the ISR, for the topics that have such rules."""
     read_at: Mapping[str, datetime] = field(default_factory=dict)
-    """Part ("topics", "quotas", …) -> the time at which the whole part was last read, UTC."""
+    """Part ("topics", "quotas", …) -> the time of the last complete read, UTC."""
     analyses: Mapping[str, TopicAnalysis] = field(default_factory=dict)
     """The analyses of the topics that this session analyzed, by name."""
     failures: tuple[ReadFailure, ...] = ()
-    """Part, entity text and reason of each read that failed; a pane shows the rest."""
+    """Part, entity as text and reason of each failed read; panes show the rest."""
 
 
 class ReadFailure(Struct, frozen=True):
@@ -125,14 +124,15 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 MANY_QUOTAS = 20_000
-"""Entities above which the screen does not read all quotas: a million take 94 MB, and brokers can't page them."""
+"""Number of entities above which the screen does not read all quotas: a million take 94 MB, and the API has no
+pages."""
 
 UNKNOWN_BROKER = "UNKNOWN_BROKER"
 """The error of a request to a broker that does not exist."""
 GONE = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "GROUP_ID_NOT_FOUND"})
-"""Errors for an entity that does not exist: it leaves the snapshot and is not shown as a failure."""
+"""Errors for an entity that does not exist: it is removed from the snapshot, and not shown as a failure."""
 _GONE: Mapping[int, str] = {TOPIC: "UNKNOWN_TOPIC_OR_PARTITION", GROUP: "GROUP_ID_NOT_FOUND"}
-"""The error of these for a resource of this type."""
+"""Type of resource -> its error among these."""
 
 
 def share(old: Mapping[K, V], new: Mapping[K, V]) -> Mapping[K, V]:
@@ -140,7 +140,7 @@ def share(old: Mapping[K, V], new: Mapping[K, V]) -> Mapping[K, V]:
     Return `new` itself if `old` is empty, so that 20,000 quotas are not kept in two dicts."""
     if old is new or not old:
         return new or old
-    # Equal values keep their old objects, so that panes that compare by identity do not draw them again.
+    # Keep the old objects of equal values: panes that compare by identity then do not draw them again.
     changed = differing(old, new)
     equal = {key: before for key, before, after in changed if before is not None and before == after}
     return old if len(equal) == len(changed) else {**new, **equal}
@@ -149,7 +149,7 @@ def share(old: Mapping[K, V], new: Mapping[K, V]) -> Mapping[K, V]:
 def merged(known: Mapping[K, V], found: Mapping[K, V], gone: Iterable[K] = ()) -> Mapping[K, V]:
     """Return `known` updated with `found` and without `gone`; `known` itself if nothing changed. The cost depends on
     the size of the change only."""
-    # Deletions win: a listing may still have a topic that another response calls unknown.
+    # Let deletions win: a listing may still have a topic that another response reports as unknown.
     less = frozenset(gone)
     news = {
         key: value
@@ -182,7 +182,7 @@ def held_sizes(snapshot: Snapshot, places: Collection[TopicPartition]) -> Mappin
     found: dict[TopicPartition, dict[int, int]] = {}
     for broker, dirs in snapshot.log_dirs.items():
         for log_dir in dirs:
-            # The sizes by topic are few; the replicas of a directory are many.
+            # Check the sizes by topic first, which are few: the replicas of a directory are many.
             if topics.isdisjoint(log_dir.sizes):
                 continue
             for topic, partition, size in log_dir.replicas.on_disk():
@@ -199,12 +199,12 @@ class DirCopy(NamedTuple):
     """A replica that its broker copies from one directory to another."""
 
     before: str
-    """The path of the directory; ``""`` if unknown."""
+    """The directory that has the replica; ``""`` if unknown."""
     after: str
     copied: int
-    """The bytes of the copy."""
+    """The size of the copy in bytes."""
     size: int
-    """The bytes of the replica."""
+    """The size of the replica in bytes."""
     behind: int
     """The number of records that the copy lacks."""
 
@@ -213,7 +213,7 @@ def dir_copies(log_dirs: Mapping[int, Sequence[model_cluster.LogDir]]) -> Mappin
     """Return the running copies between log directories of a broker."""
     found: dict[ReplicaPlace, DirCopy] = {}
     for broker, dirs in sorted(log_dirs.items()):
-        # Most brokers copy nothing, and one may hold 100,000 replicas.
+        # Most brokers copy nothing, and one may have 100,000 replicas: check for moving ones first.
         if not any(each.replicas.moving for each in dirs):
             continue
         there = [(each, one) for each in dirs for one in each.replicas]
@@ -385,7 +385,7 @@ def with_subjects(snapshot: Snapshot, names: Collection[str], listing: SchemaLis
 
 
 MOST_SCHEMA_TEXTS, MOST_SCHEMA_CHARACTERS = 200, 16 << 20
-"""Most texts of schemas in a snapshot, and their characters."""
+"""Maximum number of schemas' texts in a snapshot, and their maximum length in characters."""
 
 
 def with_schema_texts(snapshot: Snapshot, read: SchemaTexts) -> Snapshot:
@@ -417,7 +417,7 @@ def with_topics(snapshot: Snapshot, listing: model_cluster.TopicListing, *, whol
         found = observed(listing.topics, snapshot.observer_rules, snapshot.cluster.brokers)
         listing = replace(listing, topics=found)
     if whole:
-        # A topic that can't be read, also for lack of a right, still exists: it keeps its known state.
+        # A topic that can't be read, for example without the right to it, still exists: keep its known state.
         hidden = snapshot.topics.keys() & {name for name, each in listing.failures.items() if each.name not in GONE}
         kept = snapshot.topics if "" in listing.failures else {name: snapshot.topics[name] for name in hidden}
         topics = share(snapshot.topics, {**kept, **listing.topics} if kept else listing.topics)
@@ -425,8 +425,8 @@ def with_topics(snapshot: Snapshot, listing: model_cluster.TopicListing, *, whol
     else:
         gone = {name for name, failure in listing.failures.items() if failure.name in GONE}
         topics = merged(snapshot.topics, listing.topics, gone)
-    # A topic that was deleted and created again between two polls keeps its name, and gets another id (KIP-516): the
-    # counters of the former topic do not apply to it.
+    # A topic that was deleted and created again between two polls has the same name and another id (KIP-516): drop the
+    # counters of the former topic.
     former = {name for name, *both in differing(snapshot.topics, topics) if model_cluster.is_gone(*both)} - gone
     if former:
         snapshot = replace(snapshot, rates=without_topics(snapshot.rates, former))
@@ -477,7 +477,7 @@ def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, de
 
 def _with_rules(known: Mapping[str, Rules], listing: ConfigListing) -> Mapping[str, Rules]:
     """Return the observer rules of all topics after these configs were read."""
-    of_set: dict[int, Rules] = {}  # few sets are distinct
+    of_set: dict[int, Rules] = {}  # few sets are different, so evaluate each once
     changed: dict[str, Rules] = {}
     for resource, entries in listing.sets.items():
         if resource.type != TOPIC:
@@ -636,7 +636,7 @@ def trends_after(
 def trends_of_polls(snapshot: Snapshot, polls: model_cluster.GroupPolls, at: datetime) -> Mapping[str, LagTrend]:
     """Return the trends of the polled groups only. A group that a quota may delay counts as stuck later than others."""
     trends = trends_after(snapshot.lag_trends, polls.lags, at)
-    # A cluster may have a million quotas: search them only for groups that stand still.
+    # Search the quotas only for groups that stand still: a cluster may have a million.
     stuck = {name: group for name, group in polls.groups.items() if name in trends and trends[name].stuck}
     throttled = throttled_groups(stuck, snapshot.quotas) if stuck else frozenset()
     delayed = {name: polls.lags[name] for name in throttled}
@@ -649,7 +649,7 @@ def throttled_groups(
     """Return the groups with a member whose fetches a quota may delay. Brokers do not report the user of a member, so a
     quota of a user may apply to any member.
     """
-    # A request percentage delays fetches as well as a byte rate (KIP-124).
+    # A request percentage delays fetches, too, not only a byte rate (KIP-124).
     limiting = [entity for entity, values in quotas.items() if _READING & values.keys()]
     clients = {entity.name_of(quota.CLIENT_ID) if entity.has(quota.CLIENT_ID) else None for entity in limiting}
     if None in clients:
@@ -669,10 +669,10 @@ def with_group_polls(
     failures = tuple(f for f in snapshot.failures if f.part not in asked)
     failures += tuple(ReadFailure(f"group {name}", name, why) for name, why in polls.failures.items())
     failures += tuple(ReadFailure(f"lag of {name}", "", why) for name, why in polls.lag_failures.items())
-    # The end offsets of a lag also count for the rates: a poll of groups is also one of their topics.
+    # Use the end offsets of the lag for the rates as well: a poll of groups also polls the topics that they read.
     ends = {(each.topic, each.partition): each.end for lag in polls.lags.values() for each in lag.partitions}
     ends = {place: end for place, end in ends.items() if end >= 0}
-    # A trend shares unchanged objects with the polls before.
+    # Take the lag from the trend, which shares unchanged objects with earlier polls.
     lags = {name: trends[name].last.lag if name in trends else lag for name, lag in polls.lags.items()}
     return replace(
         snapshot,

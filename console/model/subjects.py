@@ -25,7 +25,7 @@ BACKWARD, FORWARD, FULL, NONE = "BACKWARD", "FORWARD", "FULL", "NONE"
 TRANSITIVE = "_TRANSITIVE"
 
 _CONTEXT = re.compile(r"^:\.[^:]*:")
-"""The prefix of a subject in a context of the registry."""
+"""Matches the prefix of a subject in a context of the registry."""
 _PARTS = ("-value", "-key")
 DEEPEST_REFERENCE = 20
 
@@ -148,9 +148,9 @@ class TopicUse(NamedTuple):
     topic: str
     part: str
     why: str
-    """The naming strategy."""
+    """The naming strategy by which the topic uses the subject."""
     is_sure: bool
-    """Whether the name alone proves it: a record's name does not name the topics that have the record."""
+    """Whether the name alone proves the use; the name of a record does not name the topics with such records."""
 
 
 def topics_of(subject: Subject, topics: Iterable[str]) -> list[TopicUse]:
@@ -163,7 +163,7 @@ def topics_of(subject: Subject, topics: Iterable[str]) -> list[TopicUse]:
     for ending in _PARTS:
         if name.endswith(ending) and name.removesuffix(ending) in topics:
             return [TopicUse(name.removesuffix(ending), ending[1:], "TopicNameStrategy", is_sure=True)]
-    # A name may have several dashes: only the names of its records show where the topic's name ends.
+    # A topic's name may have dashes: only the names of the subject's records show where the topic's name ends.
     records = {each.record for each in subject.versions if each.record}
     found = []
     for record in records:
@@ -197,7 +197,7 @@ class SubjectTarget(OwnTarget, frozen=True):
 
     name: str
     version: int | None = None
-    """The version; None for the subject, 0 for a new version."""
+    """The version; None for the whole subject, 0 for a new version."""
 
     @property
     def title(self) -> str:
@@ -228,7 +228,7 @@ class RegisterSchema(ChangeRequest, frozen=True):
 
     name: str
     schema: SchemaSource | None = None
-    """The schema; None if `undeletes`, the number of a soft-deleted version, names it."""
+    """The schema; None if `undeletes`, the number of a soft-deleted version, refers to it."""
     undeletes: int = 0
 
 
@@ -241,7 +241,7 @@ class DeleteSchema(ChangeRequest, frozen=True):
 
     name: str
     version: int | None = None
-    """The version; None for the subject."""
+    """The version; None for the whole subject."""
 
 
 class SchemaTexts(Struct, frozen=True):

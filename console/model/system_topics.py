@@ -17,22 +17,22 @@ from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 REMOTE_LOG_METADATA, CLUSTER_METADATA = "__remote_log_metadata", "__cluster_metadata"
 COMPACT, DELETE = "compact", "delete"
 _OF_STREAMS = ("-changelog", "-repartition", "-subscription-registration-topic", "-subscription-response-topic")
-"""Endings of the names of topics that a Streams application creates (StreamsResetter.isInternalTopic)."""
+"""Suffixes of topics that a Streams application creates (StreamsResetter.isInternalTopic)."""
 
 
 class SystemTopic(Struct, frozen=True):
     """A topic that holds the state of a system."""
 
     owner: str
-    """The system, in an operator's words."""
+    """The name of the system for operators."""
     lost: str
-    """The loss when the topic is deleted or emptied."""
+    """The loss if the topic is deleted or emptied."""
     grown: str = ""
-    """The problem with more partitions; ``""`` for none."""
+    """The problem if partitions are added; ``""`` without one."""
     policy: str = ""
-    """An item without which its cleanup.policy loses records that are needed; ``""`` for none."""
+    """The item that its cleanup.policy needs, as records would be lost otherwise; ``""`` without one."""
     keeps: bool = False
-    """Whether a retention loses records that are needed."""
+    """Whether a retention would delete records that are needed."""
 
 
 _KAFKAS_OWN = {
@@ -130,9 +130,9 @@ class _Named(NamedTuple):
     pattern: re.Pattern[str]
     what: SystemTopic
     shaped: bool = False
-    """Whether any topic may have the name, so that it counts only if the topic is compacted."""
+    """Whether other topics may have the name, so that a topic counts only if it is compacted."""
     single: bool = False
-    """Whether it counts only if the topic also has one partition."""
+    """Whether a topic counts only if it also has a single partition."""
 
 
 def _named(pattern: str, what: SystemTopic, *, shaped: bool = False, single: bool = False) -> _Named:
@@ -140,7 +140,7 @@ def _named(pattern: str, what: SystemTopic, *, shaped: bool = False, single: boo
 
 
 INTERNAL = SystemTopic("the brokers", "what they keep for themselves in it is lost", "they may not find what they keep")
-"""The record of a topic that brokers call internal, if nothing else is known."""
+"""The description of a topic that brokers call internal, if nothing else is known about it."""
 
 _NAMED = (
     _named(r"_schemas(_.+)?|_schema_encoders", REGISTRY),
@@ -165,7 +165,7 @@ _NAMED = (
     _named(r"_redpanda\..+|_redpanda_e2e_probe", _REDPANDA),
 )
 _ANY_NAMED = re.compile(rf"\A(?:{'|'.join(f'(?:{each.pattern.pattern})' for each in _NAMED)})")
-"""A pattern of all names in one: of 100,000 topics few match it."""
+"""Matches any of the names: of 100,000 topics, few match."""
 
 
 def system_topic(
@@ -181,7 +181,7 @@ def system_topic(
     """
     if (own := _KAFKAS_OWN.get(name)) is not None:
         return own
-    # One pattern for all names first: a cluster may have 100,000 topics, and the screen asks for each.
+    # Match the combined pattern first: a cluster may have 100,000 topics, and the screen calls this for each.
     for each in _NAMED if _ANY_NAMED.fullmatch(name) is not None else ():
         if each.pattern.fullmatch(name) is not None and _has_shape(each, partitions, policy):
             return each.what
@@ -191,7 +191,8 @@ def system_topic(
 
 
 def _has_shape(named: _Named, partitions: int | None, policy: str | None) -> bool:
-    # A team may call its own topic connect-configs; a worker refuses a topic of that name that is not compacted.
+    # A team may call a topic of its own connect-configs; Connect's worker refuses a topic of that name that is not
+    # compacted.
     compacted = not named.shaped or policy is None or COMPACT in policy
     return compacted and (not named.single or partitions in (None, 1))
 

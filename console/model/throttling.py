@@ -12,11 +12,11 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 WINDOW = timedelta(seconds=60)
-"""The counted time before the newest line of a log."""
+"""The time before the newest line of a log in which requests count."""
 MOST_CLIENTS = 1_000
-"""Maximum clients in one second of a log, and in total."""
+"""Maximum number of clients in one second of a log, and in total."""
 LONGEST_NAME = 256
-"""Maximum characters that are kept of a client id or a principal."""
+"""Maximum length in characters of a client id or a principal that is kept."""
 
 
 class Client(NamedTuple):
@@ -49,7 +49,7 @@ class Logged(NamedTuple):
     """A request of a client."""
 
     at: int
-    """The line's own time in seconds, read as UTC (the log has no zone)."""
+    """The time of the line in seconds, read as UTC, as the log has no zone."""
     client: Client
     throttle_ms: int
 

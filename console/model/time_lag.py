@@ -14,16 +14,16 @@ from typing import NamedTuple
 from console.model.cluster import PartitionLag
 
 HELD = 1800.0
-"""Seconds for which ends are kept, the same as in the flight record in memory."""
+"""Seconds for which ends are kept; the flight record in memory keeps its frames as long."""
 CLOSE, CLOSE_SHARE = 2.0, 0.1
-"""Polls that are closer together than these seconds, or than this share of their age, are thinned out: an interpolated
-time is wrong by no more than that."""
+"""Seconds, and the share of their age, below which the distance of two polls is so small that they are thinned out: an
+interpolated time is then wrong by no more than that."""
 MOST = 96
-"""Polls of a partition after which they are thinned out."""
+"""Number of polls of a partition above which they are thinned out."""
 AHEAD = 2.0
-"""Seconds that a record's timestamp may be ahead of this host's clock, and still count as now."""
+"""Seconds by which a record's timestamp may be ahead of this host's clock and count as now."""
 LEAST = 1.0
-"""Seconds from which a minimum wait is shown."""
+"""Minimum seconds of a wait that is shown as a lower bound."""
 NO_TIMESTAMP, IN_FUTURE = "the record has no timestamp", "the record's timestamp is in the future"
 
 
@@ -49,13 +49,13 @@ class Written(NamedTuple):
 
     offset: int
     timestamp: int = -1
-    """Milliseconds since 1970; -1 if the record has no time."""
+    """The write time in milliseconds since 1970; -1 if the record has none."""
     why: str = ""
-    """The reason if it could not be read; ``""`` if it was."""
+    """The reason why it could not be read; ``""`` if it was read."""
     refused: bool = False
     """Whether brokers refuse the read at any offset."""
     until: int = -1
-    """The first offset that may have a record; earlier ones are a transaction's marker, or were compacted away."""
+    """The first offset that may have a record; lower ones are markers of transactions, or were compacted away."""
 
     def says_of(self, committed: int) -> bool:
         """Return whether it applies to the record at a committed offset."""
@@ -66,11 +66,11 @@ class Behind(NamedTuple):
     """The time for which the next record has waited."""
 
     seconds: float | None = None
-    """0 if no record waits; None if unknown."""
+    """The seconds; 0 if no record waits, None if unknown."""
     least: bool = False
-    """Whether it may be longer."""
+    """Whether the time may be longer."""
     why: str = ""
-    """The reason why the record's own time is unavailable; ``""`` if it is not needed, or unknown."""
+    """The reason why the record's own time is unavailable; ``""`` if it is not needed, or if the reason is unknown."""
 
 
 UNSEEN, NOT_BEHIND = Behind(), Behind(0.0)
@@ -88,7 +88,7 @@ def see_end(known: EndsSeen | None, end: int, at: float) -> EndsSeen:
     if known is None or end < known.ends[-1] or at < known.ats[-1]:
         return EndsSeen((at,), (end,))
     ats, ends = known
-    # For an idle log only the first and the last poll are informative.
+    # Only the first and the last poll of an idle log are informative: drop those in between.
     if len(ends) > 1 and end == ends[-1] == ends[-2]:
         return EndsSeen((*ats[:-1], at), ends)
     first = max(0, bisect_right(ats, at - HELD) - 1)
@@ -97,7 +97,7 @@ def see_end(known: EndsSeen | None, end: int, at: float) -> EndsSeen:
 
 
 def _thinned(seen: EndsSeen) -> EndsSeen:
-    # The older a poll, the wider the gap that may be next to it: the error stays a share of the result.
+    # The older the polls, the larger the gap between them may be: the error remains a constant share of the result.
     now, kept = seen.ats[-1], [0]
     for at in range(1, len(seen.ats) - 1):
         after = seen.ats[at + 1]
@@ -117,7 +117,7 @@ def waits_since(seen: EndsSeen, offset: int) -> float | None:
     if after == 0:
         return None
     if after == len(seen.ends):
-        return seen.ats[-1]  # it did not exist at the last poll
+        return seen.ats[-1]  # the record did not exist at the last poll
     before = after - 1
     share = (offset + 1 - seen.ends[before]) / (seen.ends[after] - seen.ends[before])
     return seen.ats[before] + share * (seen.ats[after] - seen.ats[before])
@@ -138,7 +138,7 @@ def time_lag(partition: PartitionLag, seen: EndsSeen | None, written: Written | 
     known = written is not None and written.says_of(partition.committed)
     first = max(partition.committed, written.until) if written is not None and known else partition.committed
     if first >= partition.end >= 0:
-        return NOT_BEHIND  # the remaining offsets have no record
+        return NOT_BEHIND  # the remaining offsets have no records
     since = waits_since(seen, first) if seen is not None else None
     if since is not None:
         return Behind(max(0.0, now - since))

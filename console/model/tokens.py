@@ -35,11 +35,10 @@ class DelegationToken(Struct, frozen=True):
 
 _MINUTE, _DAY = 60_000, 86_400_000
 PERIOD_KEY, PERIOD_MS = "delegation.token.expiry.time.ms", _DAY
-"""The key of a token's lifetime after its creation or renewal, and its default in milliseconds."""
+"""The key of a token's lifetime after its creation or renewal, and the default in milliseconds."""
 UNATTENDED, LATE = 4, 20
-"""Divisors for the last part of a token's lifetime, in which it should have been renewed: a quarter, or a twentieth if
-it has a renewer or was renewed before: programs renew after three quarters of the time, or after nine tenths.
-"""
+"""Divisors of a token's lifetime for its last part, before which it should have been renewed: a quarter, or a twentieth
+if the token has a renewer or was renewed before. Programs renew after three quarters, or after nine tenths."""
 
 
 def period_ms(brokers: Iterable[Broker], configs: Mapping[ConfigResource, ConfigSet]) -> int:
@@ -54,7 +53,7 @@ def period_ms(brokers: Iterable[Broker], configs: Mapping[ConfigResource, Config
 def ends_soon(token: DelegationToken, now: int, period: int) -> bool:
     """Return whether a token ends within a day, and is past the time at which programs renew it."""
     left = token.expires - now
-    if token.expires >= token.max_time:  # it can't be renewed further
+    if token.expires >= token.max_time:  # it can't be renewed any further
         return 0 < left < min(_DAY, (token.max_time - token.issued) // UNATTENDED)
     was_renewed = token.expires - token.issued > period + _MINUTE
     share = LATE if was_renewed or token.renewers else UNATTENDED
@@ -99,7 +98,7 @@ class CreateToken(ChangeRequest, frozen=True):
     owner: str = ""
     renewers: tuple[str, ...] = ()
     lifetime_ms: int = -1
-    """The longest lifetime in milliseconds; -1 for the broker's configured one."""
+    """The maximum lifetime in milliseconds; -1 for the broker's configured one."""
 
     @property
     def content(self) -> str:

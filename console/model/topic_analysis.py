@@ -24,37 +24,42 @@ if TYPE_CHECKING:
     import numpy as np
 
 HEAVIEST = 20
-"""Most keys that are named as the heaviest."""
+"""Maximum number of keys that are named as the heaviest."""
 LONGEST_KEY = 1 << 10
-"""Bytes of a key that is kept whole; a longer one is kept as its beginning, its size and a digest."""
+"""Size in bytes up to which a key is kept whole; of a longer one, its beginning, its size and a digest are kept."""
 KEY_BEGINS = 64
-"""Bytes of the beginning of such a key."""
+"""Size in bytes of the beginning of such a key."""
 DISTINCT_BITS = 14
-"""2^14 registers of the HyperLogLog: 16 KiB, and an error of 1.6 % with a confidence of 95 %."""
+"""Binary logarithm of the number of HyperLogLog registers: they take 16 KiB, with an error of 1.6 % at a confidence of
+95 %."""
 FREQUENT_BITS = 14
-"""At most 2^14 keys in the sketch of frequent keys: a count is wrong by at most 0.022 % of the records."""
+"""Binary logarithm of the maximum number of keys in the sketch of frequent keys: a count is wrong by at most 0.022 % of
+the records."""
 QUANTILES_K = 400
-"""The size of a KLL sketch: the rank of a quantile is wrong by at most 0.7 %, with a confidence of 99 %."""
+"""Parameter k of a KLL sketch: the rank of a quantile is wrong by at most 0.7 %, at a confidence of 99 %."""
 RANKS = (0.5, 0.9, 0.99, 0.999)
 MOST_SCHEMAS, MOST_HEADERS = 500, 200
-"""Most schemas and names of headers that are counted on their own: both come from producers."""
+"""Maximum number of schemas, and of names of headers, that are counted individually: both come from producers."""
 LONGEST_HEADER = 200
-"""Bytes of a header's name that are kept."""
+"""Size in bytes of a header's name that is kept."""
 MOST_BUCKETS = 4_096
-"""Most buckets of the timeline; with more, each becomes twice as long."""
+"""Maximum number of buckets in the timeline; with more, each becomes twice as long."""
 FIRST_BUCKET_MS = 1_000
 AHEAD_MS = 60_000
-"""A record is in the future if its time is so far after the clock of this host."""
+"""Milliseconds after this host's clock above which a record's time is in the future."""
 EARLIEST_MS = 1_293_840_000_000
-"""2011, the year of Kafka's first release: a time before it is no time of a record, but seconds or a counter."""
+"""The beginning of 2011, the year of Kafka's first release, in milliseconds since 1970: a lower number is no time of a
+record, but seconds or a counter."""
 GAPS, GAP_OF_SPAN = 3, 100
-"""Most gaps in time that are named; each is at least this part of the whole time, and a second."""
+"""Maximum number of gaps in time that are named; and the divisor of the whole time that gives the minimum length of a
+gap, which is at least a second."""
 
 
 ENOUGH = 1_000
-"""Fewest records by which a key is judged."""
+"""Minimum number of records for judging a key."""
 HOT_TIMES, LEAST_HOT = 2, 0.02
-"""A key is hot if it has so many times the mean of a partition, or half of all records; and at least this share."""
+"""Bounds for a hot key: it has this many times the mean number of records in a partition, or half of all records; and
+at least this share of all records."""
 
 
 class Quantiles(NamedTuple):
@@ -62,7 +67,7 @@ class Quantiles(NamedTuple):
 
     least: int
     at: tuple[int, ...]
-    """The values at `RANKS`."""
+    """The sizes at `RANKS`."""
     most: int
 
 
@@ -73,9 +78,9 @@ class Codec(NamedTuple):
     records: int
     batches: int
     stored: int
-    """Bytes of their batches in the log, as a share of each batch that was read in part."""
+    """The size in bytes of their batches in the log; a batch that was read in part counts with that share."""
     plain: int
-    """Bytes of their keys, values and headers."""
+    """The size in bytes of their keys, values and headers."""
 
 
 class Estimate(NamedTuple):
@@ -90,11 +95,11 @@ class HeavyKey(NamedTuple):
     """One of the heaviest keys, without its contents."""
 
     size: int
-    """Bytes of the key."""
+    """The size of the key in bytes."""
     seen: Estimate
-    """Records with this key: certainly within the bounds."""
+    """The number of records with this key: certainly within the bounds."""
     partition: int
-    """The partition of its first record."""
+    """The partition of the key's first record."""
 
 
 class PartitionCount(NamedTuple):
@@ -103,23 +108,23 @@ class PartitionCount(NamedTuple):
     number: int
     records: int
     size: int
-    """Bytes of keys, values and headers."""
+    """The size in bytes of keys, values and headers."""
     last_ms: int
-    """The newest time; -1 without one."""
+    """The newest time in ms since 1970; -1 without one."""
 
 
 class SchemaCount(NamedTuple):
     """The records that refer to one schema."""
 
     part: str
-    """``key`` or ``value``."""
+    """The part of the record: ``key`` or ``value``."""
     schema: str
     records: int
     tried: int = 0
-    """Records of those that were decoded, spread over all of them."""
+    """The number of these records that were decoded to try the schema, distributed over all of them."""
     failed: int = 0
     why: str = ""
-    """The reason why the first of them failed."""
+    """The reason why decoding failed for the first one that failed."""
 
 
 class Gap(NamedTuple):
@@ -140,16 +145,16 @@ class Times(NamedTuple):
     too_early: int = 0
     ahead: int = 0
     furthest_ms: int = 0
-    """The time by which the furthest record is in the future."""
+    """The time by which a record is in the future, at most."""
     disordered: int = 0
-    """Records whose time is before that of an earlier record of their partition."""
+    """The number of records whose time is before that of an earlier record of their partition."""
     furthest_back_ms: int = 0
-    """The largest difference of those."""
+    """The largest of these differences."""
     by_broker: int = 0
-    """Records whose time the broker set (LogAppendTime)."""
+    """The number of records whose time the broker set (LogAppendTime)."""
     gaps: tuple[Gap, ...] = ()
     timeline: tuple[tuple[int, int], ...] = ()
-    """Start of a bucket that has records -> their number."""
+    """Beginning of a bucket with records -> their number."""
 
 
 class TopicAnalysis(Struct, frozen=True):
@@ -160,21 +165,21 @@ class TopicAnalysis(Struct, frozen=True):
     """The time at which it began, UTC."""
     progress: Progress = Progress()
     sample: float = 0.0
-    """The share of the offsets that was to be read; 0 for all."""
+    """The share of the offsets that the analysis was to read; 0 for all."""
     since_ms: int = -1
-    """The time from which on records were read; -1 for all."""
+    """The time from which on records were read, in ms since 1970; -1 for all."""
     records: int = 0
     nulls: int = 0
-    """Records with a null value."""
+    """The number of records with a null value."""
     keyless: int = 0
-    """Records with a null key."""
+    """The number of records with a null key."""
     key_sizes: Quantiles | None = None
     """The quantiles of the sizes of keys; None without a key that is not null."""
     value_sizes: Quantiles | None = None
     sizes: Quantiles | None = None
     """The quantiles of the sizes of key, value and headers together."""
     rank_error: float = 0.0
-    """The largest error of the rank of a quantile."""
+    """The maximum error of a quantile's rank."""
     codecs: tuple[Codec, ...] = ()
     distinct: Estimate = Estimate(0, 0, 0)
     """The number of different keys."""
@@ -183,12 +188,12 @@ class TopicAnalysis(Struct, frozen=True):
     schemas: tuple[SchemaCount, ...] = ()
     with_headers: int = 0
     headers: tuple[int, ...] = ()
-    """Records with each of the most frequent headers."""
+    """The number of records with each of the most frequent headers."""
     times: Times = Times()
     undecodable: int = 0
-    """Batches that can't be decoded."""
+    """The number of batches that can't be decoded."""
     problems: int = 0
-    """Partitions that were not read to their ends because brokers refused or failed."""
+    """The number of partitions that were not read to their ends because brokers refused or failed."""
 
     @property
     def is_whole(self) -> bool:
@@ -230,7 +235,7 @@ class Analysed(NamedTuple):
 
     facts: TopicAnalysis
     keys: tuple[bytes, ...] = ()
-    """The heaviest keys, in the order of `heaviest`; long ones are cut."""
+    """The heaviest keys, in the order of `heaviest`; long ones are shortened."""
     headers: tuple[bytes, ...] = ()
     """Names of the headers, in the order of `headers`."""
 
@@ -294,7 +299,8 @@ class Counting:
             text = _text_of(key)
             self._distinct.update(text)
             self._frequent.update(text, count)
-            # One record makes no key heavy, and the homes of millions of such keys would stay here.
+            # Remember the partition only of repeated keys: a single record makes no key heavy, and there may be
+            # millions of them.
             if count > 1:
                 self._homes.setdefault(text, number)
         if len(self._homes) > 8 << FREQUENT_BITS:
@@ -308,7 +314,8 @@ class Counting:
             codec = self._codecs.setdefault(batch.codec, [0, 0, 0.0, 0])
             codec[0] += count
             codec[1] += batch.base_offset != partition.batch
-            # A scan may begin or end inside of a batch: only a part of its bytes belongs to the counted records.
+            # A scan may begin or end within a batch: count only the share of its bytes that belongs to the counted
+            # records.
             codec[2] += batch.size * min(1.0, count / max(1, batch.claimed))
             codec[3] += int(sizes[at : at + count].sum())
             partition.batch = batch.base_offset
@@ -319,7 +326,7 @@ class Counting:
         for record in records:
             if record.headers:
                 self._with_headers += 1
-                # A record may repeat a header; it counts once.
+                # Count a header once per record: a record may repeat it.
                 for name in {name[:LONGEST_HEADER] for name, _ in record.headers}:
                     if name in self._headers or len(self._headers) < MOST_HEADERS:
                         self._headers[name] += 1
@@ -327,7 +334,7 @@ class Counting:
     def _add_schemas(self, records: Iterable[Record]) -> None:
         for (part, key), count in Counter(place for each in records for place in references(each)).items():
             known = self._schemas.get((part, key))
-            # A producer that registers a schema for each record would fill the memory.
+            # Limit the schemas: a producer that registers one for each record would fill the memory.
             if known is None and len(self._schemas) >= MOST_SCHEMAS:
                 key = _OTHERS
                 known = self._schemas.get((part, key))
@@ -362,7 +369,7 @@ class Counting:
             undecodable: batches that can't be decoded.
             problems: partitions that were given up.
         """
-        # A key that was seen once does not count as heavy, nor does one whose count may be mostly the sketch's error.
+        # Leave out keys that were seen once, and keys whose count may be mostly the sketch's error.
         items = [each for each in self._frequent_items() if each[2] > max(1, each[3] - each[2])]
         items = sorted(items, key=lambda each: (-each[1], each[0]))[:HEAVIEST]
         named = self._headers.most_common(HEAVIEST)
@@ -407,7 +414,7 @@ class Counting:
 
 
 _OTHERS = SchemaKey(subject="further schemas", of="and")
-"""In place of schemas beyond `MOST_SCHEMAS`."""
+"""Stands for all schemas beyond `MOST_SCHEMAS`."""
 
 
 def references(record: Record) -> Iterator[tuple[str, SchemaKey]]:
@@ -425,9 +432,8 @@ def _size(record: Record) -> int:
 
 
 _LONG, _EMPTY = "\u0100", "\u0101"
-"""The first character of the text of a long key, and the text of an empty one, which the sketches would not count: the
-characters of other keys are bytes.
-"""
+"""The first character in the text of a long key, and the text of an empty key, which the sketches would not count. The
+characters of other keys stand for bytes, so they are lower."""
 
 
 def _text_of(key: bytes) -> str:
@@ -511,7 +517,7 @@ class _Times:
         self._too_early += int(early.sum())
         if ahead.any():
             self._furthest = max(self._furthest, int(known.max()) - now_ms)
-        # One record of the future would put all that follow out of order.
+        # Leave out times in the future: all records after one would count as out of order.
         usual = known[~(ahead | early)]
         if len(usual):
             back = np.maximum.accumulate(np.concatenate(([partition.last_ms], usual)))[:-1] - usual
@@ -529,7 +535,7 @@ class _Times:
             new = _Bucket(count, int(times[begin]), int(times[begin + count - 1]))
             known = self._buckets.get(number)
             self._buckets[number] = new if known is None else known.joined(new)
-        # Twice the width halves the buckets, whatever the span of time turns out to be.
+        # Doubling the width halves the number of buckets; it adapts to any span of time.
         while len(self._buckets) > MOST_BUCKETS:
             self._width *= 2
             wider: dict[int, _Bucket] = {}

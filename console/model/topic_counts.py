@@ -32,7 +32,7 @@ class TopicCounts(NamedTuple):
 
     made_of: Mapping[str, Topic] = MappingProxyType({})
     topics: int = 0
-    """The number of topics without internal ones."""
+    """The number of topics without the internal ones."""
     under_replicated: int = 0
     """The number of partitions with fewer in-sync replicas than replicas."""
     offline: int = 0

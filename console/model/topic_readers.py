@@ -23,13 +23,13 @@ class TopicReaders(NamedTuple):
     committed: Mapping[tuple[str, int], int]
     """Group and partition -> offset."""
     groups: int
-    """The number of all groups."""
+    """The number of all listed groups."""
     asked: int
-    """The number of groups that kac requested."""
+    """The number of groups whose offsets kac requested."""
     problem: str = ""
-    """The reason why some of these could not be read; ``""`` for none."""
+    """The reason why some of these could not be read; ``""`` if all were."""
     members: Mapping[str, int] = MappingProxyType({})
-    """Group -> the number of its members with partitions of the topic."""
+    """Group -> the number of its members that have partitions of the topic."""
     listed: frozenset[str] = frozenset()
     """The names of all groups."""
 
@@ -62,10 +62,10 @@ class TopicLags(NamedTuple):
     by_group: Mapping[str, Mapping[str, Behind]] = MappingProxyType({})
     """Group -> topic -> the time for which its next record has waited."""
     by_topic: Mapping[str, Mapping[str, Behind]] = MappingProxyType({})
-    """Topic -> group -> the same."""
+    """Topic -> group -> the time for which its next record has waited."""
     topics: Mapping[str, TopicLag] = MappingProxyType({})
     complete: bool = False
-    """Whether all listed groups were read, so that a missing topic has no reader."""
+    """Whether all listed groups were read, so that a topic which is missing here has no reader."""
 
     def after(self, snapshot: Snapshot) -> TopicLags:
         """Return the lags by topic after more groups were read; only changes are computed again.

@@ -27,12 +27,12 @@ class TopicUse(NamedTuple):
     """A use of a topic."""
 
     what: str
-    """`READS`, `WRITES`, `KEEPS` or `DESCRIBES`."""
+    """The kind of use: `READS`, `WRITES`, `KEEPS` or `DESCRIBES`."""
     who: str
     """The user of the topic, as ``connector main/orders``, ``group billing``, ``User:etl``."""
     sure: Sure
     why: str
-    """The sign of the use."""
+    """The evidence of the use."""
 
 
 def topic_uses(snapshot: Snapshot, topic: str) -> list[TopicUse]:

@@ -18,19 +18,19 @@ from msgspec import Struct, field
 from console.model.failure import Failure
 from console.model.numbers import first_few
 
-# With distinct first characters: an ACL on a prefix allows some of them at most.
+# Their first characters differ, as an ACL on a prefix may allow some of them.
 NO_ONES = tuple(f"{first}kac-asks-for-no-one" for first in "~^|!+=%")
-"""Transactional ids that no client has: kac requests them to find whether the principal may describe all ids."""
+"""Transactional ids that no client has: kac requests them to find out whether the principal may describe all ids."""
 DEFAULT_MAX_TIMEOUT_MS = 900_000
 """Kafka's default of transaction.max.timeout.ms: 15 minutes."""
 
 UNFINISHED = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
-"""The states in which a coordinator still writes markers (TransactionState)."""
+"""The states in which a coordinator has yet to write markers (TransactionState)."""
 DECIDED: Mapping[str, str] = {"PrepareCommit": "committed", "PrepareAbort": "aborted", "PrepareEpochFence": "aborted"}
-"""The states in which the end of a transaction is decided, with that end: only its markers remain to be written."""
+"""State in which the end of a transaction is decided -> that end: only its markers have yet to be written."""
 MARKERS_MS = 60_000
-"""Milliseconds after a transaction's timeout by which its end is decided and its markers are written: coordinators
-check for timeouts every ten seconds, and write markers immediately."""
+"""Milliseconds after a transaction's timeout by which its end should be decided and its markers be written:
+coordinators check for timeouts every ten seconds, and write markers immediately."""
 NAMED_PLACES = 3
 
 Place = tuple[str, int]
@@ -44,9 +44,9 @@ class Producer(Struct, frozen=True):
     epoch: int
     last_sequence: int = -1
     last_timestamp: int = -1
-    """The time of its last record, Unix milliseconds by the producer's clock or the broker's; -1 for none."""
+    """The time of its last record in Unix milliseconds, by the clock of the producer or the broker; -1 without one."""
     coordinator_epoch: int = -1
-    """The epoch of the coordinator that wrote the last marker; -1 before the first."""
+    """The epoch of the coordinator that wrote the last marker; -1 before the first one."""
     start_offset: int = -1
     """The first offset of its open transaction; -1 without one."""
 
@@ -67,14 +67,14 @@ class Transaction(Struct, frozen=True):
     id: str
     producer_id: int
     state: str
-    """Kafka's word (``Ongoing``)."""
+    """The state as Kafka names it, such as ``Ongoing``."""
     coordinator: int = -1
     epoch: int = -1
     timeout_ms: int = -1
     start_ms: int = -1
     """The start of the running transaction, Unix milliseconds; -1 without one."""
     partitions: frozenset[Place] | None = None
-    """The partitions that still wait for a marker."""
+    """The partitions that still wait for a marker; None until it was described."""
 
 
 class TransactionListing(Struct, frozen=True):
@@ -109,7 +109,7 @@ class OpenTransaction(NamedTuple):
     partition: int
     producer: Producer
     confirmed: bool = False
-    """Whether it was the same before and after the requests to the coordinators."""
+    """Whether descriptions before and after the requests to the coordinators show the same transaction."""
 
     @property
     def place(self) -> Place:
@@ -129,7 +129,8 @@ class Transactions(Struct, frozen=True, dict=True):
     failures: Mapping[Place, Failure] = field(default_factory=dict)
     """The failures of partitions that could not be read."""
     gaps: tuple[Failure, ...] = ()
-    """The reasons why coordinators may have a transaction that is not in `transactions`; empty if all are visible."""
+    """The reasons why coordinators may have a transaction that is missing in `transactions`; empty if all are
+    visible."""
     max_timeout_ms: int = DEFAULT_MAX_TIMEOUT_MS
     """The highest transaction.max.timeout.ms of the brokers; Kafka's default if it was not read."""
     at_ms: int = 0
@@ -156,17 +157,18 @@ class Standing(StrEnum):
     """The state of an open transaction."""
 
     HANGS = "hangs"
-    """No coordinator will ever end it."""
+    """No coordinator will ever end the transaction."""
     UNDELIVERED = "undelivered"
-    """Its end is decided, but its markers do not arrive; an abort from outside would undo a part of a commit."""
+    """The end of the transaction is decided, but its markers do not arrive; an abort by kac could undo a part of a
+    commit."""
     POSSIBLE = "possible"
-    """It appears to hang, but the proof is not visible."""
+    """The transaction appears to hang, but the proof is not visible."""
     YOUNG = "young"
-    """No coordinator shows it, and it is not older than the longest timeout."""
+    """No coordinator shows the transaction, but it is not older than the longest timeout."""
     SLOW = "slow"
-    """Its coordinator will end it, but it is older than its timeout."""
+    """The coordinator will end the transaction, which is older than its timeout."""
     HEALTHY = "healthy"
-    """Its coordinator will end it."""
+    """The coordinator will end the transaction."""
 
 
 class Verdict(NamedTuple):
@@ -176,9 +178,10 @@ class Verdict(NamedTuple):
     why: str
     remedy: str = ""
     transactional_id: str = ""
-    """``""`` if unknown."""
+    """The transactional id; ``""`` if unknown."""
     was_committed: bool = False
-    """Whether the coordinator reported its commit to its producer, though the partition has no marker and gets none."""
+    """Whether the coordinator reported the commit to the producer, although the partition has no marker and gets
+    none."""
 
 
 def verdict(transaction: OpenTransaction, seen: Transactions) -> Verdict:
@@ -194,16 +197,16 @@ def verdict(transaction: OpenTransaction, seen: Transactions) -> Verdict:
         if known.state in DECIDED:
             late = known.start_ms >= 0 and seen.at_ms - known.start_ms > _limit(known, seen) + MARKERS_MS
             return decided(known, seen, late=late)
-        # A coordinator writes markers to the partitions in its log, and to no others (KIP-98).
+        # A coordinator writes markers only to the partitions that its log has for the transaction (KIP-98).
         if transaction.place in known.partitions:
             return _kept(known, seen)
-    # From here on no coordinator is known that will write a marker. Each of the following checks excludes a reason why
-    # this view may be wrong; the verdict is "hangs" only if all pass, since an abort can't be undone.
+    # From here on, no coordinator is known that will write a marker. Each check below excludes a reason why this view
+    # may be wrong; the verdict is "hangs" only if all pass, because an abort can't be undone.
     id_ = known.id if known is not None else ""
     age = seen.at_ms - producer.last_timestamp
     limit = minutes(seen.max_timeout_ms)
     if producer.last_timestamp >= 0 and age <= seen.max_timeout_ms:
-        # With CreateTime a record's time is its producer's clock: a clock that is ahead hides the age.
+        # With CreateTime, the producer's clock gives a record's time: a clock that is ahead hides the age.
         if age < 0:
             text = f"its last record's time is {minutes(-age)} ahead of this host's clock, so its age is unknown"
             return Verdict(Standing.POSSIBLE, text, "Correct the clocks, or wait until that time has passed.", id_)
@@ -220,7 +223,7 @@ def verdict(transaction: OpenTransaction, seen: Transactions) -> Verdict:
         return Verdict(Standing.POSSIBLE, f"no coordinator shows it, but {seen.gaps[0].message}", seen.gaps[0].remedy)
     if not transaction.confirmed:
         return Verdict(Standing.POSSIBLE, "it began while the coordinators were asked", "Refresh.", id_)
-    # The next transaction reuses the producer id (before KIP-890 with the same epoch): a coordinator that has the id
+    # The next transaction reuses the producer id, before KIP-890 with the same epoch: a coordinator that has the id
     # does not necessarily have this transaction.
     if known is not None and was_committed(producer, known):
         text = f"{known.id} is {known.state}, as its producer was told, and no marker came here or will come"

@@ -8,7 +8,7 @@ UNORDERED = frozenset(
         *("leader.replication.throttled.replicas", "follower.replication.throttled.replicas"),
     )
 )
-"""Lists that brokers read as sets: order and duplicates do not count."""
+"""Lists that brokers read as sets: order and repetitions have no meaning."""
 
 
 def differ(key: str, one: str | None, other: str | None) -> bool:

@@ -8,9 +8,9 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 
 NOT_VISIBLE = "NOT_VISIBLE"
-"""The name of the failure of a list that shows nothing to this principal, though entities may exist."""
+"""The name of the failure of a list that shows nothing to this principal, although entities may exist."""
 _SEES_ALL_GROUPS = frozenset({"DESCRIBE", "ALL"})
-"""Rights on the cluster with which brokers list all groups."""
+"""The operations on the cluster with which brokers list all groups."""
 
 
 def unseen_topics(snapshot: Snapshot, who: str) -> Failure | None:

@@ -14,9 +14,9 @@ class Watched(NamedTuple):
     """A subject: an entity by its name, or all entities whose names match a pattern."""
 
     kind: str
-    """One of `KINDS`."""
+    """The kind of entity: one of `KINDS`."""
     name: str
-    """The name or the pattern; a broker's name is its number."""
+    """The name or the pattern; the name of a broker is its number."""
     is_pattern: bool = False
     """Whether `name` is a pattern for `fnmatch`."""
 

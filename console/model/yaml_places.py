@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 MOST_CHARS = 128 << 20
 MOST_DEPTH = 40
 MOST_VALUES = 5_000_000
-"""Values in a file: an export of 100,000 topics with eight overrides each has about two million."""
+"""Maximum number of values in a file: an export of 100,000 topics with eight overrides each has about two million."""
 MOST_EXPANDED = 100_000
-"""Values of a file of another tool, with all aliases expanded."""
+"""Maximum number of values in another tool's file, with all aliases expanded."""
 SECOND_DOCUMENT = "a second document begins here: one file is one document"
 MERGE = "<<"
 Path = tuple[str | int, ...]
-"""The path of a value: keys and indexes."""
+"""The path of a value: the keys and indexes that lead to it."""
 _NULLS = ("", "~", "null", "Null", "NULL")
 _FLOAT = "tag:yaml.org,2002:float"
 _INT = "tag:yaml.org,2002:int"
@@ -73,7 +73,7 @@ def unknown_key(key: str, legal: Collection[str]) -> tuple[str, str]:
     return f"unknown key {key!r}", f"did you mean {near[0]}?" if near else f"known here: {', '.join(legal)}"
 
 
-# -- bounds ----------------------------------------------------------------------------------------------------------
+# -- limits for a file -----------------------------------------------------------------------------------------------
 
 
 def events(text: str | bytes, *, anchors: bool = False, several: bool = False) -> Iterator[yaml.Event]:
@@ -92,7 +92,7 @@ def events(text: str | bytes, *, anchors: bool = False, several: bool = False) -
     if len(text) > MOST_CHARS:
         raise UnsafeYaml(f"it has more than {MOST_CHARS >> 20} Mi characters", 1)
     depth = values = documents = 0
-    # The C parser if it is available; either parser handles nested values without recursion.
+    # Use the C parser if it is available; both parsers handle nesting without recursion.
     for event in yaml.parse(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
         if isinstance(event, yaml.NodeEvent):
             line = _line_of(event)
@@ -132,7 +132,8 @@ def expanded(node: yaml.Node) -> int:
     within: set[int] = set()
 
     def size(one: yaml.Node) -> int:
-        # Nesting without aliases is at most MOST_DEPTH, and aliases lead to nodes that were counted before.
+        # The recursion is limited: nesting without aliases is at most MOST_DEPTH, and aliases lead to nodes that were
+        # counted before.
         if id(one) in known:
             return known[id(one)]
         if id(one) in within:
@@ -168,11 +169,10 @@ class Document:
 
     source: str
     data: Any
-    """Mappings, lists and texts. Scalars keep their text in the file, whatever their YAML type (`Plain` if unquoted),
-    and a null is None.
-    """
+    """The data as mappings, lists and texts. Scalars keep the text that they have in the file, whatever their YAML type
+    (`Plain` if unquoted), and a null is None."""
     lines: dict[Path, int] = field(default_factory=dict)
-    """Path -> line, from 1."""
+    """Path -> line, counted from 1."""
     begins: int = 1
     """The first line of the document."""
 
@@ -251,7 +251,7 @@ def _documents(events: Iterator[yaml.Event], source: str) -> Iterator[Document]:
             stack.pop()
         if not isinstance(event, yaml.NodeEvent):
             continue
-        # Values are put into their collection when they begin, so that no level of nesting needs a call.
+        # Add a value to its collection when the value begins: nesting then needs no recursion.
         inner, line = stack[-1], _line_of(event)
         if isinstance(inner.data, dict) and inner.key is None:
             inner.key = _key(event, inner, lines, source, line)
@@ -288,7 +288,7 @@ def _key(event: yaml.NodeEvent, inner: _Open, lines: dict[Path, int], source: st
     return key
 
 
-# -- a value and its place -------------------------------------------------------------------------------------------
+# -- values with their places ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ from typing import NamedTuple
 from console.operations.placement import Placement
 
 MOST_WORK = 6_000
-"""Limit of replicas times brokers for the search of cycles: each search makes a pass over them."""
+"""Maximum number of replicas times brokers for the search of cycles, which passes over all of them each time."""
 MOST_CYCLES = 200
-"""Limit of cycles to cancel."""
+"""Maximum number of cycles that are cancelled."""
 _HUB = -1
-"""A node in addition to the brokers, at which chains of moves begin and end."""
+"""An additional node of the graph next to the brokers, at which chains of moves begin and end."""
 _OUT_OF_RANGE = 1 << 62
-"""The cost of a replica too many or too few: more than all bytes."""
+"""The cost of a replica too many or too few on a broker: more than the cost of copying all bytes."""
 
 
 def balanced(placement: Placement) -> list[tuple[int, ...]]:
@@ -36,7 +36,7 @@ class _Arc(NamedTuple):
     """A move of a replica, of the partition at index `place` of the placement, to another broker."""
 
     cost: int
-    """The bytes to copy, plus 1."""
+    """The number of bytes to copy, plus 1."""
     place: int
     source: int
     to: int
@@ -60,7 +60,7 @@ class _Flow:
                     self.count[broker] += 1
                     self.at[broker].add(index)
         total = sum(self.count.values())
-        # Every broker ends with `low` or `high` replicas: numbers that differ by one at most.
+        # At the end every broker has `low` or `high` replicas: numbers that differ by one at most.
         self.low = total // len(self.brokers) if self.brokers else 0
         self.high = self.low + bool(self.brokers and total % len(self.brokers))
         self.banned: set[tuple[int, int, int]] = set()
@@ -80,7 +80,7 @@ class _Flow:
         for source in self.brokers:
             if self.count[source] <= self.low:
                 continue
-            # Any replica improves the counts, so begin with the smallest, which copies the fewest bytes.
+            # Any replica improves the counts, so begin with the smallest one, which needs the fewest bytes to copy.
             for index in sorted(self.at[source], key=lambda i: partitions[i].size):
                 needed = self.count[source] > self.high
                 if not needed and (
@@ -98,14 +98,14 @@ class _Flow:
         and the partition is not in fewer racks afterwards.
         """
         each, now = self.placement.partitions[index], self.now[index]
-        # A partition without a leader has no source for a copy.
+        # A partition without a leader has no source that a new replica could copy from.
         if to in now or source not in now or each.moving or each.leader < 0:
             return False
         # A broker that had the replica before the search already has the bytes.
         if to not in each.replicas and 0 <= self.free[to] < each.size:
             return False
         rack = self.placement.rack
-        # A move within a rack keeps the number of racks: no need to count them.
+        # A move within a rack does not change the number of racks, so there is no need to count them.
         if rack(source) == rack(to):
             return True
         return self.placement.racks(to if broker == source else broker for broker in now) >= self.racks[index]
@@ -125,7 +125,7 @@ class _Flow:
 
     def _improve(self) -> bool:
         """Cancel a cycle of negative cost and return whether one could be cancelled."""
-        # A replica that was banned in one state of the brokers may fit in the next.
+        # A replica that was banned in one state of the brokers may fit in the next state.
         self.banned.clear()
         while cycle := self._cycle(self._arcs()):
             done: list[_Arc] = []
@@ -133,7 +133,8 @@ class _Flow:
                 if arc.place < 0:
                     continue
                 if not self._fits(arc.place, arc.source, arc.to):
-                    # Two replicas of one partition were in conflict: undo, and search without this one.
+                    # Two moves of the cycle were in conflict, as they are of the same partition: undo the cycle, and
+                    # search without this move.
                     for before in reversed(done):
                         self._go(before.place, before.to, before.source)
                     self.banned.add((arc.place, arc.source, arc.to))
@@ -156,8 +157,8 @@ class _Flow:
             count = self.count[broker]
             gives = -_OUT_OF_RANGE if count > self.high else 0 if count > self.low else _OUT_OF_RANGE
             takes = -_OUT_OF_RANGE if count < self.low else 0 if count < self.high else _OUT_OF_RANGE
-            # Arcs to and from the hub let a chain of moves end at a broker that may have one more or less: they close
-            # the cycle.
+            # Arcs to and from the hub let a chain of moves end at a broker that may have one replica more or less: they
+            # close the cycle.
             arcs += (_Arc(gives, -1, _HUB, broker), _Arc(takes, -1, broker, _HUB))
         return arcs
 
@@ -167,8 +168,8 @@ class _Flow:
                 each = self.placement.partitions[index]
                 for to in self.brokers:
                     if (index, source, to) not in self.banned and self._fits(index, source, to):
-                        # A move back to the former broker saves the copy; the 1 gives the move of an empty replica a
-                        # cost.
+                        # A move back to the former broker saves the copy. The added 1 gives the move of an empty
+                        # replica a cost.
                         by = (to not in each.replicas) - (source not in each.replicas)
                         yield _Arc((each.size + 1) * by, index, source, to)
 
@@ -188,7 +189,7 @@ class _Flow:
                 return []
         assert last is not None
         for _ in distance:
-            # The relaxed node may only lead to the cycle: after as many steps as there are nodes, the walk is on it.
+            # The relaxed node may only lead to the cycle: a walk of as many steps as there are nodes ends on the cycle.
             last = came[last].source
         cycle = [came[last]]
         while cycle[-1].source != last:

@@ -23,7 +23,7 @@ def free_bytes(dirs: Sequence[LogDir], copies: Mapping[ReplicaPlace, DirCopy], b
     owed = Counter[str]()
     for (_, _, of), copy in copies.items():
         if of == broker:
-            # Usable bytes are free now: the rest of a running copy will still consume some of them.
+            # Usable bytes are the free bytes now, and the rest of a running copy will still consume some of them.
             owed[copy.after] += max(0, copy.size - copy.copied)
     return {each.path: max(0, each.usable_bytes - owed[each.path]) if each.usable_bytes >= 0 else -1 for each in dirs}
 
@@ -62,7 +62,7 @@ class _Sorting:
         dirs = self._placement.log_dirs.get(broker, ())
         if not dirs:
             self._waits.append(f"the log directories of broker {broker} are unknown: it has to answer first")
-        # The free bytes are read once: later moves of the same proposal reduce them.
+        # Read the free bytes only once, as later moves of the same proposal reduce them.
         elif (broker, dirs[0].path) not in self._free:
             free = free_bytes(dirs, self._copies, broker)
             for each in dirs:
@@ -81,7 +81,8 @@ class _Sorting:
         if named is None:
             raise UnknownPlace(f"broker {broker} has no log directory {path}; it has {_paths(dirs)}")
         if isinstance(goal, DrainDir):
-            # Its replicas can't be copied; replicas that other brokers have can be moved between brokers instead.
+            # The replicas of an offline directory can't be copied; replicas that other brokers have can be moved
+            # between brokers instead.
             if named.failure is not None:
                 self._waits.append(f"{path} of broker {broker} is offline: nothing can be read from it")
                 return
@@ -102,7 +103,7 @@ class _Sorting:
         if wanted and not taking:
             self._waits.append(f"no other log directory of broker {broker} is online and takes replicas")
             return
-        # The largest first, as far as they fit; small ones fill the rest.
+        # Move the largest replicas that fit first; small ones fill the rest.
         for there, replica in sorted(wanted, key=lambda found: -found[1].size):
             if there not in taking:
                 self._into(broker, there, replica, taking)
@@ -142,7 +143,8 @@ class _Sorting:
                 self._free[broker, to] -= size
 
     def _rank(self, broker: int, each: LogDir, among: Sequence[LogDir]) -> tuple[int, str]:
-        # Free bytes of some and held bytes of others can't be compared: one unknown decides for all.
+        # Free bytes of some directories can't be compared with held bytes of others, so compare held bytes if one
+        # directory's free bytes are unknown.
         if any(self._free[broker, other.path] < 0 for other in among):
             return self._held[broker, each.path], each.path
         return -self._free[broker, each.path], each.path

@@ -21,15 +21,16 @@ class BrokerForecast(NamedTuple):
     id: int
     replicas: tuple[int, int]
     leads: tuple[int, int]
-    """The numbers of partitions that it leads, before and after."""
+    """The numbers of partitions that the broker leads, before and after."""
     bytes: tuple[int, int]
-    """The bytes of its replicas, before and after."""
+    """The bytes of the broker's replicas, before and after."""
     copied: int
-    """The bytes that it copies from others."""
+    """The bytes that the broker copies from others."""
     read: int
-    """The bytes that others copy from it."""
+    """The bytes that others copy from the broker."""
     free: int
-    """The bytes left after all copies, -1 if unknown; replicas that it drops afterwards are not counted."""
+    """The bytes that are left after all copies, -1 if unknown; the broker drops replicas only later, so these do not
+    count as free."""
 
 
 class DirForecast(NamedTuple):
@@ -39,30 +40,31 @@ class DirForecast(NamedTuple):
     path: str
     replicas: tuple[int, int]
     bytes: tuple[int, int]
-    """The bytes of its replicas, before and after."""
+    """The bytes of the directory's replicas, before and after."""
     copied: int
-    """The bytes that the broker copies into it."""
+    """The bytes that the broker copies into the directory."""
     free: int
-    """The bytes left after all copies, -1 if unknown; replicas that are dropped afterwards are not counted."""
+    """The bytes that are left after all copies, -1 if unknown; the broker drops replicas only later, so these do not
+    count as free."""
 
 
 class Forecast(Struct, frozen=True):
     """The cost and result of a proposal."""
 
     partitions: int
-    """The number of moving partitions."""
+    """The number of partitions that move."""
     bytes: int
-    """The bytes to copy."""
+    """The number of bytes to copy."""
     seconds: float | None
-    """The time of the copy at the throttle; None without a throttle or if no size is known."""
+    """The seconds that the copies take at the throttle; None without a throttle or if no size is known."""
     fewer_racks: tuple[tuple[str, int], ...]
-    """Topic and number of the partitions in fewer racks afterwards."""
+    """Topic and number of each partition that will be in fewer racks."""
     brokers: tuple[BrokerForecast, ...]
-    """All brokers, sorted by id, including those that left the cluster."""
+    """All brokers, sorted by id, including brokers that left the cluster."""
     replicas: int = 0
-    """The number of moves to another directory of the broker."""
+    """The number of replicas that move to another directory of their broker."""
     dirs: tuple[DirForecast, ...] = ()
-    """The directories of the brokers that copy between them."""
+    """The directories of the brokers that copy replicas between them."""
 
 
 def forecast(proposal: Proposal, placement: Placement, throttle: int | None = None) -> Forecast:
@@ -77,7 +79,7 @@ def forecast(proposal: Proposal, placement: Placement, throttle: int | None = No
     copied, read = traffic(proposal.moves, placement)
     seconds = None
     if throttle and proposal.bytes:
-        # Brokers copy at the same time, each with its own limit: the busiest one decides.
+        # Brokers copy at the same time, each with its own limit, so the busiest one decides.
         seconds = max((*copied.values(), *read.values(), *_within(proposal.dirs).values()), default=0) / throttle
     moved: Mapping[tuple[str, int], Relocation] = {(each.topic, each.number): each for each in proposal.moves}
     after = tuple(_moved(each, moved.get((each.topic, each.number))) for each in placement.partitions)
@@ -129,7 +131,7 @@ def _dirs(moves: tuple[DirMove, ...], placement: Placement) -> Iterator[DirForec
         for each in dirs:
             at = broker, each.path
             whole = [replica.size for replica in each.replicas if not replica.is_future]
-            # Leaving replicas do not count as free: the broker drops them only after their copy.
+            # The broker drops leaving replicas only after their copy, so these do not count as free.
             left = free[each.path] - copied[at] if free[each.path] >= 0 else -1
             yield DirForecast(
                 *at, (len(whole), len(whole) + count[at]), (sum(whole), sum(whole) + size[at]), copied[at], left

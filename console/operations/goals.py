@@ -73,7 +73,7 @@ class MoveIntoDir(Struct, frozen=True, tag="dir"):
     broker: int
     path: str
     partition: int | None = None
-    """The only partition to move; None for all."""
+    """The number of the only partition to move; None for all partitions of the topic."""
 
     def __str__(self) -> str:
         one = f" partition {self.partition}" if self.partition is not None else ""
@@ -87,9 +87,9 @@ class Restore(Struct, frozen=True, tag="back"):
 
     operation: int
     replicas: tuple[tuple[str, int, tuple[int, ...]], ...] = ()
-    """Topic, partition and replicas."""
+    """Topic, partition and replicas of each partition."""
     dirs: tuple[tuple[str, int, int, str], ...] = ()
-    """Topic, partition, broker and directory."""
+    """Topic, partition, broker and directory of each replica."""
 
     def __str__(self) -> str:
         return f"back {self.operation}"
@@ -101,9 +101,9 @@ class Reassign(Struct, frozen=True, tag="reassign"):
     """
 
     replicas: tuple[tuple[str, int, tuple[int, ...]], ...]
-    """As in `Restore`."""
+    """Topic, partition and replicas of each partition."""
     dirs: tuple[tuple[str, int, int, str], ...] = ()
-    """As in `Restore`."""
+    """Topic, partition, broker and directory of each replica."""
 
     def __str__(self) -> str:
         topics = sorted({topic for topic, _, _ in self.replicas})
@@ -112,7 +112,7 @@ class Reassign(Struct, frozen=True, tag="reassign"):
 
 
 Worded = Drain | Replace | Balance | MoveTopic | Replicate | DrainDir | MoveIntoDir | Restore
-"""Goals with a form in the language; a list of replicas comes from a file."""
+"""Goals with a form in the language; a `Reassign` comes from a file instead."""
 Goal = Worded | Reassign | Redrive
 
 
@@ -146,7 +146,7 @@ FORMS = (
     "topic NAME [partition N] broker ID to dir PATH",
     "back OPERATION",
 )
-"""The written forms of goals."""
+"""The forms in which an operator can write goals."""
 
 
 def goal_of(words: Sequence[str]) -> Worded:
@@ -180,7 +180,7 @@ def goal_of(words: Sequence[str]) -> Worded:
 
 def _broker(text: str) -> int:
     number = natural_number(text)
-    # Larger numbers exceed INT32: the encoder of the request would fail later.
+    # Refuse larger numbers, which exceed Kafka's INT32: otherwise the encoder of the request would fail later.
     if number >= 2**31:
         raise ValueError("broker ids, partitions and numbers of replicas are below 2147483648")
     return number
@@ -188,7 +188,7 @@ def _broker(text: str) -> int:
 
 def _brokers(text: str) -> tuple[int, ...]:
     found = tuple(map(_broker, text.split(",")))
-    # A repeated broker is probably a slip, and would leave one broker fewer than intended.
+    # A repeated broker is probably a mistake, and would leave one broker fewer than intended.
     if len(set(found)) < len(found):
         raise ValueError("a broker is named twice")
     return found

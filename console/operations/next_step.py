@@ -24,22 +24,24 @@ from console.plan.edits import CancelMove, Edit, ElectPreferred, MoveReplicaDir,
 from console.plan.kinds.moves import moves_in
 
 PARTITIONS_AT_ONCE = 100
-"""Limit of an operation's moves under way at the same time. The next ones start when half of them are done."""
+"""Maximum number of an operation's moves that are under way at the same time. The next moves start when half of them
+are done."""
 BYTES_PER_SECOND = 10_000_000
 """The assumed speed of copies without a throttle, for a deadline."""
 MOST_ELECTIONS = 3
-"""Limit of elections of one partition: a broker may refuse one, and the process may die just before it is sent."""
+"""Maximum number of elections for one partition: a broker may refuse one, and the process may end right before an
+election is sent."""
 MOST_REASONS = 5
-"""Limit of lines with reasons for waiting."""
+"""Maximum number of lines with reasons for waiting."""
 BLOCKING = frozenset({Part.CLUSTER, Part.TOPICS, Part.REASSIGNMENTS})
-"""Parts of a snapshot that every decision needs."""
+"""The parts of a snapshot without which no decision is possible."""
 
 
 class Send(Struct, frozen=True):
     """Send these edits as one change."""
 
     step: Step
-    """The journal's record before the change."""
+    """The record that the journal gets before the change."""
     edits: tuple[Edit, ...]
     waits: tuple[str, ...] = ()
     """The reasons for waiting that remain, a line each."""
@@ -49,9 +51,9 @@ class Wait(Struct, frozen=True):
     """Nothing can be sent now."""
 
     copies: bool
-    """Whether the operation's moves are under way."""
+    """Whether moves of the operation are under way."""
     waits: tuple[str, ...] = ()
-    """The reasons, a line each."""
+    """The reasons for waiting, a line each."""
 
 
 class End(Struct, frozen=True):
@@ -78,11 +80,11 @@ def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decisi
         Send with edits to send as one change, so that at most `PARTITIONS_AT_ONCE` moves of a kind are under way; Wait
         with the reasons, a line each; End once the goal is reached, or everything is cancelled.
     """
-    # A missing part looks like an empty cluster, in which every goal is reached.
+    # A cluster with a missing part would look like an empty cluster, in which every goal is reached.
     unread = tuple(_unread(snapshot))
     if unread:
         return Wait(bool(operation.running(snapshot) or operation.copying(snapshot)), unread)
-    # Cancelling comes before planning: the goal must not begin new moves.
+    # Handle a cancellation before planning: an operation that is being cancelled must not begin new moves.
     if operation.cancelling:
         return _cancel(operation, snapshot, now)
     placement = placement_of(snapshot)
@@ -92,7 +94,7 @@ def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decisi
     guards = tuple(_below_min_isr(placement, proposal))
     under_way = len(running) + len(copying)
     new = _beginning(proposal, under_way) if not guards else Proposal()
-    # While moves continue and no move begins, the throttle of a finished one may stay: the next step removes it.
+    # While moves continue and no move begins, leave the throttle of a finished move in place: the next step removes it.
     later = bool(under_way) and new.reached and operation.throttle is not None
     mine = operation.dir_moves()
     change = throttle_change(
@@ -105,15 +107,16 @@ def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decisi
         gives_up=operation.gives_up,
     )
     waits += (*guards, *proposal.waits, *_waits(operation, snapshot, proposal, running, copying, change, now))
-    # Leaders move back only after all copies: a later move may change the preferred replica again.
+    # Move leaders back only after all copies, as a later move may change the preferred replica again.
     elects = tuple(_elections(operation, snapshot)) if proposal.reached and not under_way else ()
     if not new.reached or change.edits or elects:
         patience = _patience(new, placement, operation.throttle)
         places = tuple((each.topic, each.partition) for each in elects)
         step = Step(now, now + patience, new.moves, change.sets, new.dirs, places)
-        # Throttles first, in the same change: a copy must not run unlimited until its rate is set.
+        # Set throttles before the moves of the same change: a copy must not run unlimited until its rate is set.
         return Send(step, (*change.edits, *map(_edit, new.moves), *map(_dir_edit, new.dirs), *elects), waits)
-    # An unread throttle keeps the operation open: after its end no process would remove the throttle.
+    # A throttle that could not be read keeps the operation open: after the end of the operation, no process would
+    # remove the throttle.
     if not under_way and not waits and proposal.reached:
         return End(State.DONE)
     return Wait(bool(under_way), waits)
@@ -124,14 +127,14 @@ def _proposed(operation: Operation, placement: Placement) -> tuple[Proposal, tup
     try:
         return propose(operation.goal, placement), ()
     except UnknownPlace as error:
-        # The operator decides about a topic or broker that is gone since the start: an open operation never fails by
-        # itself.
+        # If a topic or broker was deleted since the start, the operator decides: an open operation never fails without
+        # an operator's decision.
         return Proposal(), (f"{error}: kac moves --cancel {operation.number} gives the goal up",)
 
 
 def _beginning(proposal: Proposal, under_way: int) -> Proposal:
     """Return the moves that begin now. under_way: number of running ones."""
-    # In halves, not one by one: each step is a change in the journal, and sets throttles again.
+    # Begin moves in halves instead of one by one, as each step is a change in the journal and sets throttles again.
     if under_way > PARTITIONS_AT_ONCE // 2:
         return Proposal()
     room = PARTITIONS_AT_ONCE - under_way
@@ -162,7 +165,7 @@ def _elections(operation: Operation, snapshot: Snapshot) -> Iterator[ElectPrefer
         known = partition_in(snapshot.topics.get(topic), number)
         if known is None or not needs_preferred(known) or why_not_preferred(known):
             continue
-        # Tries are counted from the journal, so that a restart does not reset the count.
+        # Count tries from the journal, so that a restart does not reset the count.
         if tries[topic, number] < MOST_ELECTIONS:
             yield ElectPreferred(topic, number)
 
@@ -177,7 +180,7 @@ def _cancel(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision
     """
     running, copying = operation.running(snapshot), operation.copying(snapshot)
     change = throttle_change(snapshot, operation.owned(), (), (), None, gives_up=operation.gives_up)
-    # Orders are restored in their own step: a partition can't be moved while its cancellation is under way.
+    # Restore orders of replicas in a separate step: a partition can't be moved while its cancellation is under way.
     if running or copying:
         edits = (
             *(CancelMove(*place) for place in running),
@@ -200,8 +203,8 @@ def _silent(operation: Operation, snapshot: Snapshot) -> tuple[int, ...]:
     if operation.gives_up:
         return ()
     read = read_log_dirs(snapshot)
-    # From Kafka 4.0 on a broker that is down is listed as fenced: a missing one was unregistered, and need not be
-    # waited for.
+    # Kafka 4.0 and newer list a broker that is down as fenced. A broker that is not listed was unregistered, so it need
+    # not be waited for.
     gone = {broker.id for broker in snapshot.cluster.brokers} if snapshot.cluster.shows_fenced else None
     asked = {broker for _, _, broker in operation.dir_moves()} - read.keys()
     return tuple(sorted(broker for broker in asked if gone is None or broker in gone))
@@ -216,7 +219,7 @@ def _orders(operation: Operation, snapshot: Snapshot) -> Iterator[Relocation]:
         known = partition_in(snapshot.topics.get(topic), number)
         if known is None or (topic, number) in moving or known.replicas == before:
             continue
-        # Other brokers would mean copies, which a cancellation never begins.
+        # Skip partitions on other brokers: a move back would copy replicas, and a cancellation begins no copies.
         if set(known.replicas) == set(before):
             yield Relocation(topic, number, known.replicas, before)
 
@@ -241,7 +244,7 @@ def _below_min_isr(placement: Placement, proposal: Proposal) -> Iterator[str]:
     mended = {(move.topic, move.number) for move in proposal.moves}
     within = {move.broker for move in proposal.dirs}
     for each in placement.partitions:
-        # Without a replica in sync no replica can catch up, and the wait would never end.
+        # Without a replica in sync, no replica can catch up, and the wait would never end.
         if each.moving or not 0 < len(each.isr) < each.min_isr or (each.topic, each.number) in mended:
             continue
         out = {*each.replicas}.difference(each.isr, each.observers)
@@ -260,7 +263,7 @@ def _waits(
     now: datetime,
 ) -> Iterator[str]:
     """Yield the reasons why the operation waits, a line each."""
-    # Other tools' moves are not touched: only their owners may cancel them.
+    # Do not touch moves of other tools: only their owners may cancel them.
     own = {(each.topic, each.number) for each in running}
     for place, move in moves_in(snapshot).items():
         if place not in own and _concerns(operation, place[0], move.replicas):
@@ -303,7 +306,7 @@ def _concerns(operation: Operation, topic: str, replicas: Sequence[int]) -> bool
         case goals.Restore(replicas=wanted) | goals.Reassign(replicas=wanted):
             return any(name == topic for name, _, _ in wanted)
         case goal:
-            return not goals.within_a_broker(goal)  # held replicas have their own lines there
+            return not goals.within_a_broker(goal)  # within a broker, held replicas have their own lines
 
 
 def _unread_text(brokers: Sequence[int], number: int) -> str:

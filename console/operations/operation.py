@@ -25,11 +25,11 @@ class State(StrEnum):
     """The state of an operation."""
 
     WAITING = "waiting"
-    """The next step has to wait."""
+    """The next step can't be sent yet."""
     SENT = "sent"
     """A step is being sent."""
     RUNNING = "running"
-    """Brokers copy replicas."""
+    """Brokers are copying replicas."""
     STALLED = "stalled"
     """There was no progress for a while."""
     DONE = "done"
@@ -41,15 +41,16 @@ class Step(Struct, frozen=True):
 
     at: datetime
     deadline: datetime
-    """The time at which it should be done, UTC."""
+    """The time at which the step should be done, UTC."""
     moves: tuple[Relocation, ...] = ()
-    """The moves, with the replicas before and after."""
+    """The moves, each with the replicas before and after."""
     sets: Throttles = Throttles()
-    """The throttles that it sets, which marks them as this operation's; they are removed once they are unused."""
+    """The throttles that the step sets. Recording them marks them as the operation's own; they are removed once no move
+    needs them."""
     dirs: tuple[DirMove, ...] = ()
-    """Moves between directories of a broker."""
+    """The moves between directories of a broker."""
     elects: tuple[model_snapshot.TopicPartition, ...] = ()
-    """The partitions whose preferred replica shall lead."""
+    """The partitions for which the preferred replica is to be elected leader."""
 
 
 class SentLetters(Struct, frozen=True):
@@ -101,13 +102,13 @@ class Progress(Struct, frozen=True):
     at: datetime
     state: State
     copied: int = 0
-    """Bytes of the present replicas that brokers have copied; letters of a redrive that were looked at."""
+    """Bytes of the present replicas that brokers have copied; for a redrive, letters that were processed."""
     left: int = 0
-    """Bytes that are still to copy; letters of a redrive that were not looked at."""
+    """Bytes that are still to be copied; for a redrive, letters that were not processed yet."""
     waits: tuple[str, ...] = ()
-    """Reasons for waiting, a line each."""
+    """The reasons for waiting, a line each."""
     letters: Letters | None = None
-    """The letters of a redrive."""
+    """The counts of a redrive's letters; None for other operations."""
 
     @property
     def is_held_up(self) -> bool:
@@ -119,28 +120,27 @@ class Operation(Struct, frozen=True):
     """Long work on a cluster."""
 
     number: int
-    """The number, from the same sequence as the numbers of changes."""
+    """The number of the operation, from the same sequence as the numbers of changes."""
     at: datetime
     context: str
     who: Who
     origin: Origin
     goal: Goal
     throttle: int | None = None
-    """The limit for each broker in bytes per second, for copying and for being read, or in letters per second; None for
-    no throttle.
-    """
+    """The limit in bytes per second for each broker, both for copying and for being copied from; for a redrive, the
+    limit in letters per second; None without a throttle."""
     steps: tuple[Step, ...] = ()
     progress: Progress | None = None
     cancelling: bool = False
-    """Whether an operator has cancelled it."""
+    """Whether an operator has cancelled the operation."""
     gives_up: bool = False
-    """Whether the end does not wait for silent brokers to remove their throttles."""
+    """Whether the operation may end although brokers that do not answer still have its throttles."""
     ended: datetime | None = None
-    """The time of the end, UTC; None while it is open."""
+    """The time at which the operation ended, UTC; None while it is open."""
     sent: tuple[SentLetters, ...] = ()
     """The transactions of a redrive."""
     paused: bool = False
-    """Whether an operator wants it to wait."""
+    """Whether an operator has paused the redrive."""
 
     @property
     def state(self) -> State:
@@ -161,7 +161,7 @@ class Operation(Struct, frozen=True):
         found: dict[model_snapshot.TopicPartition, tuple[int, ...]] = {}
         for step in self.steps:
             for move in step.moves:
-                # The first move counts: later ones start from the operation's own placement.
+                # The first move of a partition counts, as later ones start from the operation's own placement.
                 found.setdefault((move.topic, move.number), move.before)
         return found
 

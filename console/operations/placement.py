@@ -14,7 +14,7 @@ from console.model.snapshot import Snapshot, TopicPartition, held_sizes, replica
 from console.plan.kinds.moves import moves_in
 
 PARTS = frozenset({Part.CLUSTER, Part.TOPICS, Part.REASSIGNMENTS, Part.LOG_DIRS})
-"""The parts of a snapshot for a placement, which also needs the configs of all topics, for min ISR."""
+"""The parts of a snapshot that a placement needs. It also needs the configs of all topics, for min.insync.replicas."""
 
 
 class Host(Struct, frozen=True):
@@ -22,11 +22,12 @@ class Host(Struct, frozen=True):
 
     id: int
     rack: str | None = None
-    """The rack; None if it has none."""
+    """The rack of the broker; None if it has no rack."""
     takes: bool = True
-    """Whether it is alive and one of its log directories takes new replicas."""
+    """Whether the broker is alive and one of its log directories takes new replicas."""
     free: int = -1
-    """The usable bytes in these directories, less the bytes that running moves still have to copy; -1 if unknown."""
+    """The usable bytes in the directories that take new replicas, less the bytes that running moves still have to copy;
+    -1 if unknown."""
 
 
 class Placed(Struct, frozen=True):
@@ -35,16 +36,16 @@ class Placed(Struct, frozen=True):
     topic: str
     number: int
     replicas: tuple[int, ...]
-    """The replicas in order; for a moving partition, those after the move."""
+    """The replicas in order; for a moving partition, the replicas after the move."""
     size: int = 0
-    """The bytes of the largest replica of known size, else 0."""
+    """The bytes of the largest replica with a known size; 0 if no size is known."""
     leader: int = -1
-    """The leader; -1 for no leader."""
+    """The id of the leader; -1 without a leader."""
     isr: tuple[int, ...] = ()
     min_isr: int = 1
-    """The min.insync.replicas; 1 if unknown."""
+    """The value of min.insync.replicas; 1 if unknown."""
     moving: bool = False
-    """Whether a reassignment is under way."""
+    """Whether a reassignment of the partition is under way."""
     observers: tuple[int, ...] = ()
     """The replicas that are outside the ISR by design."""
 
@@ -55,7 +56,7 @@ class Placement(Struct, frozen=True):
     hosts: Mapping[int, Host]
     partitions: tuple[Placed, ...]
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
-    """The log directories of the brokers whose directories could be read."""
+    """Broker -> its log directories, for the brokers whose directories could be read."""
 
     def rack(self, broker: int) -> str:
         """Return the broker's rack; a broker without one, or an unknown broker, counts as a rack of its own."""
@@ -91,7 +92,8 @@ def placement_of(snapshot: Snapshot) -> Placement:
 
 def read_log_dirs(snapshot: Snapshot) -> Mapping[int, tuple[LogDir, ...]]:
     """Return the log directories of the brokers that answered the last request for them, by broker."""
-    # A snapshot keeps the results of earlier reads: the sizes of a silent broker may be long out of date.
+    # A snapshot keeps the results of earlier reads, so the sizes of a broker that does not answer may be long out of
+    # date.
     silent = {each.entity for each in snapshot.failures if each.part == Part.LOG_DIRS}
     return {broker: dirs for broker, dirs in snapshot.log_dirs.items() if f"broker {broker}" not in silent}
 
@@ -109,7 +111,7 @@ def _owed(
 
 
 def _host(broker: Broker, dirs: tuple[LogDir, ...], owed: int) -> Host:
-    # A broker puts no new replica into an offline or cordoned directory: their room does not count.
+    # A broker puts no new replica into an offline or cordoned directory, so do not count the free bytes there.
     usable = [each for each in dirs if each.failure is None and not each.cordoned]
     known = [each.usable_bytes for each in usable if each.usable_bytes >= 0]
     free = max(0, sum(known) - max(0, owed)) if known and len(known) == len(usable) else -1
@@ -117,7 +119,7 @@ def _host(broker: Broker, dirs: tuple[LogDir, ...], owed: int) -> Host:
 
 
 def _placed(topic: str, partition: Partition, size: int, wanted: int, move: Reassignment | None) -> Placed:
-    # The plan starts from the destinations of running moves, so that no move begins twice.
+    # Start from the destination of a running move, so that no move begins twice.
     replicas = partition.replicas if move is None else destination(move)
     moving = move is not None
     return Placed(

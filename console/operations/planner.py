@@ -39,7 +39,7 @@ def propose(goal: goals.Goal, placement: Placement) -> Proposal:
     if isinstance(goal, goals.DrainDir | goals.MoveIntoDir):
         return propose_dirs(goal, placement)
     found = _balance(placement) if isinstance(goal, goals.Balance) else _Filling(placement).proposal(goal)
-    # Only lists can have both: replicas that leave their broker, and others that change their directory.
+    # Only goals with lists can have both replicas that leave their broker and replicas that change their directory.
     if not isinstance(goal, goals.Restore | goals.Reassign) or not goal.dirs:
         return Proposal(tuple(found.moves), tuple(found.held))
     within = propose_dirs(goal, placement)
@@ -119,7 +119,7 @@ def _add(sums: _Found, each: Placed, after: tuple[int, ...]) -> None:
 
 
 def _hold(each: Placed, after: Sequence[int]) -> str:
-    # Kafka replaces a move by a second one, which would waste the bytes that the first has copied.
+    # Kafka replaces a move by a second one, which would waste the bytes that the first move has copied.
     if each.moving:
         return "another move of it is under way"
     if each.observers:
@@ -156,7 +156,7 @@ class _Filling:
             try:
                 after = self._after(goal, each)
             except _NoPlace as error:
-                # Its move may end in the wanted place, so the present obstacle does not count.
+                # The running move may end in the wanted place, so the present obstacle does not count.
                 why = "another move of it is under way" if each.moving else str(error)
                 found.held.append(Held(each.topic, each.number, why))
                 continue
@@ -173,7 +173,7 @@ class _Filling:
         for broker in after:
             self.count[broker] += 1
             self.held[broker] += each.size
-            # Brokers that lose a replica gain no room: they drop it only after the copy.
+            # A broker that loses a replica gains no room, as it drops the replica only after the copy.
             if broker not in each.replicas and self.free.get(broker, -1) >= 0:
                 self.free[broker] -= each.size
         self.leads[each.replicas[0]] -= 1
@@ -195,8 +195,8 @@ class _Filling:
                 if old not in each.replicas:
                     return each.replicas
                 others = [b for b in self.taking if b != old]
-                # A broker can't hold a partition twice: if the new one already has it, any other takes the place of the
-                # old.
+                # A broker can't hold a partition twice: if the new broker already has a replica, any other broker may
+                # take the place of the old one.
                 by = others if new in each.replicas else [b for b in others if b == new]
                 return self._filled(each, each.replicas, (old,), by, others)
             case goals.MoveTopic(topic=topic, brokers=brokers) if topic == each.topic:
@@ -207,7 +207,7 @@ class _Filling:
                 more = wanted - len(each.replicas)
                 if more < 0:
                     return self._fewer(each, -more)
-                # Negative ids are placeholders for replicas to add: no broker has one.
+                # Negative ids are placeholders for the replicas to add, as no broker has such an id.
                 places = range(-more, 0)
                 return self._filled(each, (*each.replicas, *places), places, self.taking, self.taking)
             case goals.Restore() | goals.Reassign():
@@ -242,7 +242,7 @@ class _Filling:
                     needed = f"factor {len(order)} needs {len(order)} {other}brokers"
                     raise _NoPlace(f"{needed}, {len(able)} can take replicas")
                 broker = self._best(each, place, racks, left)
-                # Counted at once, so that the next replica of the partition avoids this rack.
+                # Add the rack now, so that the next replica of the partition avoids it.
                 racks.add(self.placement.rack(broker))
             after.append(broker)
         before = self.placement.racks(each.replicas)
@@ -257,7 +257,7 @@ class _Filling:
         if not roomy:
             raise _NoPlace(f"no broker has {each.size:,} bytes left")
         rack, count, held = self.placement.rack, self.count, self.held
-        # The first replica is the preferred leader: only for it does the number of leaders matter.
+        # The first replica is the preferred leader, so the number of leaders matters only for the first place.
         leads = self.leads if place == 0 else Counter[int]()
         return min(roomy, key=lambda b: (rack(b) in racks, leads[b], count[b], held[b], b))
 

@@ -15,7 +15,7 @@ class Relocation(NamedTuple):
     before: tuple[int, ...]
     after: tuple[int, ...]
     size: int = 0
-    """The bytes to copy for each new replica."""
+    """The bytes that each new replica copies."""
 
     @property
     def added(self) -> tuple[int, ...]:
@@ -37,9 +37,9 @@ class DirMove(NamedTuple):
     before: str
     after: str
     size: int = 0
-    """The bytes to copy."""
+    """The number of bytes to copy."""
     replicas: tuple[int, ...] = ()
-    """The replicas of the partition."""
+    """All replicas of the partition."""
 
     @property
     def place(self) -> tuple[str, int, int]:
@@ -53,7 +53,7 @@ class Held(NamedTuple):
     topic: str
     number: int
     why: str
-    """The condition that has to be met first."""
+    """The condition that has to be met before the partition can be moved."""
 
 
 class Proposal(Struct, frozen=True):
@@ -66,7 +66,7 @@ class Proposal(Struct, frozen=True):
     """The partitions that have to wait."""
     dirs: tuple[DirMove, ...] = ()
     waits: tuple[str, ...] = ()
-    """The reasons why more can't be planned yet, a line each."""
+    """The reasons why no more moves can be planned yet, a line each."""
 
     @property
     def reached(self) -> bool:

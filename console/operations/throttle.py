@@ -26,7 +26,7 @@ _RATES = (*RATES, LOG_DIRS_RATE)
 Rated = tuple[int, str]
 """A broker, and the key of one of its rates."""
 Items = Mapping[str, Sequence[str]]
-"""Topic -> replicas as brokers write them: ``partition:broker``."""
+"""Topic -> replicas in the form of Kafka's configs: ``partition:broker``."""
 
 
 def rate_of(text: str) -> int:
@@ -89,11 +89,11 @@ class Throttles(Struct, frozen=True):
     """Throttles that are set."""
 
     rate: int = 0
-    """Bytes per second."""
+    """The rate in bytes per second."""
     rates: tuple[Rated, ...] = ()
-    """The brokers and keys with that rate."""
+    """The brokers and keys that have the rate."""
     lists: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
-    """Topic, key and replicas."""
+    """Topic, key and replicas of each list."""
 
     def __bool__(self) -> bool:
         return bool(self.rates or self.lists)
@@ -103,11 +103,11 @@ class Owned(NamedTuple):
     """All throttles that an operation has ever set."""
 
     rates: Mapping[Rated, frozenset[str]]
-    """Broker and key -> the values."""
+    """Broker and key -> the values that the operation has set."""
     lists: Mapping[tuple[str, str], frozenset[str]]
-    """Topic and key -> the replicas."""
+    """Topic and key -> the replicas that the operation has set."""
     latest: frozenset[Rated] = frozenset()
-    """The rates that may be set now."""
+    """The brokers and keys of rates that may still be set."""
 
     @classmethod
     def of(cls, steps: Iterable[Throttles]) -> Owned:
@@ -135,7 +135,8 @@ class Owned(NamedTuple):
         """Return whether an unused throttle belongs completely to the operation."""
         resource, key = throttle.edit.resource, throttle.edit.key
         if resource.type == TOPIC:
-            # Only if every item is the operation's: another tool may still need a list that contains its items.
+            # Require that the operation has set every item: otherwise another tool may still need a list that contains
+            # some of them.
             items = {each.strip() for each in parts_of(throttle.value)}
             return bool(items) and items <= self.lists.get((resource.name, key), frozenset())
         if not resource.name.isdecimal():
@@ -147,15 +148,14 @@ class ThrottleChange(NamedTuple):
     """The edits that set an operation's throttles as they are needed."""
 
     edits: tuple[SetConfig | UnsetConfig, ...] = ()
-    """The changes."""
+    """The edits."""
     sets: Throttles = Throttles()
-    """The throttles that may be set afterwards and belong to the operation; throttles that these edits remove are
-    included until a later snapshot shows that they are gone.
-    """
+    """The throttles that may be set afterwards and belong to the operation. Throttles that the edits remove are
+    included until a later snapshot shows that they are gone."""
     foreign: tuple[int, ...] = ()
-    """The brokers whose rate has another owner; that rate also limits the moves, and stays."""
+    """The brokers with a rate that another client has set; that rate also limits the moves, and is kept."""
     unread: tuple[int, ...] = ()
-    """The brokers with a rate of the operation's that can't be read, and therefore can't be removed."""
+    """The brokers with a rate of the operation that can't be read, and therefore can't be removed."""
 
 
 def throttle_change(
@@ -185,7 +185,7 @@ def throttle_change(
     lists: list[tuple[str, str, tuple[str, ...]]] = []
     for key, side in zip(LISTS, sides, strict=True):
         topics = dict.fromkeys((*side, *(topic for topic, of in owned.lists if of == key)))
-        # A deleted topic's list is deleted with it.
+        # Skip deleted topics: Kafka deletes a topic's configs with the topic.
         for topic in (each for each in topics if each in snapshot.topics):
             edit, added = _list_edit(
                 snapshot, topic, key, side.get(topic, ()), owned.lists.get((topic, key), frozenset()), later
@@ -199,9 +199,9 @@ def throttle_change(
     listed = {broker.id for broker in snapshot.cluster.brokers}
     for broker in sorted({broker for broker, _ in (*rated, *owned.rates)}):
         if broker not in listed and snapshot.cluster.shows_fenced:
-            continue  # it is no longer registered
+            continue  # the broker is no longer registered
         if broker not in listed or not _is_read(snapshot, broker):
-            # Rates that may be set there stay recorded, so that they are removed when the broker answers again.
+            # Keep rates that may be set on the broker recorded, so that they are removed when the broker answers again.
             carried = [place for place in owned.latest if place[0] == broker and not gives_up]
             rates += sorted(carried)
             unread += [broker] if carried else []
@@ -220,9 +220,9 @@ class _RateEdits(NamedTuple):
 
     edits: list[SetConfig | UnsetConfig]
     held: list[Rated]
-    """The operation's rates afterwards."""
+    """The operation's rates that are set afterwards."""
     foreign: bool
-    """Whether another client set a wanted rate."""
+    """Whether another client has set a rate that the operation wants."""
 
 
 def _rate_edits(
@@ -237,7 +237,7 @@ def _rate_edits(
     foreign = False
     for key in _RATES:
         now, mine = _own(snapshot, resource, key), owned.rates.get((broker, key), frozenset())
-        # A rate that the operation never set is another client's, who may need it.
+        # A rate that the operation never set belongs to another client, which may need it.
         if now is not None and now not in mine:
             foreign = foreign or key in wanted
             continue

@@ -21,16 +21,17 @@ from console.plan.edits import AclEdit, AddAcl, RemoveAcl
 from console.plan.staged import Draft
 
 NAMED = 3
-"""Limit of principals, resources and addresses that a line names; the rest is counted."""
+"""Maximum number of principals, resources and addresses that a line names; the rest are counted."""
 MOST_JUDGED = 200
-"""Limit of principals with their own ACLs, and of addresses, that are evaluated one by one."""
+"""Maximum number of principals with their own ACLs, and of addresses, that are evaluated one by one."""
 MOST_NARROWER = 2_000
-"""Limit of resources with narrower ACLs that are evaluated one by one, for all principals and edits of a plan."""
+"""Maximum number of resources with narrower ACLs that are evaluated one by one, for all principals and edits of a
+plan."""
 FEWEST = 20
-"""The least share of that limit for each principal and edit."""
+"""Minimum share of that number for each principal and edit."""
 _TOPIC, _GROUP = AclResourceType.parse("TOPIC"), AclResourceType.parse("GROUP")
 _LAST = "\U0010ffff"
-"""Ends a name that no other ACL names: the greatest character, which sorts after every name with the prefix."""
+"""The end of a name that no other ACL has: the greatest character, which sorts after every name with the prefix."""
 
 
 class Move(NamedTuple):
@@ -38,11 +39,11 @@ class Move(NamedTuple):
 
     operations: tuple[AclOperation, ...]
     names: tuple[str, ...]
-    """The existing resources."""
+    """The existing resources to which access moves."""
     others: bool
-    """Whether other names also move."""
+    """Whether access moves for other names, too."""
     hosts: tuple[str, ...]
-    """The only addresses; empty for all."""
+    """The addresses to which the move is limited; empty for all."""
     but: tuple[str, ...]
     """The addresses that keep access."""
 
@@ -63,7 +64,7 @@ class Moves(NamedTuple):
 
     moves: list[Move]
     unjudged: int
-    """The number of resources with narrower ACLs above the limit, which were not judged."""
+    """The number of resources with narrower ACLs above the limit, which were not evaluated."""
 
 
 def acl_effects(edit: AclEdit, draft: Draft) -> tuple[str, ...]:
@@ -125,7 +126,7 @@ def _moves(
     """Yield the access that the ACLs of `held` allow and those of `left` do not: one line for all principals with the
     same change.
     """
-    # A change for everyone may have no effect on principals with their own ACLs: they are evaluated separately.
+    # A change for everyone may have no effect on principals with their own ACLs: evaluate these separately.
     own = sorted({*_with_own(acl, held), *_with_own(acl, left)}) if acl.principal == authorizer.EVERYBODY else []
     limit = max(FEWEST, change.limit // (len(own[:MOST_JUDGED]) + 1))
     names = _names(acl, change.existing)
@@ -134,7 +135,7 @@ def _moves(
     for principal in own[:MOST_JUDGED]:
         found, more = moves(acl, principal, held, left, names, limit)
         unjudged = max(unjudged, more)
-        # Principals with the same result as everyone need no line of their own.
+        # A principal with the same result as everyone needs no line of its own.
         if found != moved:
             apart.setdefault(tuple(found), []).append(principal)
     who = ("everyone else" if apart else "everyone") if acl.principal == authorizer.EVERYBODY else acl.principal
@@ -201,7 +202,7 @@ def _hosts_moved(
     _, _, _, type_, name = request
     named = {each.host for index in (held, left) for each in index.of(request.principal, type_, name)}
     if acl.host != authorizer.WILDCARD:
-        # An address that brokers never compare with a client's has no effect.
+        # An address that brokers never compare with a client's address has no effect.
         if not authorizer.is_compared(acl.host, ranges=held.ranges):
             return None
         return ((acl.host,), ()) if moves_from(authorizer.address_in(acl.host, named)) else None
@@ -259,7 +260,7 @@ def _with_own(acl: Acl, index: authorizer.AclIndex) -> Iterator[str]:
         yield from (who for who in index.principals_at(pattern) if who != authorizer.EVERYBODY)
 
 
-# -- as text -----------------------------------------------------------------------------------------------------------
+# -- effects as text ---------------------------------------------------------------------------------------------------
 
 
 def _text(acl: Acl, move: Move, names: Sequence[str], change: Change) -> str:

@@ -82,7 +82,7 @@ def measured_rate(key: str, value: float, limit: float | None = None) -> str:
     """
     sign = "-" if value < 0 else ""
     figures, space, unit = quota(key, float(f"{abs(value):.3g}"), limit).removeprefix("≈ ").partition(" ")
-    if "." in figures:  # three figures of a byte count can be more figures in KiB
+    if "." in figures:  # three digits of a byte count may become more in KiB
         figures = f"{float(figures.replace(',', '')):.3g}"
     return sign + figures + space + unit
 
@@ -250,15 +250,15 @@ def parse_amount(text: str, unit: Unit) -> int:
         raise ValueError(f"{text} is a rate, and a size is wanted: {number}{name}")
     else:
         factor = SIZES.get(name.lower(), 0)
-        # Tools disagree on these: a guess could set a limit that is 10 % off for T.
+        # Tools disagree on the meaning of these units: a guess could set a limit that is 10 % off for T.
         if not factor and name.lower() in ("k", "m", "g", "t", "p"):
             letter = name.upper()
             raise ValueError(f"{text} may mean {letter}B (powers of 1000) or {letter}iB (powers of 1024): write which")
     if not factor:
         raise ValueError(f"{text} is no amount of {unit.plural}; write for instance {unit.examples}")
     whole, _, decimals = number.partition(".")
-    # In whole numbers: a float would round 0.1 of a large unit, and the broker would get another value than the written
-    # one.
+    # Compute with integers: a float would round 0.1 of a large unit, and the broker would get another value than the
+    # written one.
     divisor *= int("1" + "0" * len(decimals))
     amount, rest = divmod(int(whole + decimals) * factor, divisor)
     if rest:
@@ -283,7 +283,7 @@ def duration_text(milliseconds: int) -> str:
 __all__ = ["LONGEST_MS", "duration_text", "moment", "parse_duration"]
 
 LONGEST_MS = 2**31 - 1
-"""The longest timeout of a request: an INT32 on the wire."""
+"""The longest timeout of a request, an int32 in the protocol."""
 
 
 def parse_duration(text: str) -> int:
@@ -316,7 +316,7 @@ def moment(text: str, now: datetime) -> datetime:
     try:
         if len(text) <= 8 and ":" in text:
             clock = datetime.fromisoformat(f"{here:%Y-%m-%d}T{text:0>5}").astimezone()
-            # A time of day is in the past: shortly after midnight, 23:50 is yesterday's.
+            # A time of day is in the past: shortly after midnight, 23:50 means yesterday.
             return clock if clock <= here else clock - timedelta(days=1)
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError):

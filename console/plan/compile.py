@@ -19,8 +19,9 @@ from console.plan.plan import Plan
 from console.plan.requests import Facts, Step
 from console.plan.staged import Staged
 
-# The fewest requests for a plan, in a safe order: additions come before removals (`kinds.registry.BATCHES`). Each batch
-# is one request, split only at a controller's limit; for configs see config_requests.py.
+# This module makes the fewest requests for a plan, in a safe order: additions come before removals
+# (`kinds.registry.BATCHES`). Each batch is one request, split only at a controller's limit; for configs see
+# config_requests.py.
 
 
 def compile_plan(plan: Plan, facts: Facts) -> tuple[Step, ...]:
@@ -46,10 +47,10 @@ def compile_plan(plan: Plan, facts: Facts) -> tuple[Step, ...]:
         for place, step in zip(places[batch], made, strict=True):
             for passed in {each for s in step.staged for each in s.edit.first_for}:
                 letters.setdefault(passed, []).append(place)
-        # Records are only passed over once all letters of them are written.
+        # Skip records only once all letters for them are written.
         held = [_held(s.staged, letters) for s in made]
-        # Brokers validate a validate-only request against the present cluster, before the batch that this one waits
-        # for.
+        # A request that waits for another batch can't be checked in advance: brokers validate against the present
+        # cluster, which lacks the results of that batch.
         unchecked = bool(after) and batch.refused_before
         steps += [
             Step(
@@ -98,7 +99,7 @@ def predict(snapshot: Snapshot, plan: Plan) -> Snapshot:
     edits: dict[Batch, list[Edit]] = {}
     staged = [each.edit for each in plan.staged]
     implied = [each for edit in staged for each in kind_of(edit).implies(edit)]
-    # Implied edits come first, so that an edit staged for the same slot overrides them, as in the request.
+    # Implied edits come first: an edit staged for the same slot overrides them, as in the request.
     for edit in (*implied, *staged):
         edits.setdefault(kind_of(edit).batch, []).append(edit)
     for batch in BATCHES:

@@ -32,14 +32,14 @@ def config_steps(edits: Sequence[Staged], facts: requests.Facts) -> list[request
     rest: list[tuple[list[Staged], int]] = []
     for resource, group in groups.items():
         broker = _broker_of(resource)
-        # The broker sets a logger's level at once and writes no record.
+        # The broker sets a logger's level at once, without a record in the metadata log.
         records = 0 if resource.type.entity.has_levels else len(group)
         if broker is None:
             rest.append((group, records))
         else:
             named.setdefault(broker, requests.Bin()).add(group, records)
     reachable = [broker for broker in named if facts.reachable is None or broker in facts.reachable]
-    # Resources that any broker accepts join the requests to named brokers: one request less.
+    # Add resources that any broker accepts to the requests to named brokers: fewer requests.
     packed = requests.pack(rest, requests.RECORD_LIMIT, [named[broker] for broker in reachable])
     steps = []
     for place, each in enumerate(packed):
@@ -48,7 +48,7 @@ def config_steps(edits: Sequence[Staged], facts: requests.Facts) -> list[request
             requests.Step(_request(each.staged, to, facts), tuple(each.staged), _cut_note(place, packed, reachable))
         )
     steps += of_services
-    # Unreachable brokers come last: their requests time out, and must not delay the others.
+    # Unreachable brokers come last: their requests time out, and must not delay other requests.
     for broker, each in named.items():
         if broker not in reachable:
             note = f"broker {broker} could not be reached, and only it can take its configs"
@@ -77,8 +77,8 @@ def _cut_note(place: int, packed: Sequence[requests.Bin], reachable: Sequence[in
 def _request(edits: Sequence[Staged], broker: int | None, facts: requests.Facts) -> AlterConfigs:
     lists = None if facts.incremental else Inheritance(Snapshot(configs=facts.configs))
     ops = _ops(edits, _op if lists is None else lambda edit: _whole(edit, facts, lists))
-    # The legacy call replaces all overrides of a resource: overrides that the plan does not change must be sent again,
-    # or they are lost.
+    # The legacy AlterConfigs replaces all overrides of a resource: overrides that the plan does not change have to be
+    # sent again, or they are lost.
     prior = {} if facts.incremental else {resource: _overrides(resource, facts) for resource in ops}
     return AlterConfigs(
         ops,

@@ -21,7 +21,7 @@ from console.plan.values import LIST, appended, as_compared, own_text, parse_val
 
 ROOT_LOGGER = "root"
 LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
-"""LogLevelConfig.VALID_LOG_LEVELS."""
+"""The levels of LogLevelConfig.VALID_LOG_LEVELS."""
 
 
 def _check_place(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> None:
@@ -74,8 +74,8 @@ def _check_known(resource: ConfigResource, key: str, draft: plan_staged.Draft) -
     configs = draft.snapshot.configs.get(resource)
     if (configs is None and draft.creates(resource) is None) or draft.like(resource, key) is not None:
         return
-    # Brokers list every key of a topic or group, so an unlisted key does not exist. For a broker they omit some dynamic
-    # keys that are not set. An empty set proves nothing.
+    # Brokers list every key of a topic or group, so a key that is missing there does not exist. For a broker, they omit
+    # some dynamic keys that are not set. An empty set of configs proves nothing.
     if resource.type.entity.lister in (Lister.TOPICS, Lister.GROUPS) and (configs is None or len(configs)):
         known = draft.inheritance.keys(resource.type)
         if known:
@@ -101,7 +101,7 @@ def _level(feature: str, draft: plan_staged.Draft) -> int | None:
 
 
 def _close(key: str, known: list[str]) -> str:
-    from difflib import get_close_matches  # imported only for a refusal
+    from difflib import get_close_matches  # imported late, only for a refusal
 
     close = get_close_matches(key, known, n=3, cutoff=0.6)
     return f"Did you mean {' or '.join(close)}?" if close else "Look at the configs of the entity for its keys."
@@ -116,7 +116,7 @@ def _was(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> plan_staged.Was:
 
 def judge_set(edit: edits.SetConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
     """Return Staged for a new value, Dropped if it is set already. Raise Refused, as the other verdicts do."""
-    # The order decides which refusal is shown: a key can't be checked on a resource that does not exist.
+    # The order decides which refusal the operator sees: a key can't be checked on a resource that does not exist.
     _check_place(edit, draft)
     _check_key(edit, draft)
     resource, key, value = edit.resource, edit.key, edit.value
@@ -250,12 +250,12 @@ def _judge_items(
                 f"{key} is staged to be changed otherwise",
                 f"Set {key} to the whole list, or discard what is staged first.",
             )
-        # One slot holds one edit: a second append extends the first one.
+        # A slot holds one edit: a second append extends the first.
         items = list(dict.fromkeys([*existing.edit.value.split(","), *items]))
     edit = structs.replace(edit, value=",".join(items))
     was = _was(edit, draft)
     own = own_text(was, resource) if isinstance(was, ConfigEntry) else None
-    # Only an override proves that nothing changes: the edit makes an inherited list an override.
+    # Only an override proves that nothing changes: an append makes an inherited list an override.
     if own is not None and change(own, edit.value) == ",".join(parts_of(own)):
         return plan_staged.Dropped(edit, f"{', '.join(items)}: {there} in {key}")
     return plan_staged.Staged(edit, was)

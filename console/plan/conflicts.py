@@ -27,11 +27,11 @@ class Conflict(Struct, frozen=True):
     mine: EffectiveValue
     """The state after the edit."""
     now: Was
-    """The present state, which distinguishes a conflict that the operator has seen from a later one."""
+    """The present state, by which a conflict that the operator has seen differs from a later one."""
     topic_id: str | None = None
-    """The id of the present topic, for the same purpose."""
+    """The id of the present topic, for the same comparison."""
     why: str = ""
-    """A problem of the target even if its value is unchanged; ``""`` for no problem."""
+    """The reason why the target is a problem even if its value is unchanged; ``""`` without a problem."""
 
     @property
     def is_unknown(self) -> bool:
@@ -61,20 +61,21 @@ def _conflicts(staged: Iterable[Staged], fresh: Snapshot) -> Iterator[Conflict]:
     new = {name for each in all_ if (name := each.edit.new_topic) is not None}
     for each in all_:
         edit, was = each.edit, each.was
-        # This plan creates its topic, so there was no former state.
+        # This plan creates the topic, so there is no former state.
         if edit.on_topic in new:
             continue
         now = current_state(edit, seen)
         topic_id = topic_id_of(edit, fresh)
-        # Names are not enough: a recreated topic has other records, and the edit was for the former topic.
+        # Names are not enough: a topic that was created again has other records, and the edit was meant for the former
+        # topic.
         another = each.topic_id is not None and topic_id is not None and each.topic_id != topic_id
         why = f"topic {edit.on_topic} was deleted and created again since" if another else each.doubt
         why = why or obstacle(edit, now)
         if was is UNREAD and not why:
             continue
         lost = now is UNREAD
-        # A target that can't be read again is also a conflict: a request could overwrite an unseen change by another
-        # client.
+        # A target that can't be read again counts as a conflict: a request could overwrite another client's change that
+        # kac has not seen.
         if lost or ((why or moved(edit, was, now)) and wanted(edit, now) is not True):
             sides = before(edit, was, inheritance), before(edit, now, inheritance), after(edit, now, inheritance)
             yield Conflict(each, *sides, now, topic_id, why)

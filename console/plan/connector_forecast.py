@@ -15,7 +15,7 @@ from console.plan.staged import Draft
 from console.plan.values import parts_of, result_of
 
 NAMED = 3
-"""Limit of topics that a line names."""
+"""Maximum number of topics that a line names."""
 _MAX_TASKS = "tasks.max"
 _OWN_GROUP = "consumer.override.group.id"
 

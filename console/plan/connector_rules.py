@@ -14,7 +14,7 @@ from console.plan.staged import Described, Draft, Refused
 from console.sensitive import holds_a_secret, is_mask, is_reference
 
 NAME = "name"
-"""The key with a connector's name, which its config repeats."""
+"""The key with the connector's name, which the connector's config repeats."""
 _PASSWORD = ConfigType.parse("PASSWORD")
 
 

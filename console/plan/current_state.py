@@ -22,7 +22,7 @@ def obstacle(edit: Edit, now: Was) -> str:
 
 def moved(edit: Edit, was: Was, now: Was) -> bool:
     """Return whether the state that an edit is based on has changed. False if either state was not read."""
-    # An unread state can't show a change; each caller decides what UNREAD means.
+    # An unread state can't show a change; callers handle UNREAD themselves.
     return UNREAD not in (was, now) and kind_of(edit).moved(edit, was, now)
 
 
@@ -46,6 +46,7 @@ def verdict(edit: Edit, was: Was, now: Was) -> Status:
         return settled
     as_wanted = wanted(edit, now)
     if as_wanted is None or as_wanted is not changed:
-        # Wanted and unchanged: the edit had no effect. Neither of both: another client changed it.
+        # If the value is wanted but has not changed, nothing shows whether the edit had an effect. If it has changed to
+        # an unwanted value, another client changed it.
         return Status.UNKNOWN
     return Status.APPLIED if as_wanted else Status.NOT_APPLIED

@@ -35,7 +35,7 @@ def diff_of(some: Iterable[Staged], draft: Draft) -> tuple[DiffGroup, ...]:
         lines = groups.setdefault(_heading(staged.edit.target), [])
         lines.append(_line(staged, draft))
         for edit in kind_of(staged.edit).implies(staged.edit):
-            # A staged config overrides the one that the creation implies, and has its own line.
+            # A staged config overrides the config that the creation implies, and has a line of its own.
             if draft.at(edit.slot) is None:
                 new = after(edit, None, draft.inheritance)
                 lines.append(DiffLine(staged, kind_of(edit).verb, edit.key, NOTHING, new, implied=edit))

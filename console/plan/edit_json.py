@@ -47,7 +47,8 @@ def was_json(edit: Edit, was: Was) -> Any:
     """Return the JSON form of a former state: None for an absent target, ``"unread"`` for an unread one."""
     from console.plan.kinds.registry import kind_of
 
-    # Files distinguish unread from absent: a revert deletes an absent target, and leaves an unread one.
+    # Files distinguish unread from absent: the revert of an absent target deletes it, the revert of an unread one is
+    # impossible.
     return to_builtins(was if was is None or was is UNREAD else kind_of(edit).kept(was), enc_hook=_written)
 
 
@@ -64,7 +65,7 @@ def was_of(edit: Edit, data: Any) -> Was:
     if data == UNREAD.value:
         return UNREAD
     kind = kind_of(edit)
-    # JSON has no number for NaN or an infinite quota: files have it as text.
+    # JSON has no NaN and no infinity: files have such a quota as text.
     return kind.state_of(convert(data, built(kind.state), strict=kind.state is not float, dec_hook=_read))
 
 

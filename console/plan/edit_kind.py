@@ -28,15 +28,14 @@ class Reversal(NamedTuple):
     """The reversal of an edit."""
 
     edits: tuple[Edit, ...]
-    """The edits that revert it together; empty if that is impossible."""
+    """The edits that together revert the edit; empty if that is impossible."""
     left: Was
-    """The state of the targets after the reverted edit, on which `edits` are based."""
+    """The state of the targets after the edit that is reverted, on which `edits` are based."""
     loss: str = ""
     """The part that the edits do not restore; ``""`` if they restore all."""
     secrets: tuple[str, ...] = ()
-    """The keys that the reversal, a single edit, lacks because their values are kept nowhere; an operator may give
-    them.
-    """
+    """The keys whose values are kept nowhere, so that the reversal, a single edit, lacks them; an operator may give
+    them."""
 
 
 class EditKind:
@@ -53,21 +52,21 @@ class EditKind:
     """
 
     edit: type[Edit]
-    """The class; each kind has its own."""
+    """The class of the edits; each kind has its own."""
     verb: str
     """The verb of its lines in a diff, in an operator's terms: ``set``, ``delete``."""
     state: Any
     """The type of the target's state in plan files and journals: the state's own type, or that of `kept`."""
     batch: Batch
-    """The batch by which it is sent. Kinds that one request can carry share a batch."""
+    """The batch in which its edits are sent. Kinds that one request can carry share a batch."""
     risks: tuple[RiskRule, ...] = ()
-    """Its warnings, in the order of `risk_rules.NAMES`."""
+    """The warnings about edits of this kind, in the order of `risk_rules.NAMES`."""
     no_way_back: str
-    """For a kind without a `reversal`: the reason why it can't be reverted, for an operator."""
+    """For a kind without a `reversal`: the reason why an edit can't be reverted, as a text for operators."""
     left: Was = None
-    """For such a kind: the state of its target after an edit."""
+    """For a kind without a `reversal`: the state of the target after an edit."""
     is_loss = True
-    """Whether it is a loss if an edit can't be reverted."""
+    """Whether it is a loss for an operator that an edit can't be reverted."""
 
     def kept(self, was: Any) -> Any:
         """Return the form of a state for files."""
@@ -89,7 +88,7 @@ class EditKind:
         """
         raise NotImplementedError
 
-    # -- what is there -------------------------------------------------------------------------------------------------
+    # -- the present state ---------------------------------------------------------------------------------------------
 
     def current(self, edit: Any, seen: Described) -> Was:
         """Return the state of its target: None if it is absent, UNREAD if that part was not read. An unread target
@@ -207,7 +206,7 @@ class Removal(EditKind):
         return NOTHING
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def each_line(command: Callable[[Any, DiffLine], Command]) -> Callable[[Target, Sequence[DiffLine]], Iterable[Command]]:
@@ -223,16 +222,16 @@ class Batch(Struct, frozen=True, eq=False, kw_only=True):
 
     steps: Steps
     predict: Callable[[Snapshot, Sequence[Any]], Snapshot]
-    """(snapshot, edits) -> the predicted cluster after them; unchanged parts stay the same objects."""
+    """(snapshot, edits) -> the predicted cluster after the edits; unchanged parts stay the same objects."""
     commands: Callable[[Target, Sequence[DiffLine]], Iterable[Command]] = lambda *_: ()
-    """(target, its lines) -> the commands of Kafka's tools for one target."""
+    """(target, its lines) -> the commands of Kafka's tools for the target."""
     all_commands: Callable[[Sequence[DiffLine]], Iterable[Command]] | None = None
-    """(lines) -> the commands for the lines of all targets together, if one command can carry many."""
+    """(lines) -> the commands for the lines of all targets, if one command can carry the lines of many."""
     carries: Callable[[DiffLine], bool] = lambda _: False
-    """(line) -> for a batch that creates topics: whether the command of a creation can also carry this line."""
+    """(line) -> whether the command of a creation can carry this line too; for a batch that creates topics."""
     waits_for: Batch | None = None
-    """The batch whose requests all have to succeed before these are sent: an earlier one in `BATCHES`."""
+    """An earlier batch in `BATCHES`, whose requests all have to succeed before the requests of this one are sent."""
     why: str = ""
     """The note of a waiting request."""
     refused_before: bool = False
-    """Whether brokers would refuse these before that batch, so that they can't be checked in advance."""
+    """Whether brokers refuse these requests before that batch was applied, so that they can't be checked in advance."""

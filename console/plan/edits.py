@@ -38,7 +38,7 @@ class Passed(NamedTuple):
     """A place at which records are passed over."""
 
     group: str | None
-    """The group that continues behind them; None if they are deleted."""
+    """The group that continues behind the records; None if the records are deleted."""
     topic: str
     partition: int
 
@@ -395,9 +395,9 @@ class CommitOffset(_GroupOffsetEdit, frozen=True):
     leader_epoch: int = -1
     """The epoch of the leader at the offset; -1 if unknown."""
     metadata: str = ""
-    """The text that is stored with the offset."""
+    """The metadata that is stored with the offset."""
     restored: bool = False
-    """Whether the group had the offset before, so that it may be outside the log."""
+    """Whether the group had the offset before: it may then be outside the log."""
     share: bool = False
     """Whether to create a missing group as a share group."""
 
@@ -461,11 +461,11 @@ class JoinQuorum(_VoterEdit, frozen=True):
     """
 
     listener: str = ""
-    """The listener for other voters; ``""`` if unknown."""
+    """The name of the listener for other voters; ``""`` if unknown."""
     host: str = ""
-    """Its host; ``""`` if unknown."""
+    """The host of the listener; ``""`` if unknown."""
     port: int = -1
-    """Its port; -1 if unknown."""
+    """The port of the listener; -1 if unknown."""
 
 
 class LeaveQuorum(_VoterEdit, frozen=True):
@@ -473,14 +473,14 @@ class LeaveQuorum(_VoterEdit, frozen=True):
 
 
 BROKERS_OWN, AT_ONCE = -1, -1
-"""A period that the broker's configs decide, and the period of a token that expires at once."""
+"""A period that the broker's configs decide, and the period with which a token expires at once."""
 
 
 class MakeToken(Edit, frozen=True):
     """Create a token."""
 
     owner: str = ""
-    """A principal; ``""`` for the client's own."""
+    """The principal that the token belongs to; ``""`` for the client's own."""
     renewers: tuple[str, ...] = ()
     lifetime_ms: int = BROKERS_OWN
     """The longest lifetime in milliseconds, or `BROKERS_OWN`."""
@@ -553,7 +553,7 @@ class RestartConnector(_ConnectorEdit, frozen=True):
     only_failed: bool = False
     """Whether to restart only failed instances."""
     tasks: bool = False
-    """Whether to restart also the connector's tasks."""
+    """Whether to restart the connector's tasks, too."""
     task: int | None = None
     """The only task to restart; None for the connector."""
 
@@ -563,7 +563,7 @@ class ChangeConnectorOffsets(Edit, frozen=True):
 
     name: str
     offsets: tuple[connect.ConnectorOffset, ...] | None
-    """The offsets; None to forget all."""
+    """The offsets; None to delete all."""
 
     @property
     def target(self) -> connect.ConnectorOffsetsTarget:
@@ -579,7 +579,7 @@ class AddSchema(_SchemaEdit, frozen=True):
     """Register a schema as the newest version of a subject."""
 
     kind: str
-    """AVRO, PROTOBUF or JSON."""
+    """The type of the schema: AVRO, PROTOBUF or JSON."""
     text: str
     references: tuple[SchemaReference, ...] = ()
 
@@ -593,7 +593,7 @@ class DropSchema(_SchemaEdit, frozen=True):
     """Delete a version of a subject softly."""
 
     version: int | None = None
-    """The version; None for the subject."""
+    """The version; None for the whole subject."""
 
     @property
     def target(self) -> SubjectTarget:

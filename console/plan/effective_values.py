@@ -23,7 +23,7 @@ class EffectiveValue(NamedTuple):
     name: str = ""
     """The key's name in that source (``log.retention.ms``); ``""`` for everything but configs."""
     hidden: bool = False
-    """Whether there is, or may be, a value that is not shown."""
+    """Whether the value exists, or may exist, but is not shown."""
     known: bool = True
     """False if the value was not read."""
 

@@ -12,7 +12,7 @@ from console.plan.kafka_tools import STDIN, Command, option
 from console.plan.staged import Staged
 
 SINGLY = 5
-"""Above this number of offsets a command reads them from a file (--from-file), here its standard input."""
+"""Number of offsets above which a command reads them from a file (--from-file), here its standard input."""
 
 
 def _tool(share: bool, action: str, group: str) -> tuple[str, ...]:

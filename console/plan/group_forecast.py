@@ -11,7 +11,7 @@ from console.plan.staged import Staged
 
 SHARE, STREAMS = "share", "streams"
 NAMED = 3
-"""Limit of members and topics that a message names."""
+"""Maximum number of members and topics that a message names."""
 
 
 def is_of_share_group(staged: Staged) -> bool:
@@ -52,7 +52,7 @@ def forecast(was: GroupOffset, offset: int) -> tuple[int, int]:
     if was.committed is None:
         return 0, 0
     at = was.committed.offset
-    if was.log is not None:  # offsets outside the log have no records
+    if was.log is not None:  # there are no records outside the log
         at = min(max(at, was.log.start), was.log.end)
     return max(0, at - offset), max(0, offset - at)
 
@@ -81,7 +81,7 @@ def effects_of_all(group: str, staged: Sequence[Staged]) -> tuple[str, ...]:
             more, less = forecast(each.was, each.edit.offset)
             again[each.edit.topic] = again.get(each.edit.topic, 0) + more
             never[each.edit.topic] = never.get(each.edit.topic, 0) + less
-    # The effect of a single edit is in its own line.
+    # With a single edit, its own line has the effect.
     lines = [_by_topic(again, "read again"), _by_topic(never, "never read")] if len(staged) > 1 else []
     if any(isinstance(each.edit, DeleteOffset) for each in staged):
         lines.append("where no offset is left, readers begin as their auto.offset.reset says")

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from console.model.numbers import json_text
 
 SECRETS = "secret.properties"
-"""The file that a command with a secret names."""
+"""The name of the file in commands that need a secret."""
 STDIN = "/dev/stdin"
 CONFIG_OPTION = "--command-config"
-"""The option of most tools for a file with the settings of the connection."""
+"""The option with which most tools read a file with the settings of the connection."""
 _ADDED_KEY = re.compile(r"[$a-zA-Z0-9._-]+")
 _TRIMMED = "".join(map(chr, range(0x21)))
 
@@ -25,11 +25,11 @@ class Command(NamedTuple):
     """One command."""
 
     words: tuple[str, ...]
-    """The program and its arguments; empty if no command can do it."""
+    """The program and its arguments; empty if no command can make the change."""
     stdin: str = ""
     """The standard input of the program."""
     note: str = ""
-    """A text for the operator."""
+    """A remark for the operator."""
     connection_at: int | None = None
     """The index of the word before which the options of the connection go; None for the end."""
     config_option: str = CONFIG_OPTION
@@ -38,7 +38,7 @@ class Command(NamedTuple):
 
 def option(name: str, value: str) -> tuple[str, ...]:
     """Return an option and its value as arguments, joined by ``=`` if the value begins with a hyphen."""
-    # A parser may read a separate word with a leading hyphen as the next option.
+    # A parser may take a separate word with a leading hyphen for the next option.
     return (f"{name}={value}",) if value.startswith("-") else (name, value)
 
 
@@ -105,7 +105,7 @@ def _escaped(text: str, also: str = "") -> str:
         elif " " <= char <= "~":
             result.append(char)
         else:
-            # Properties files escape UTF-16 units: a character outside the BMP takes two.
+            # Properties files escape UTF-16 code units: a character outside the BMP has two.
             units = char.encode("utf-16-be")
             result += [f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2)]
     return "".join(result)

@@ -23,10 +23,10 @@ from console.plan.topic_risks import SEGMENT, value_of
 
 LAG_TIME, FETCH_WAIT = "replica.lag.time.max.ms", "replica.fetch.wait.max.ms"
 FETCHES = 5
-"""Fetches that a replica may miss before it leaves the ISR, at least."""
+"""Minimum number of fetches that a replica should be able to miss before it leaves the ISR."""
 LEAST_SESSION, LONGEST_SESSION = "group.min.session.timeout.ms", "group.max.session.timeout.ms"
 USUAL_SESSION = 45_000
-"""session.timeout.ms of Java's consumers since 3.0, and of librdkafka."""
+"""The default of session.timeout.ms in Java's consumers since 3.0, and in librdkafka."""
 _MESSAGES, _SEGMENTS = ("max.message.bytes", "message.max.bytes"), (SEGMENT, "log.segment.bytes")
 
 
@@ -62,7 +62,8 @@ def _sessions(values: Mapping[str, int]) -> str:
 def _segments(values: Mapping[str, int]) -> str:
     for batch, segment in zip(_MESSAGES, _SEGMENTS, strict=True):
         largest, size = values.get(batch), values.get(segment)
-        # Kafka's own smallest segment is 12 bytes below the default of a batch: no producer comes so near.
+        # Ignore small differences: Kafka's own minimum for a segment is 12 bytes below the default size of a batch, and
+        # no producer comes that near.
         if largest is not None and size is not None and largest - size > size // 100:
             return f"a batch that {batch}={largest:,} allows is refused above {segment}={size:,}"
     return ""

@@ -56,7 +56,7 @@ class Moment:
     @property
     def staged(self) -> tuple[Staged, ...]:
         """The staged edits, in order."""
-        # An edit that replaces another keeps its place, as an assignment to a key of a dict does.
+        # An edit that replaces another keeps its place, as a value does that is assigned to an existing key of a dict.
         slots = {staged.edit.slot: staged for staged in self._base}
         for entry in self._log[: self._length]:
             if isinstance(entry, Staged):
@@ -117,11 +117,10 @@ class StageReport:
 
     made: Callable[[], Plan] = field(compare=False, repr=False)
     added: tuple[Staged, ...] = ()
-    """The edits as they are in the plan, with parsed values."""
+    """The edits as the plan contains them, with parsed values."""
     replaced: tuple[Staged, ...] = ()
-    """The edits that were staged before for a slot and were replaced. An edit may be in `replaced` and its successor in
-    `dropped`: back to the present value.
-    """
+    """The formerly staged edits of slots, which were replaced. If the replacement restores the present value, it is in
+    `dropped`."""
     dropped: tuple[Dropped, ...] = ()
     refused: tuple[Refusal, ...] = ()
 
@@ -137,14 +136,14 @@ class Staging:
     """
 
     def __init__(self, plan: Plan, snapshot: Snapshot) -> None:
-        # The rules are imported when an edit is first staged, not at startup.
+        # Import the rules when an edit is first staged, not at startup.
         self.snapshot = snapshot
         self.draft = Draft(plan.staged, snapshot)
         self._base = plan
         self._log: list[_Entry] = []
         self._steps: list[Moment] = []
         self._sent: set[Passed] = set()
-        """The places of which the plan has letters."""
+        """The places whose letters the plan contains."""
         for each in plan.staged:
             self._sent.update(each.edit.first_for)
 
@@ -198,7 +197,7 @@ class Staging:
             existing = draft.at(slot)
             if isinstance(verdict, Staged):
                 verdict = replace(verdict, lasts_ms=lasts_ms, topic_id=topic_id_of(verdict.edit, self.snapshot))
-            # Staging the same edit again must not add a step to undo or clear the outcome of a check.
+            # Staging the same edit again must neither add a step to undo nor clear the outcome of a check.
             if existing is not None and existing.edit == verdict.edit and existing.lasts_ms == lasts_ms:
                 dropped.append(Dropped(verdict.edit, "is staged already"))
                 continue
@@ -210,7 +209,7 @@ class Staging:
                 dropped.append(verdict)
                 if existing is None:
                     continue
-                # The last edit counts: the present value removes the staged edit of the slot.
+                # The last edit counts: one that restores the present value removes the staged edit of the slot.
                 draft.remove(slot)
                 log.append(_Removed(slot))
                 added.pop(slot, None)
@@ -219,11 +218,11 @@ class Staging:
             touched[subject(slot.target)] = None
         for each in added.values():
             self._sent.update(each.edit.first_for)
-        # A call without changes leaves no step: undo would seem to have no effect.
+        # A call without changes adds no step: undo would seem to have no effect.
         if touched:
             log.extend(map(_Touched, touched))
             self._steps.append(before)
-        # Lengths are bound now, so that the report's plan stays that of this call although the log grows.
+        # Bind the lengths now, so that the report has the plan after this call even if the log grows.
         made = cache(partial(self._after, len(self._steps), len(log)))
         return StageReport(made, tuple(added.values()), tuple(replaced), tuple(dropped), tuple(refused))
 
@@ -357,7 +356,8 @@ def without(plan: Plan, gone: Collection[Slot]) -> Plan:
     them, and without the edits that need letters among them; `undo` brings them back. The same plan if no slot matches.
     """
     created = {name for s in plan.staged if (name := s.edit.new_topic) is not None and s.edit.slot in gone}
-    # Without the letters their records would be lost, and without the skip they would be read twice.
+    # Hold a skip and its letters together: without the letters, their records would be lost; without the skip, they
+    # would be read twice.
     passed = {s.edit.passes for s in plan.staged if s.edit.slot in gone}
     held = {
         place
@@ -365,7 +365,7 @@ def without(plan: Plan, gone: Collection[Slot]) -> Plan:
         if s.edit.slot in gone or not passed.isdisjoint(s.edit.first_for)
         for place in s.edit.first_for
     }
-    # Brokers would refuse config edits of a topic that is no longer created.
+    # Drop config edits of a topic that the plan no longer creates: brokers would refuse them.
     kept = tuple(
         s
         for s in plan.staged
@@ -378,7 +378,7 @@ def without(plan: Plan, gone: Collection[Slot]) -> Plan:
 
 
 def _matches(edit: Edit, target: Target | None, key: str | None) -> bool:
-    # With a key the target is exact: a topic's config resource has keys, its name has no keys.
+    # With a key, the target has to be equal: keys belong to a topic's config resource, not to its name.
     if key is not None:
         return edit.key == key and target in (None, edit.target)
     return target is None or subject(edit.target) == subject(target) or _is_of_group(edit.target, target)

@@ -28,7 +28,7 @@ UNDESCRIBED = frozenset(
         "replica.alter.log.dirs.io.max.bytes.per.second",
     }
 )
-"""QuotaConfig's rates: a broker lists them only if they are set."""
+"""Rates of Kafka's QuotaConfig, which a broker lists only if they are set."""
 
 
 def predict_configs(snapshot: Snapshot, edits: Edits) -> Configs:
@@ -43,7 +43,7 @@ def predict_configs(snapshot: Snapshot, edits: Edits) -> Configs:
     """
     before = Inheritance(snapshot)
     configs = dict(snapshot.configs)
-    # The cluster default comes first, because every broker inherits from it.
+    # Predict the cluster default first: every broker inherits from it.
     default = _own_after(config.CLUSTER_DEFAULT, edits, snapshot, before)
     changed: dict[int | None, dict[codes.ConfigSource, _Own]] = {None: {codes.DYNAMIC_DEFAULT_BROKER_CONFIG: default}}
     for resource, each in snapshot.configs.items():
@@ -59,7 +59,7 @@ def predict_configs(snapshot: Snapshot, edits: Edits) -> Configs:
         _inherit(configs, inherited, snapshot.configs_from)
     after = Inheritance(replace(snapshot, configs=configs))
     for resource, mine in edits.items():
-        # Overrides come after inheritance was updated: an unset uses the new inherited value.
+        # Predict other resources last: a removed override uses the new inherited value.
         if resource.type != codes.BROKER and resource in configs:
             configs[resource] = _edited(resource, configs[resource], mine, before, after)
     return configs
@@ -114,7 +114,7 @@ def _broker(
         return configs
     layers = _changed_layers(broker_keys.layers_of(configs), changed)
     touched = set(broker_keys.names_touched(names))
-    # A listener's key without its own value inherits from the key without the prefix.
+    # A listener's key without its own value inherits from the key without the listener's prefix.
     touched.update(
         e.name for e in configs if e.name.startswith("listener.") and broker_keys.listener_base(e.name) in names
     )
@@ -130,7 +130,7 @@ def _broker(
         elif old is not None and (
             template.type == 0 or key in UNDESCRIBED or broker_keys.listener_base(key) is not None
         ):
-            del entries[key]  # listed only while it is set
+            del entries[key]  # such a key is listed only while it is set
         elif old is not None:
             entries[key] = replace(old, value=None, source=codes.DEFAULT_CONFIG, synonyms=())
     return _set(entries)
@@ -174,7 +174,7 @@ def _inherit(
         keys = topic_keys if resource.type == codes.TOPIC else group_keys if resource.type == codes.GROUP else None
         if not keys:
             continue
-        # Thousands of topics without overrides share one set: it is computed once, and they share the result.
+        # Thousands of topics without overrides share one object: compute it once, and let them share the result, too.
         if id(each) not in seen:
             entries = {e.name: e for e in each}
             for key in keys & entries.keys():
@@ -195,11 +195,11 @@ def _inheriting(
     mine = tuple(synonym for synonym in entry.synonyms if synonym.source == own)
     theirs = entry.synonyms[len(mine) :]
     if on_broker is not None:
-        layers = broker_keys.layers_of(on_broker)  # includes the changes
+        layers = broker_keys.layers_of(on_broker)  # `on_broker` includes the changes
     else:
         layers = _changed_layers(lambda name: (s for s in theirs if s.name == name), changed)
     rest = broker_keys.chain(layers, key)
-    # The same object, so that callers see by identity that the entry is unchanged.
+    # Return the same object, so that callers see by identity that the entry is unchanged.
     if rest == theirs and (rest or mine):
         return entry
     if mine:
@@ -225,7 +225,7 @@ def _edited(
         if isinstance(edit, UnsetConfig):
             if old is not None:
                 entries[edit.key] = without_own(old, resource, after)
-                # Workers describe a connector's key without its own value only if its class defines the key.
+                # Workers describe a key without a value only if the connector's class defines the key.
                 if resource.type.entity.own_keys and not entries[edit.key].synonyms:
                     del entries[edit.key]
             continue

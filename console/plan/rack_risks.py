@@ -10,7 +10,7 @@ from console.plan import edits
 from console.plan.risk_rules import Judged, RiskNeeds
 
 NAMED = 3
-"""Limit of partitions that a text names."""
+"""Maximum number of partitions that a text names."""
 
 
 def racks(brokers: Collection[Broker]) -> Mapping[int, str]:

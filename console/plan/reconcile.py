@@ -22,7 +22,7 @@ from console.plan.risk_rules import Risk
 from console.plan.staged import Described, Staged, subject
 
 Answered = Iterable[tuple[Step, Iterable[Outcome]]]
-"""Steps that were sent, each with the outcomes of its targets."""
+"""Steps that were sent, each with its targets' outcomes."""
 
 _SILENT = Failure(
     "NO_ANSWER", "the broker's answer does not mention it", "Refresh and look whether it was done, then apply again."
@@ -46,8 +46,8 @@ def reconcile(plan: Plan, answered: Answered) -> Plan:
     left: dict[Slot, Outcome] = {}
     for staged in plan.staged:
         slot = staged.edit.slot
-        # An edit that was staged again while the request was in flight is a new one: it stays, and this outcome belongs
-        # to the former one.
+        # An edit that was staged again while the request was in flight is a new one: keep it, as this outcome belongs
+        # to the former edit.
         sent, outcome = outcomes.get(slot, (None, None))
         if outcome is not None and sent == staged:
             if outcome.status is Status.APPLIED:
@@ -56,7 +56,7 @@ def reconcile(plan: Plan, answered: Answered) -> Plan:
         elif slot in plan.outcomes:
             left[slot] = plan.outcomes[slot]
         kept.append(replace(staged, letters_written=True) if staged.edit.passes in written else staged)
-    # Undo must not restore an applied edit, which would look unsent, so the history is cleared.
+    # Clear the history: undo must not restore an applied edit, which would look as if it was not sent.
     return with_outcomes(plan, left) if len(kept) == len(plan.staged) else Plan(tuple(kept), outcomes=left)
 
 
@@ -82,7 +82,7 @@ def _by_slot(answered: Answered) -> Mapping[Slot, tuple[Staged, Outcome]]:
         of: dict[Target, Outcome] = {subject(outcome.target): outcome for outcome in outcomes}
         for staged in step.staged:
             target = staged.edit.target
-            # If a broker omits a target from its response, the target may or may not have been applied.
+            # A target that a broker omits from its response may or may not have been changed.
             outcome = of.get(subject(target)) or Outcome(target, Status.UNKNOWN, _SILENT)
             found[staged.edit.slot] = (staged, outcome)
     return found
@@ -107,7 +107,7 @@ def verdicts(request: Iterable[Staged], now: Snapshot) -> Mapping[Slot, Status]:
     """
     seen = Described(now)
     edits = tuple(request)
-    # Each edit is first compared alone: only one with a visible effect can decide for its entity.
+    # First compare each edit alone: an edit with a visible effect also decides about the others of its entity.
     alone = {each.edit.slot: verdict(each.edit, each.was, current_state(each.edit, seen)) for each in edits}
     of_subject: dict[Target, set[Status]] = {}
     for slot, status in alone.items():
@@ -145,11 +145,11 @@ class ApplyReport(Struct, frozen=True):
     sent: bool
     """Whether any request to change the cluster was sent."""
     conflicts: tuple[Conflict, ...] = ()
-    """Changes by other clients since the read, because of which these edits and all later ones were not sent."""
+    """Changes by other clients since the read, which stopped these edits and all later ones."""
     overridden: tuple[Conflict, ...] = ()
     """Conflicts that the apply overrode."""
     surprises: tuple[Conflict, ...] = ()
-    """States read afterwards that are neither the former nor the wanted one."""
+    """States read afterwards that are neither the former nor the wanted state."""
     set_back: tuple[Conflict, ...] = ()
     """Applied edits that the cluster itself or another client has reverted."""
     change: int | None = None
@@ -157,7 +157,7 @@ class ApplyReport(Struct, frozen=True):
     unrecorded: Failure | None = None
     """The reason why the journal lacks some of the outcomes."""
     risks: tuple[Risk, ...] = ()
-    """Warnings that were not accepted, because of which nothing was sent."""
+    """Warnings that were not accepted, which stopped the apply."""
 
     @property
     def made(self) -> tuple[ShownOnce, ...]:
@@ -175,15 +175,15 @@ class ApplyOptions(Struct, frozen=True):
     """Options of an apply."""
 
     valid_only: bool = False
-    """If some edits fail the check, send the valid ones."""
+    """Whether to send the valid edits if others fail the check."""
     force: bool = False
-    """Overwrite changes by other clients."""
+    """Whether to overwrite changes by other clients."""
     accepted: tuple[Conflict, ...] = ()
-    """The only conflicts to overwrite, which the operator has seen."""
+    """The conflicts to overwrite, which the operator has seen; no others are overwritten."""
     risks: frozenset[str] = frozenset()
     """The warnings that do not stop the apply, named as in `Risk.accepted_as`."""
     seen: tuple[Risk, ...] = ()
-    """The only warnings that the operator has seen and accepted."""
+    """The warnings that the operator has seen and accepted; no others are."""
 
     def hindering(self, risks: Iterable[Risk]) -> tuple[Risk, ...]:
         """Return the warnings that are not accepted."""
@@ -194,7 +194,7 @@ class ApplyOptions(Struct, frozen=True):
 
 
 DEFAULTS = ApplyOptions()
-"""Any conflict, warning or failed check stops the apply."""
+"""With these options, any conflict, warning or failed check stops the apply."""
 
 
 class InFlight(Struct, frozen=True):

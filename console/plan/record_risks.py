@@ -108,15 +108,15 @@ def _largest(change: topic_risks.TopicChange, judged: Judged) -> str:
 # -- the times of records ----------------------------------------------------------------------------------------------
 
 TIMES, BY_BROKERS = "message.timestamp.type", "LogAppendTime"
-"""The key that decides who sets the times of records, and its value for brokers: then there is nothing to refuse."""
+"""The config that decides who sets the timestamps of records, and its value for brokers, which then refuse none."""
 TIME_LIMITS: Mapping[str, str] = {
     "message.timestamp.before.max.ms": "before",
     "message.timestamp.after.max.ms": "after",
     "message.timestamp.difference.max.ms": "before or after",
 }
-"""Key of a topic -> where the times are that it limits, from the broker's own."""
+"""Key of a topic -> on which side of the broker's time the timestamps are that it limits."""
 _SHORT_MS = 3_600_000
-"""A lower limit refuses what producers send late, and looks like a number of seconds."""
+"""Milliseconds below which a limit refuses records that producers send late, and looks like a number of seconds."""
 _HOUR_SECONDS = 3_600
 
 
@@ -167,6 +167,6 @@ def _is_short(value: str | None) -> bool:
 def _short_times(key: str, value: str | None) -> str:
     limit = long_number(value) or 0
     text = f"{refused_times(key, limit)} are refused, so that their producers fail"
-    if limit and limit % _HOUR_SECONDS == 0:  # hours or days, in seconds
+    if limit and limit % _HOUR_SECONDS == 0:  # the number is a multiple of an hour in seconds
         text += f"; it is in milliseconds, {duration(1_000 * limit)} would be {1_000 * limit}"
     return text

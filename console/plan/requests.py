@@ -19,12 +19,12 @@ from console.model.config import ConfigResource, ConfigSet
 from console.plan.staged import Staged
 
 RECORD_LIMIT = 10_000
-"""Limit of records of any kind in one change."""
+"""Maximum number of records, of any type, in one change of the metadata log."""
 
 ACL_COMPARISONS = 10_000_000
-"""For a removal a controller compares each filter with each ACL: 10,000 with 10,000 blocked a 4.3 controller for 9
-seconds, and brokers' heartbeats timed out. One request is limited to less than a second.
-"""
+"""Maximum number of comparisons for a removal of ACLs. A controller compares each filter with each ACL: 10,000 with
+10,000 blocked a controller of Kafka 4.3 for 9 seconds, and brokers' heartbeats timed out. With this limit, a request
+takes less than a second."""
 
 
 def acl_removals(acls: int) -> int:
@@ -38,9 +38,8 @@ class Facts(Struct, frozen=True):
     reachable: frozenset[int] | None = None
     """The reachable brokers; None if that was not tested."""
     incremental: bool = True
-    """Whether the brokers have IncrementalAlterConfigs (Kafka 2.3); if not, `configs` has the overrides that the legacy
-    call must repeat, and the present lists.
-    """
+    """Whether the brokers have IncrementalAlterConfigs (Kafka 2.3, KIP-339). If not, `configs` has the overrides that
+    the legacy request must repeat, and the present lists."""
     configs: Mapping[ConfigResource, ConfigSet] = msgspec.field(default_factory=dict)
     acls: int = 0
     """The number of ACLs."""
@@ -54,13 +53,13 @@ class Step(Struct, frozen=True):
     request: ChangeRequest
     staged: tuple[Staged, ...]
     note: str = ""
-    """The reason why it is separate from others of its kind; ``""`` for no note."""
+    """The reason why it is separate from other requests of its kind; ``""`` without a note."""
     after: tuple[int, ...] = ()
-    """The indexes of the steps that have to succeed completely before this one is sent, in the compiled tuple, or among
-    the steps of its batch before that: access is not removed if its replacement could not be granted.
-    """
+    """The indexes of the steps that have to succeed completely before this one is sent: in the compiled tuple, or,
+    before compilation, among the steps of its batch. Thereby access is not removed if its replacement could not be
+    granted."""
     unchecked: bool = False
-    """Whether brokers would refuse it before those steps; if so, it is not validated."""
+    """Whether brokers would refuse the request before those steps; it is then not validated."""
 
 
 # -- packing -----------------------------------------------------------------------------------------------------------
@@ -92,9 +91,10 @@ def pack(groups: Iterable[tuple[Sequence[Staged], int]], limit: int, into: Seque
     Returns:
         The bins of `into` and the new ones.
     """
-    # First fit in the given order, not sorted by size: requests keep the order of the edits as far as they have room.
+    # Pack into the first bin that fits, in the given order: sorting by size would pack better, but requests should keep
+    # the order of the edits.
     ordered = list(groups)
-    # Bins without room for the smallest group leave the search, which would be quadratic with 10,000 edits.
+    # Leave bins without room for the smallest group out of the search, which would be quadratic with 10,000 edits.
     least = min((records for _, records in ordered), default=0)
     bins = list(into)
     roomy = [bin_ for bin_ in bins if bin_.records + least <= limit]
@@ -125,8 +125,8 @@ def singly(some: Iterable[Staged]) -> Iterable[Group]:
 
 
 Steps = Callable[[Sequence[Staged], Facts], list[Step]]
-"""(staged, facts) -> their requests, as few as the controller's limits allow; each edit in exactly one.
-`Step.after` has places among these requests."""
+"""(staged, facts) -> their requests, as few as the controller's limits allow; each edit is in exactly one of them.
+`Step.after` has indexes among these requests."""
 
 
 def together(request: Callable[[list[Staged]], ChangeRequest], what: str = "records") -> Steps:

@@ -26,7 +26,7 @@ from console.plan.staged import Staged
 _KEYS = (topic_risks.POLICY, topic_risks.BY_TIME, topic_risks.BY_SIZE)
 _BROKER_KEYS = {broker_key.name: key for key in _KEYS for broker_key in TOPIC_SYNONYMS.get(key, ())}
 SEGMENT_BYTES, _SEGMENT_MS = 2**30, 604_800_000
-"""Kafka's defaults."""
+"""Kafka's defaults of segment.bytes and segment.ms."""
 SOON_MS = 300_000
 """The default of log.retention.check.interval.ms: the time between a broker's checks for segments to delete."""
 
@@ -61,9 +61,9 @@ class Deletion(NamedTuple):
     """The data that an edit deletes."""
 
     least: int = 0
-    """The least bytes that are deleted, on all replicas."""
+    """The minimum number of bytes that are deleted, on all replicas."""
     most: int = 0
-    """The most bytes that are deleted, on all replicas."""
+    """The maximum number of bytes that are deleted, on all replicas."""
     partitions: int = 0
     """The number of partitions whose bytes are known."""
     unknown: int = 0
@@ -95,14 +95,14 @@ def retention_cuts(staged: Iterable[Staged], snapshot: Snapshot) -> tuple[Retent
     edits = tuple(each for each in staged if _topic_key(each) or _broker_key(each))
     if not edits:
         return ()
-    # All edits together: a limit that one lowers and another raises deletes nothing.
+    # Predict all edits together: a limit that one lowers and another raises deletes nothing.
     after = predict(snapshot, Plan(edits)).configs
     inherited = {key: each.edit.slot for each in reversed(edits) if (key := _broker_key(each))}
     own: dict[Slot, Slot] = {each.edit.slot: each.edit.slot for each in edits}
     found = []
     for resource, wanted in after.items():
         known = snapshot.configs.get(resource)
-        # The prediction keeps unchanged sets as the same objects: 40,000 topics cost one comparison each.
+        # The prediction keeps unchanged sets as the same objects: each of 40,000 topics costs one comparison.
         if resource.type != TOPIC or known is None or known is wanted:
             continue
         shorter = _shorter(topic_risks.kept(known), topic_risks.kept(wanted))
@@ -142,7 +142,7 @@ def bytes_freed(before: int, log: LogRange, sizes: Sequence[int], segment_bytes:
         before: the first offset that stays.
         sizes: bytes of each replica.
     """
-    # Each replica has its own segments, so replicas may delete different amounts.
+    # Each replica has segments of its own, so replicas may delete different amounts.
     each = [bytes_before(before, log.start, log.end, size) for size in sizes if size > 0]
     return Range(sum(max(0, found.least - segment_bytes) for found in each), sum(found.most for found in each))
 
@@ -161,13 +161,13 @@ def _by_time(span: LogSpan, size: int, cut: RetentionCut) -> Range:
     """
     if cut.ms < 0 or span.latest <= span.earliest:
         return NONE
-    if span.since >= span.latest:  # also the active segment: the broker begins a new one
+    if span.since >= span.latest:  # this includes the active segment, after which the broker begins a new one
         return Range(size, size)
     old = bytes_before(span.since, span.earliest, span.latest, size)
-    # The segment with `since` begins at most a full segment before it, and not before its time limit.
+    # The segment with the offset `since` begins at most a full segment before it, and not before its time limit.
     began = bytes_before(span.began, span.earliest, span.latest, size)
     least = max(0, old.least - cut.segment_bytes, began.least)
-    # Records that are about to expire are deleted in the next run of the log's cleaner.
+    # Records that are about to expire are deleted in the next run of the broker's retention check.
     most = size if 0 <= cut.ms <= SOON_MS else old.most
     return Range(min(least, most), most)
 
@@ -216,7 +216,7 @@ def _cut(slot: Slot, topic: str, known: ConfigSet, wanted: ConfigSet) -> Retenti
         topic,
         topic_risks.config_number(wanted, topic_risks.BY_TIME, -1),
         topic_risks.config_number(wanted, topic_risks.BY_SIZE, -1),
-        # The present segments have the limits of the present configs.
+        # Take the larger limit: the present segments were made with the present configs.
         max(topic_risks.config_number(configs, "segment.bytes", SEGMENT_BYTES) for configs in (known, wanted)),
         max(topic_risks.config_number(configs, "segment.ms", _SEGMENT_MS) for configs in (known, wanted)),
     )

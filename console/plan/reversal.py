@@ -20,7 +20,7 @@ def reversal(staged: Staged, overrides: Mapping[str, str] = _NONE) -> Reversal:
     Returns:
         A Reversal without edits if nothing can revert it; its `loss` has the reason.
     """
-    # Sending a guessed value would be a new change that the operator has not seen.
+    # Don't guess the former value: sending it would be a new change that the operator has not seen.
     if staged.was is UNREAD:
         return Reversal((), UNREAD, "what was there before was not read")
     return kind_of(staged.edit).reversal(staged.edit, staged.was, overrides)

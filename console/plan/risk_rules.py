@@ -107,7 +107,7 @@ NAMES = (
     CONNECTOR_DELETED,
     CONNECTOR_OFFSETS_CHANGED,
 )
-"""The names by which an operator accepts warnings, in the order in which those of one edit are shown."""
+"""The names by which an operator accepts warnings; the warnings of one edit are shown in this order."""
 
 _ITEM = re.compile(rf",(?=(?:{'|'.join(map(re.escape, NAMES))})(?:=|,|$)|,|$)")
 
@@ -118,15 +118,16 @@ def accepted(text: str) -> tuple[str, ...]:
 
 
 MOST_PRUNED = 10
-"""Limit of entities that files may remove by omission without a warning."""
+"""Maximum number of entities that files may remove by omission without a warning."""
 READ_TOPICS = 2_000
-"""Limit of topics whose configs are read to find out whether they inherit a default; above it the texts say so."""
+"""Maximum number of topics whose configs are read to find out whether they inherit a default; above it, the texts say
+so."""
 READ_PARTITIONS = 10_000
-"""Limit of partitions whose size is read; topics beyond it count as topics with data."""
+"""Maximum number of partitions whose sizes are read; topics beyond it count as topics with data."""
 READ_GROUPS = 200
-"""Limit of groups whose offsets are read to find unread records; above it the texts say so."""
+"""Maximum number of groups whose offsets are read to find unread records; above it, the texts say so."""
 READ_BATCHES = 20
-"""Limit of topics whose newest batches are read."""
+"""Maximum number of topics whose newest batches are read."""
 
 
 class RiskNeeds(Struct, frozen=True):
@@ -135,7 +136,7 @@ class RiskNeeds(Struct, frozen=True):
     topics: frozenset[str] = frozenset()
     """Topics that are read with their own configs."""
     every_topic: bool = False
-    """Whether all topics are read, with the configs of those that may inherit (at most `READ_TOPICS`)."""
+    """Whether all topics are read, and the configs of those that may inherit (at most `READ_TOPICS`)."""
     sizes: bool = False
     """Whether the bytes of those topics are read."""
     acls: bool = False
@@ -183,9 +184,9 @@ class RiskFacts(Struct, frozen=True):
     """Facts that are read only for warnings."""
 
     sizes: Mapping[str, int] = field(default_factory=dict)
-    """Topic -> the bytes of all its replicas; a topic whose size could not be read is missing."""
+    """Topic -> the size in bytes of all its replicas; a topic whose size could not be read is missing."""
     principal: str = ""
-    """The principal that brokers authenticate this client as (``User:admin``); ``""`` if unknown."""
+    """The principal as which brokers authenticate this client (``User:admin``); ``""`` if unknown."""
     readers: Mapping[str, TopicReaders] = field(default_factory=dict)
     """Topic -> its readers."""
     ages: Mapping[str, float] = field(default_factory=dict)
@@ -193,9 +194,9 @@ class RiskFacts(Struct, frozen=True):
     batches: Mapping[str, NewestBatches] = field(default_factory=dict)
     """Topic -> its newest batches; a topic whose records were not read is missing."""
     groups: Mapping[str, Group] = field(default_factory=dict)
-    """All groups; those that were not described are without members."""
+    """All groups; groups that were not described have no members."""
     mechanism: str = ""
-    """The SASL mechanism by which this client logs in; ``""`` for none."""
+    """The SASL mechanism of this client's login; ``""`` without one."""
 
 
 class Judged(Struct, frozen=True, dict=True):

@@ -17,8 +17,8 @@ from console.plan.kinds.registry import kind_of
 from console.plan.plan import Plan
 from console.plan.staged import Draft, Pruned, Staged
 
-# Risks are legal edits that are probably wrong. A warning is a `RiskRule` of a kind of edit: the facts that it needs,
-# and its text. `console.session` reads all needed facts first, so a warning never depends on earlier reads.
+# Risks are legal edits that are probably wrong. A warning is a `RiskRule` of a kind of edit, which has a text and the
+# facts that it needs. `console.session` reads all needed facts first, so a warning never depends on earlier reads.
 
 
 def risks(
@@ -39,7 +39,7 @@ def risks(
         The warnings of each edit in the order of `risk_rules.NAMES`. `settle.ApplyOptions` has the accepted ones.
     """
     all_ = tuple(staged)
-    # Predicted only when the first rule needs it: not every plan has such rules.
+    # Predict only when a rule first needs the result: some plans have no such rules.
     then = partial(predict, snapshot, Plan(all_)) if after is None else lambda: after
     judged = risk_rules.Judged(snapshot, all_, facts or risk_rules.RiskFacts(), then)
     of_each = (

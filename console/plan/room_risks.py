@@ -23,7 +23,7 @@ class _Growth(NamedTuple):
     """The number of replicas that grow."""
     size: float = 0.0
     rate: float = 0.0
-    """Bytes a second."""
+    """The growth in bytes per second."""
 
     def fills(self, log_dir: LogDir) -> bool:
         """Return whether they fill a directory's disk soon: what was written in half a minute says nothing of weeks."""
@@ -76,7 +76,7 @@ def _growth(now: Snapshot, configured: Snapshot, log_dir: LogDir, topics: Iterab
     for each in log_dir.replicas.of(limits):
         ms, most = limits[each.topic]
         rate = _written(now, each.topic, each.partition, each.size)
-        # A topic that is never deleted fills any disk one day, whatever the edit does.
+        # A topic whose records are never deleted fills any disk some day, with or without the edit.
         if rate <= 0 or each.is_future or (ms >= FOREVER and most >= FOREVER):
             continue
         more = min(float(most), rate * ms / 1000) - each.size

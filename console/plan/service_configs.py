@@ -21,15 +21,16 @@ class ServiceConfigs(NamedTuple):
 
     request: Callable[[Mapping[ConfigResource, tuple[ConfigOp, ...]]], ChangeRequest]
     note: str
-    """The receiver, below the request."""
+    """The receiver of the request, shown below it."""
     by_hand: str = ""
-    """The request without kac, formatted with the resource's name as ``cluster`` and ``name``; ``""`` for none."""
+    """The request without kac, a template with the fields ``cluster`` and ``name``, the parts of the resource's name;
+    ``""`` without one."""
     is_apart: bool = False
     """Whether each key has its own request."""
     check: Callable[[ConfigEdit, Draft], None] = lambda *_: None
     """Raises Refused for an edit that can't be staged."""
     check_value: Callable[[str, MaybeSecret, ConfigEntry | None], None] | None = None
-    """Raises Refused for a value; None if the rules of brokers' keys hold."""
+    """Raises Refused for an invalid value; None if the rules of brokers' keys apply."""
     effects: Callable[[ConfigEdit, Draft], tuple[str, ...]] = lambda *_: ()
     entry: Callable[[ConfigSet, str], ConfigEntry | None] = ConfigSet.get
     """Returns the entry of a key before an edit."""

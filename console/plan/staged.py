@@ -31,7 +31,7 @@ class Unread(Enum):
 
 
 UNREAD: Final = Unread.UNREAD
-"""That part of the cluster was not read when the edit was staged: the state of its target is unknown."""
+"""The state of an edit's target if its part of the cluster was not read at staging."""
 
 if TYPE_CHECKING:
     from console.model.journal_lines import Place
@@ -50,7 +50,7 @@ class Pruned(NamedTuple):
     """The removal of an entity that no file lists."""
 
     section: str
-    """The section of such entities in files."""
+    """The name of the files' section for such entities."""
     of: int
     """The number of such entities in the cluster."""
 
@@ -61,21 +61,19 @@ class Staged(Struct, frozen=True):
     edit: Edit
     was: Was
     lasts_ms: int | None = None
-    """The milliseconds for which it holds after it is applied; None for good."""
+    """The milliseconds for which the edit holds after it is applied; None for good."""
     reverts: Place | None = None
-    """The edit of an applied change that it reverts."""
+    """The place of the applied edit that this edit reverts."""
     topic_id: str | None = None
-    """The id of the intended topic; None if unknown or for other targets. Another topic of the same name may exist
-    since.
-    """
+    """The id of the intended topic; None if unknown, or for other targets. Another topic of this name may exist
+    by now."""
     doubt: str = ""
-    """The reason why its target may not be the intended one; ``""`` for no doubt. An edit in doubt is not sent before
-    an operator accepts it.
-    """
+    """The reason why the target may not be the intended one; ``""`` without doubt. Such an edit is not sent before an
+    operator accepts it."""
     pruned: Pruned | None = None
-    """The removal of an entity that no file lists; None for an edit that a user requested by name."""
+    """The removal of an entity that files omit; None for an edit that a user requested by name."""
     letters_written: bool = False
-    """Whether an apply has written letters of the records that it passes over."""
+    """Whether an apply has written the letters of the records that this edit passes over."""
 
 
 class Dropped(NamedTuple):
@@ -148,7 +146,7 @@ class Described:
         """Return the result of a lookup in a part of the snapshot; UNREAD for a miss in a part that was not read as a
         whole.
         """
-        # A miss in a part that was only read partly is no proof of absence.
+        # If the part was read only partly, a miss does not prove absence.
         return there if there is not None or self.read(part) else UNREAD
 
     def once(self, what: Hashable, compute: Callable[[], T]) -> T:
@@ -168,8 +166,8 @@ class Described:
         """Return the key's entry of the resource, else of another of its type, which is valid for type and flags but
         not for the value.
         """
-        # Brokers of one cluster describe a key alike: if this resource was not read, an entry of another one has its
-        # type.
+        # Brokers of one cluster describe a key alike: if this resource was not read, take the entry of another resource
+        # of its type.
         return self.entry(resource, key) or self.inheritance.sample(resource.type, key)
 
 

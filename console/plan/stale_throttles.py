@@ -31,7 +31,7 @@ THROTTLES = frozenset((*RATES, LOG_DIRS_RATE, *LISTS))
 ADDED = "added replicas"
 """In place of a key: the replicas that a move adds to those of its topic."""
 _SHOWN = 3
-"""Limit of moves that are named for a throttle."""
+"""Maximum number of moves that are named for a throttle."""
 
 
 class StaleThrottle(NamedTuple):
@@ -59,8 +59,8 @@ def stale_throttles(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:
         snapshot: a snapshot with the reassignments, the configs of all brokers, of the cluster default and of all
             topics, and the log dirs. Unread parts do not count as stale.
     """
-    # Without the list of moves every throttle would look stale, and removing one in use lets copies take the whole
-    # network.
+    # Without the list of moves, every throttle would look unused; removing one that is in use would let copies take the
+    # whole network.
     if Part.REASSIGNMENTS not in snapshot.read_at:
         return ()
     return tuple(each.stale for each in _throttles(snapshot) if each.stale is not None)
@@ -142,7 +142,7 @@ def _brokers(snapshot: Snapshot) -> Iterator[_Throttle]:
                 used = "belongs to a copy between log directories, or that is not known" if is_used else ""
                 why = "no replica moves between the log dirs of a broker"
             else:
-                # The cluster default limits every broker that takes part in any move.
+                # The cluster default limits every broker that takes part in a move.
                 every = (name for names in moving.values() for name in names)
                 used = unknown or _of(every if resource.is_cluster_default else moving.get(int(resource.name), ()))
                 why = "no partition is being reassigned" if not moving else "no reassignment involves the broker"
@@ -168,7 +168,7 @@ def _is_copying(resource: config.ConfigResource, copying: frozenset[int], snapsh
 
 def _topics(snapshot: Snapshot) -> Iterator[_Throttle]:
     moving, unknown = grouped((move.topic, move) for move in snapshot.reassignments), _unknown(snapshot)
-    set_here: dict[int, bool] = {}  # most of 100,000 topics have the same set, which is one object
+    set_here: dict[int, bool] = {}  # a cache, as most of 100,000 topics share the object with their configs
     limited: list[tuple[config.ConfigResource, config.ConfigSet]] = []
     for each in snapshot.configs.items():
         resource, configs = each

@@ -28,9 +28,8 @@ from console.plan.values import items_of
 
 POLICY, BY_TIME, BY_SIZE = "cleanup.policy", "retention.ms", "retention.bytes"
 EMPTY_KEEPS = "An empty list means"
-"""The documentation of cleanup.policy contains this if brokers give an empty list a meaning (4.2); older brokers also
-accept an empty list.
-"""
+"""Part of the documentation of cleanup.policy if brokers give an empty list a meaning (Kafka 4.2); older brokers accept
+an empty list, too."""
 ISR = "min.insync.replicas"
 UNCLEAN = "unclean.leader.election.enable"
 MESSAGE_SIZE, SEGMENT = "max.message.bytes", "segment.bytes"
@@ -39,9 +38,10 @@ KEEPING = (BY_TIME, BY_SIZE, POLICY)
 
 FOREVER = 2**63
 TINY_MS = 300_000
-"""A retention below it ends before a broker's next check (log.retention.check.interval.ms, five minutes)."""
+"""Milliseconds of a retention that ends before a broker's next check (log.retention.check.interval.ms, five
+minutes)."""
 TINY_BYTES = 1_048_576
-"""Less than the smallest segment (segment.bytes, 1 MiB since 4.0)."""
+"""Bytes of the smallest possible segment (segment.bytes is at least 1 MiB since Kafka 4.0)."""
 
 _TOPIC_KEYS = {broker_key.name: key for key, names in TOPIC_SYNONYMS.items() for broker_key in names}
 
@@ -58,7 +58,7 @@ class TopicChange(NamedTuple):
     """Whether the topic's configs were read."""
 
 
-# -- which topics an edit concerns -------------------------------------------------------------------------------------
+# -- topics that an edit concerns --------------------------------------------------------------------------------------
 
 
 def topic_key(edit: edits.Edit) -> str:
@@ -78,7 +78,7 @@ def changes(edit: edits.ConfigEdit, judged: Judged) -> list[TopicChange]:
     key = topic_key(edit)
     if edit.resource.type == TOPIC:
         resource = edit.resource
-        # The value of the edit itself first: the prediction lacks topics whose configs were not read.
+        # Prefer the value of the edit itself: the prediction lacks topics whose configs were not read.
         return [TopicChange(resource.name, judged.own(resource, key), value_of(edit) or judged.then(resource, key))]
     wanted = in_terms_of(key, edit.key, value_of(edit))
     seen: dict[tuple[int, int], TopicChange | None] = {}
@@ -89,7 +89,7 @@ def changes(edit: edits.ConfigEdit, judged: Judged) -> list[TopicChange]:
         if known is None or then is None:
             found.append(TopicChange(name, None, wanted, read=False))
             continue
-        both = id(known), id(then)  # equal sets are one object, so each is examined once
+        both = id(known), id(then)  # equal sets of configs are one object, so each pair is compared once
         if both not in seen:
             entry = then.get(key)
             own = entry is not None and is_override(entry, resource)
@@ -111,7 +111,7 @@ def may_inherit(edit: edits.Edit, snapshot: Snapshot) -> list[str]:
     names = _on(edit.resource, snapshot)
     wanted = long_number(value_of(edit))
     if topic_key(edit) == ISR and wanted is not None:
-        # A topic with more replicas than the minimum is safe with any of these values, and needs no read.
+        # A topic with more replicas than the minimum is safe with any value, and is not read.
         few = [name for name in names if 0 < snapshot.topics[name].replication <= wanted]
         return sorted(few, key=lambda name: snapshot.topics[name].replication, reverse=True)
     if topic_key(edit) == UNCLEAN:
@@ -160,7 +160,7 @@ def topic_needs(edit: edits.ConfigEdit, *, sizes: bool = False) -> RiskNeeds:
     return RiskNeeds(every_topic=True, sizes=sizes, a_broker=True)
 
 
-# -- who inherits a default --------------------------------------------------------------------------------------------
+# -- brokers and topics that inherit a default -------------------------------------------------------------------------
 
 
 def inheriting(resource: ConfigResource, key: str, snapshot: Snapshot) -> tuple[str, ...]:
@@ -249,7 +249,8 @@ def _replication_of_new(edit: edits.CreateTopic) -> int:
 
 
 _ALL_ARE_ENOUGH = (3, 7)
-"""The first release that requires at most all replicas to be in sync (`Partition.effectiveMinIsr`, KAFKA-15583)."""
+"""The first release that never requires more replicas in sync than there are (`Partition.effectiveMinIsr`,
+KAFKA-15583)."""
 
 
 def are_all_enough(versions: Iterable[BrokerVersion]) -> bool:
@@ -321,7 +322,7 @@ class Kept(NamedTuple):
     """A topic's retention."""
 
     deletes: bool
-    """Whether it deletes; the limits count only then."""
+    """Whether the topic deletes records; only then the limits count."""
     ms: int
     """The limit in milliseconds; `FOREVER` for unlimited."""
     size: int
@@ -379,7 +380,7 @@ def retention_needs(edit: edits.ConfigEdit) -> RiskNeeds:
     if key not in KEEPING + LOCAL:
         return NOTHING
     value = long_number(in_terms_of(key, edit.key, value_of(edit)))
-    # Reading the sizes of all topics takes seconds, so it is skipped for a limit that is always harmless.
+    # Skip the sizes for a limit that is always harmless: reading those of all topics takes seconds.
     if key in (BY_TIME, BY_SIZE) and value is not None and not _Limit(key, value).tiny and value != 0:
         return NOTHING
     return topic_needs(edit, sizes=True)
@@ -453,7 +454,7 @@ def _lowered(change: TopicChange, key: str, judged: Judged) -> list[_Limit]:
         after = after._replace(ms=limit) if key == BY_TIME else after._replace(size=limit)
     if not after.deletes:
         return []
-    # A topic that was only compacted kept everything: any limit, even unlimited, is lower than its former one.
+    # A topic that was only compacted kept all keys: any limit, even unlimited, is lower than that.
     old = (before.ms, before.size) if before.deletes else (FOREVER + 1, FOREVER + 1)
     return [
         _Limit(name, new)
@@ -469,9 +470,10 @@ def _is_remote(topic: str, judged: Judged) -> bool:
 # -- deleting a topic --------------------------------------------------------------------------------------------------
 
 NAMED = 3
-"""Limit of groups that a line names, and of topics whose names are typed one by one: above it their number is typed."""
+"""Maximum number of groups that a line names, and of topics whose names are typed one by one; above it, their number is
+typed."""
 _SKEW_SECONDS = 60
-"""The possible difference of hosts' clocks."""
+"""Seconds by which the clocks of hosts may differ."""
 
 
 def deleted_needs(edit: edits.DeleteTopic) -> RiskNeeds:
@@ -587,7 +589,7 @@ def moved_groups(groups: Iterable[str], was: int, became: int) -> list[str]:
 
 
 _SEGMENT_DEFAULT = 104_857_600
-"""offsets.topic.segment.bytes and transaction.state.log.segment.bytes."""
+"""The default of offsets.topic.segment.bytes and transaction.state.log.segment.bytes."""
 
 
 def _longer_load(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:

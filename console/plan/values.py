@@ -26,7 +26,7 @@ LIST = ConfigType(7)
 _BITS = {INT: 32, SHORT: 16, LONG: 64}
 
 _FRACTION = 1e-6
-"""ClientQuotaControlManager's tolerance for whole numbers."""
+"""The tolerance for whole numbers of Kafka's ClientQuotaControlManager."""
 
 
 def parse_value(key: str, type_: ConfigType, text: str) -> str:
@@ -51,7 +51,7 @@ def parse_value(key: str, type_: ConfigType, text: str) -> str:
             return _decimal(key, unit, stripped)
         case _ if type_ == LIST:
             items = items_of(text) if stripped else []
-            # Only if the order has no meaning: in other lists a repetition may be intended.
+            # Remove repetitions only if the order has no meaning: in other lists they may be intended.
             return ",".join(dict.fromkeys(items) if key in UNORDERED else items)
         case _ if type_ == 0 and unit is not Unit.NONE and has_unit(stripped):
             return str(_amount(key, unit, stripped))
@@ -204,7 +204,8 @@ def result_of(edit: ConfigEdit, entry: ConfigEntry | None, inheritance: Inherita
     if isinstance(edit, SetConfig):
         return edit.value if isinstance(edit.value, str) else None
     own = own_text(entry, edit.resource)
-    # Not the inherited value: the controller does the same, and a different prediction would hide the surprise.
+    # Start from the default, not from the inherited value, as the controller does: any other prediction would hide a
+    # surprise.
     base = own if own is not None else inheritance.default(edit.resource, edit.key)
     return appended(base, edit.value) if isinstance(edit, AppendConfig) else subtracted(base, edit.value)
 

@@ -46,7 +46,7 @@ def acl_rows(acls: Iterable[Acl], plan: Plan, by: By) -> list[AclRow]:
         by: the order of the rows; the first of each group is marked.
     """
     staged = _staged(plan) if plan.staged else {}
-    # A set drops what is staged and exists already; without edits 100,000 ACLs need no copy.
+    # The set removes staged ACLs that exist already; without edits, 100,000 ACLs need no copy.
     there = {*acls, *staged} if staged else acls
     ordered = sorted(there, key=_BY_PRINCIPAL if by == "principal" else _BY_RESOURCE)
     groups = [*map(_GROUP[by], ordered)]
@@ -56,7 +56,7 @@ def acl_rows(acls: Iterable[Acl], plan: Plan, by: By) -> list[AclRow]:
 
 
 def _staged(plan: Plan) -> dict[Acl, str]:
-    # Lazy: the kinds of edits are imported only once something is staged.
+    # Import the kinds of edits late, only once an edit is staged.
     from console.plan.kinds.registry import kind_of
 
     marks = {"add": "+", "remove": "-"}
@@ -162,11 +162,11 @@ def _columns(by: By) -> columns.Columns[AclRow]:
         cell=lambda row: (resource_text(row.acl), grouped("resource", row)),
         layout=columns.on_screen(flex=1, min_width=14, max_width=60, priority=95),
     )
-    # The grouping comes first, so that equal words stand below each other.
+    # Begin with the columns of the grouping, so that equal words are below each other.
     first = (principal, resource) if by == "principal" else (resource, principal)
     return columns.Columns(_STAGED, *first, *_REST, orders={"data": _DATA_ORDER})
 
 
 _DATA_ORDER = ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
 ACLS: Mapping[By, columns.Columns[AclRow]] = {"principal": _columns("principal"), "resource": _columns("resource")}
-"""The columns by the grouping of the rows."""
+"""The grouping of the rows -> the columns."""

@@ -24,7 +24,7 @@ from console.present.names import DEFAULT, NOTHING
 from console.present.text import Cell, Line, clean
 
 MOST_VOTERS = 9
-"""Voters that a line names; of more it has the number, and names those that are behind."""
+"""Maximum number of voters that a line names; of more voters, it has the number and names those that are behind."""
 
 
 class BrokerLoad(NamedTuple):
@@ -34,9 +34,9 @@ class BrokerLoad(NamedTuple):
     replicas: int = 0
     out_of_sync: int = 0
     preferred: int = 0
-    """The number of partitions with it as the preferred leader."""
+    """The number of partitions whose preferred leader it is."""
     to_elect: int = 0
-    """The number of these partitions that it does not lead but could: it is in their ISR."""
+    """The number of these partitions that it does not lead, but could: it is in their ISR."""
 
 
 class BrokerRow(NamedTuple):
@@ -84,7 +84,7 @@ def broker_loads(snapshot: Snapshot) -> dict[int, BrokerLoad]:
             if needs_preferred(partition) and not why_not_preferred(partition):
                 to_elect[preferred(partition)] += count
     return {
-        # The leader of a partition without one is -1.
+        # Leave out -1, the leader of partitions without one.
         b: BrokerLoad(*(counts.get(b, 0) for counts in (leaders, replicas, lost, first, to_elect)))
         for b in {*leaders, *replicas}
         if b >= 0
@@ -115,10 +115,10 @@ def broker_rows(
     edited = {s.edit.target for s in plan.staged}
     known = {node.id: node for node in snapshot.cluster.brokers or snapshot.cluster.controllers}
     for down in loads.keys() - known.keys():
-        # A response about the cluster leaves out a broker that is down, but the topics have its replicas.
+        # A listing of the cluster may leave out a broker that is down, but topics show its replicas.
         known[down] = Broker(down, "", -1)
     active, is_counted = controller(snapshot) if is_led else None, not are_topics_hidden(snapshot)
-    # The cluster default is also a row: all brokers below it inherit its overrides.
+    # Add a row for the cluster default, whose overrides all brokers inherit.
     default = snapshot.configs.get(CLUSTER_DEFAULT)
     rows = [BrokerRow(None, overrides=None if default is None else len(default), edited=CLUSTER_DEFAULT in edited)]
     for broker in sorted(known.values(), key=lambda b: b.id):
@@ -161,13 +161,13 @@ def disk(dirs: tuple[LogDir, ...] | None) -> Cell:
     """Return the bytes of the replicas, and the used share of the volumes if the broker reports it."""
     if dirs is None:
         return ""
-    # A failed directory reports no bytes, so that any sum would look like free space.
+    # A failed directory reports no bytes, so any sum would look like free space.
     failed = [d for d in dirs if d.failure is not None]
     if failed:
         return (f"{len(failed)} of {len(dirs)} dirs failed", "failed")
     used = size(sum(d.size for d in dirs))
     total, usable = sum(d.total_bytes for d in dirs), sum(d.usable_bytes for d in dirs)
-    # Brokers before 3.3 do not report the size of the volume.
+    # Brokers before Kafka 3.3 (KIP-827) do not report the size of the volume.
     if not dirs or min(d.total_bytes for d in dirs) <= 0:
         return used
     full = 100 * (total - usable) / total
@@ -350,7 +350,7 @@ BROKERS: columns.Columns[BrokerRow] = columns.Columns(
     lead=lambda row: row.broker is not None,
     tie=lambda row: row.key,
 )
-"""The cluster default has only overrides, and stands above the brokers."""
+"""The columns of brokers. The cluster default has only overrides, and its row is above the brokers."""
 
 
 def silent_line(snapshot: Snapshot, silent: Collection[int]) -> Line:
@@ -364,9 +364,9 @@ def silent_line(snapshot: Snapshot, silent: Collection[int]) -> Line:
         return []
     cluster = snapshot.cluster
     nodes = cluster.brokers or cluster.controllers
-    # A broker that only replicas name has no address.
+    # A broker that is known only as a replica has no address.
     where = {node.id: f" at {clean(node.host, 80)}:{node.port}" for node in nodes}
-    # A line has room for three.
+    # Name at most three brokers, which fit in a line.
     names = ", ".join(f"{broker}{where.get(broker, '')}" for broker in sorted(silent)[:3])
     more = f" and {len(silent) - 3} more" if len(silent) > 3 else ""
     what = "broker" if cluster.brokers or not cluster.controllers else "controller"

@@ -16,7 +16,7 @@ from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 
 Subject = ConfigResource | QuotaEntity | Acl | tuple[str, str]
-"""The changed entity: a topic is its config resource, a group ``("group", name)``, a broker its config resource."""
+"""The entity that changed: a topic and a broker by the config resource, a group as ``("group", name)``."""
 
 
 class Change(NamedTuple):
@@ -43,7 +43,7 @@ def changes(old: Snapshot, new: Snapshot) -> Iterator[Change]:
     if old.quotas is not new.quotas and Part.QUOTAS in old.read_at:
         for entity, had, has in differing(old.quotas, new.quotas):
             if had is None and new.quotas_sparse:
-                continue  # it may have existed before, unread
+                continue  # the entity may have existed before, unread
             for key in {*(had or ()), *(has or ())}:
                 if (had or {}).get(key) != (has or {}).get(key):
                     yield Change(entity, key)

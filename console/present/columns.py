@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from console.model.time_lag import Behind
 
 Type = Literal["text", "word", "number", "boolean", "object", "names"]
-"""The JSON type of a value; a word is a text of a fixed set, compared without regard to case; names are a list of
-texts, one of which has to match."""
+"""The JSON type of a value. A word is a text of a fixed set, compared without regard to case; names are a list of
+texts, and a filter has to match one of them."""
 View = Literal["filter", "data", "list", "detail", "screen"]
-"""``KEY=VALUE`` of `list`; the objects of JSON, YAML and CSV; the text of `list`; the object of `describe`; the
-screen."""
+"""Where a column appears: in ``KEY=VALUE`` of `list`; in the objects of JSON, YAML and CSV; in the text of `list`; in
+the object of `describe`; on the screen."""
 
 SCREEN: frozenset[View] = frozenset({"screen"})
 LIST: frozenset[View] = frozenset({"list"})
@@ -41,11 +41,11 @@ LISTED: frozenset[View] = DATA | {"list"}
 EVERYWHERE: frozenset[View] = LISTED | {"screen"}
 DETAIL: frozenset[View] = frozenset({"detail"})
 OBJECT: frozenset[View] = frozenset({"data"})
-"""Data of nouns without filters."""
+"""Views of columns that are only data, for nouns without filters."""
 TOLD: frozenset[View] = OBJECT | LIST
-"""The same columns in text and in data."""
+"""Views of columns that text and data share."""
 OVER_POLLS: frozenset[View] = DATA | SCREEN
-"""Views of values that need two polls; the text of `list` has one."""
+"""Views of values that need two polls; the text of `list` has only one poll."""
 
 
 class Absent(Enum):
@@ -58,9 +58,9 @@ ABSENT = Absent.ABSENT
 R = TypeVar("R")
 
 BLANK = " "
-"""The label of a column on the screen that has none."""
+"""The label of a screen's column without a label."""
 on_screen = partial(ScreenColumn, "")
-"""The place of a column on the screen: its id is the column's name, and so is its label by default."""
+"""Makes the place of a column on the screen: its id, and by default its label, is the name of the column."""
 
 
 class Column(NamedTuple, Generic[R]):
@@ -71,13 +71,14 @@ class Column(NamedTuple, Generic[R]):
     views: frozenset[View]
     """The views that show it."""
     get: Callable[[R], Data | Absent] | None = None
-    """Returns the value of a row, of type `type`, in `unit`; None is null. Default: the row's field of this name."""
+    """Returns the value of a row, of type `type` and in `unit`; None becomes null. Default: the row's field of this
+    name."""
     type: Type = "text"
     unit: Unit = Unit.NONE
     key: str = ""
-    """The key in JSON. Default: the name."""
+    """The key in JSON. Default: the name of the column."""
     title: str | None = None
-    """The header in `list`. Default: that of the screen, else the name. Numbers are aligned right."""
+    """The header in `list`. Default: the header on the screen, else the name. Numbers are aligned right."""
     cell: Callable[[R], Cell] | None = None
     """Returns the cell on the screen, cleaned. Default: `text`, then the value."""
     text: Callable[[R], str] | None = None
@@ -85,11 +86,10 @@ class Column(NamedTuple, Generic[R]):
     layout: ScreenColumn | None = None
     """The place on the screen."""
     order: Callable[[R], Any] | None = None
-    """Returns the sort key on the screen, smallest first. Default: the value, the largest number or the first text
-    first.
-    """
+    """Returns the sort key on the screen; the smallest is first. Default: the value, with the largest number or the
+    first text first."""
     part: Callable[[R], bool] | None = None
-    """Returns whether the number is only a part of the whole; the data report it in a second key."""
+    """Returns whether the number covers only a part; the data then report it under a second key."""
     unknown: bool = False
     """Whether None means unknown rather than absent."""
     left: bool = False
@@ -121,7 +121,7 @@ class Column(NamedTuple, Generic[R]):
             return self.text(row)
         if self.cell is not None:
             return plain(self.cell(row))
-        # A missing value is blank: a zero or a dash would be an answer.
+        # Show a missing value as a blank: a zero or a dash would look like an answer.
         value = self.value(row)
         return "" if value is None or value is ABSENT else str(value)
 
@@ -132,7 +132,7 @@ class Column(NamedTuple, Generic[R]):
     def by_value(self) -> Callable[[R], Any]:
         """Return the default sort key: the largest number first, an unknown one last."""
         get = self.value
-        # A missing text counts as the empty one, so that texts are compared only with texts.
+        # Treat a missing text as the empty text, so that texts are compared only with texts.
         if self.type in ("text", "word"):
             return lambda row: value if isinstance(value := get(row), str) else ""
         return lambda row: -value if isinstance(value := get(row), int | float) else inf
@@ -157,7 +157,7 @@ class Columns(Generic[R]):
         self.all = columns
         self._orders, self._tie, self._lead = orders, tie, lead
         self.layout = tuple(c.placed(c.layout) for c in columns if "screen" in c.views and c.layout is not None)
-        # Once per noun, not for each of 100,000 rows.
+        # Collect these once per noun, not for each of 100,000 rows.
         self._data = self._getters("data")
         self._detail = self._getters("detail")
         self._drawn = tuple(column.drawn for column in self.of("screen"))
@@ -175,7 +175,7 @@ class Columns(Generic[R]):
     def of(self, view: View) -> tuple[Column[R], ...]:
         """Return the columns of a view, in its order."""
         columns = [column for column in self.all if view in column.views]
-        # Columns that a view's order leaves out keep their order behind it.
+        # Columns that are missing in the view's order come last, in their own order.
         places = {name: place for place, name in enumerate(self._orders.get(view, ()))}
         return tuple(sorted(columns, key=lambda column: places.get(column.name, len(places))))
 
@@ -191,7 +191,7 @@ class Columns(Generic[R]):
     def sort_key(self, name: str) -> Callable[[R], Any]:
         """Return the sort key of a column by its name."""
         column = next(c for c in self.all if c.layout is not None and c.name == name)
-        # The lead comes before any column: the cluster default stays above the brokers.
+        # The lead precedes any column: the cluster default stays above the brokers.
         keys = tuple(key for key in (self._lead, column.order or column.by_value(), self._tie) if key is not None)
         return keys[0] if len(keys) == 1 else lambda row: tuple([key(row) for key in keys])
 
@@ -287,7 +287,7 @@ def bytes_cell(rate: float | None) -> Cell:
 def records_cell(rate: float | None) -> Cell:
     """Return a rate as a number, ``1,234``; a dash if it is unknown."""
     value = rate_value(rate)
-    # 0.0 would look like a rounded rate.
+    # 0.0 would look like a rounded rate: show 0.
     return (NOTHING, "muted") if value is None else f"{value:,}" if value else "0"
 
 

@@ -80,7 +80,7 @@ def config_rows(
         for entry in entries or ()
         if (own := is_override(entry, resource)) or not overrides_only or entry.name in lines
     ]
-    # The plan alone has keys that were not read, and those that no broker has yet.
+    # Add keys that only the plan has: those that were not read, and those that no broker has yet.
     there = {row.key for row in rows}
     rows += [ConfigRow(key, None, line, _outcome(plan, line), False) for key, line in lines.items() if key not in there]
     return sorted(rows, key=lambda row: (not (row.override or row.line), row.key))
@@ -95,7 +95,7 @@ def flags(row: ConfigRow) -> list[Cell]:
     failed = row.outcome is not None and not row.outcome.ok
     entry = row.entry
     whose: Cell = ""
-    # Every level of a logger would be an override: the letter would tell nothing.
+    # Leave out the letter for loggers: each of their levels is described as an override.
     if entry is not None and entry.source not in LEVEL_SOURCES:
         whose = ("O", "override") if row.override else ("D", "default")
     return [
@@ -122,7 +122,7 @@ class ConfigLine(NamedTuple):
 
     row: ConfigRow
     broker: int | None = None
-    """The broker that showed the inherited values (see `described_by`)."""
+    """The broker whose inherited values the row shows (see `described_by`)."""
     changed: bool = False
     """Whether kac saw a recent change."""
 
@@ -223,7 +223,7 @@ CONFIGS: columns.Columns[ConfigLine] = columns.Columns(
     orders={"data": ("name", "value", "source", "read_only", "is_default", "is_sensitive", "synonyms", "pending")},
     tie=lambda shown: shown.row.key,
 )
-"""Four letters, key, value, source, flags as words; a hidden value is null."""
+"""The columns of a config: four letters, key, value, source, and flags as words. A hidden value is null."""
 
 
 class EntityFacts(NamedTuple):
@@ -232,7 +232,7 @@ class EntityFacts(NamedTuple):
     overrides: Callable[[ConfigResource], int | None]
     """Returns the number of keys that an entity sets itself; None if they were not read."""
     changed: Callable[[ConfigResource], datetime | None]
-    """Returns the time of an entity's last seen change."""
+    """Returns the time of the last change that kac saw in an entity."""
     staged: frozenset[ConfigResource] = frozenset()
     """The entities that staged edits change."""
 
@@ -267,7 +267,7 @@ ENTITIES: columns.Columns[EntityRow] = columns.Columns(
     ),
     columns.changed_column(lambda row: row.facts.changed(row.resource)),
 )
-"""All entities with configs, of any kind."""
+"""The columns of all entities with configs, of any type."""
 
 
 def set_lines(target: ConfigResource, snapshot: Snapshot, staged: Mapping[str, DiffLine]) -> list[Line]:
@@ -282,7 +282,7 @@ def set_lines(target: ConfigResource, snapshot: Snapshot, staged: Mapping[str, D
     broker = described_by(target, snapshot)
     rows = config_rows(target, entries, staged, EMPTY, overrides_only=True)
     first: list[Line] = []
-    if target.type.entity.has_levels and entries:  # a broker describes each level as its own
+    if target.type.entity.has_levels and entries:  # a broker describes each logger's level as the logger's own
         ((most, count),) = Counter(entry.value for entry in entries).most_common(1)
         first = [[(f"{count} of {names.plural(len(entries), 'logger')} at {clean(most or '')}", "")]]
         rows = [row for row in rows if row.line is not None or row.entry is None or row.entry.value != most]
@@ -326,7 +326,7 @@ def plain_text(html: str) -> tuple[str, ...]:
     """
     from html import unescape
 
-    # Cut first: the expressions must not run over what a foreign server sends, however long.
+    # Shorten first: the expressions must not run over any length of text that a server may send.
     text = html[:LIMIT].replace("\n", " ").replace("\t", " ")
     text = _PLACEHOLDER.sub("\0", text)
     text = _ITEM.sub("\n• ", _BREAKS.sub("\n", text))

@@ -28,7 +28,7 @@ NOT_NAMED = "the context names no Connect cluster: add [contexts.NAME.connect.CL
 UNKNOWN = "?"
 """The state of a connector whose Connect cluster did not answer the last read."""
 LONGEST_CAUSE = 300
-"""Characters of the root cause of a failure in a table."""
+"""Maximum length in characters of a failure's root cause in a table."""
 
 _MEANINGS = {
     connect.RUNNING: "",
@@ -39,7 +39,7 @@ _MEANINGS = {
     UNKNOWN: "changed",
 }
 _TASK_STATES = (connect.FAILED, connect.UNASSIGNED, connect.PAUSED)
-"""The states of tasks that a row counts next to the running ones, the worst first; other states follow."""
+"""The states of tasks that a row counts in addition to the running ones, the worst first; other states follow."""
 
 
 def state_meaning(state: str) -> str:
@@ -63,12 +63,12 @@ class ConnectorRow(NamedTuple):
     cluster: connect.ConnectCluster
     connector: connect.Connector
     config: ConfigSet | None = None
-    """The config; None if it was not read."""
+    """The connector's config; None if it was not read."""
     lag: GroupLag | None = None
     """The lag of a sink's group; None if it was not read."""
     trend: LagTrend | None = None
     waiting: int | None = None
-    """Records in the topic of its dead letters; None if that is unknown."""
+    """The number of records in the topic of its dead letters; None if unknown."""
     seen: connect.StatesSeen | None = None
     unanswered: Failure | None = None
     """The reason why its cluster did not answer the last read; None if it did."""
@@ -236,7 +236,7 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         layout=columns.on_screen(min_width=21, max_width=40, priority=96, sort_key="T"),
         order=lambda row: (-len(row.connector.tasks_in(connect.FAILED)), -len(row.connector.tasks)),
     ),
-    # The screen has one column for the three numbers; a filter compares each.
+    # The screen has one column for these three numbers; a filter can compare each of them.
     columns.Column("tasks_total", columns.DATA, lambda row: len(row.connector.tasks), "number"),
     columns.Column("tasks_running", columns.DATA, lambda row: len(row.connector.tasks_in(connect.RUNNING)), "number"),
     columns.Column("tasks_failed", columns.DATA, lambda row: len(row.connector.tasks_in(connect.FAILED)), "number"),
@@ -309,7 +309,8 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
     ),
     tie=lambda row: row.name,
 )
-"""The connectors. since: when kac first saw these states, with ``<`` before it if they may be older."""
+"""The columns of connectors. since: the time at which kac first saw these states, with ``<`` before it if they may be
+older."""
 
 
 # -- tasks -------------------------------------------------------------------------------------------------------------
@@ -347,7 +348,7 @@ TASKS: columns.Columns[connect.Task] = columns.Columns(
 
 
 ITSELF = -1
-"""The number of a row that is the connector itself, not one of its tasks."""
+"""The number of a row for the connector itself, not for one of its tasks."""
 
 
 def task_title(task: connect.Task) -> str:
@@ -387,7 +388,7 @@ def silent_line(snapshot: Snapshot, cluster: str = "") -> Line:
     ]
     if not silent:
         return []
-    # One line: the reason of the first is most often that of all.
+    # Use one line: the reason of the first cluster is usually that of all.
     first = silent[0]
     known = snapshot.connect.get(first.entity)
     names = () if known is None else known.connectors
@@ -424,7 +425,7 @@ def connector_lines(row: ConnectorRow) -> list[Line]:
     if cause := connect.cause_line(row.connector.trace):
         lines += [[], [("connector: ", "muted"), (clean(cause, 400), "failed")]]
     failed = row.connector.tasks_in(connect.FAILED)
-    # A trace is long, so it stands apart from the facts above.
+    # Traces are long: separate them from the facts above by a blank line.
     lines += [[]] if failed else []
     for task in failed:
         where = f"task {task.number} on {clean(task.worker, 80)}: "
@@ -504,7 +505,7 @@ class PluginRow(NamedTuple):
     cluster: str
     plugin: connect.Plugin
     used: int
-    """The number of connectors with the plugin's class."""
+    """The number of connectors that use the plugin's class."""
 
 
 def plugin_rows(snapshot: Snapshot) -> Iterator[PluginRow]:

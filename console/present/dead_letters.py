@@ -14,7 +14,7 @@ from console.present.text import Line, clean
 HIDDEN = "••••"
 NAMED = 5
 ASKED = 5
-"""Most rows that a question names."""
+"""Maximum number of rows that a question names."""
 
 
 class PileRow(NamedTuple):
@@ -101,7 +101,7 @@ PILES: columns.Columns[PileRow] = columns.Columns(
         layout=columns.on_screen("Written by", min_width=12, max_width=26, priority=40),
     ),
 )
-"""Dead letters by original topic, exception and age; an example is a partition and an offset."""
+"""The columns of dead letters by original topic, exception and age; an example is a partition and an offset."""
 
 
 def pile_rows(found: Survey, *, masked: bool) -> list[PileRow]:

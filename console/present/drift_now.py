@@ -49,7 +49,7 @@ def brokers_now(snapshot: Snapshot) -> list[Drifted]:
         for row in rows
         for broker in sorted(row.odd)
     ]
-    # By number: as text 10 would come before 2.
+    # Sort by number: as text, 10 would come before 2.
     return sorted(found_rows, key=lambda each: (_RANKS[each.severity], each.attr, int(each.entity[1])))
 
 
@@ -72,7 +72,7 @@ def since_start(record: Record, cluster: str) -> list[Drifted]:
     """
     first: dict[Place, str | None] = {}
     last: dict[Place, Event] = {}
-    # The record has the latest event first, but the value before the earliest counts.
+    # The record has the latest event first, but the value before the earliest event counts.
     for event in reversed(record.events):
         if event.kind in (Kind.CONFIG, Kind.QUOTA, Kind.ACL):
             for place in event.places:
@@ -81,7 +81,7 @@ def since_start(record: Record, cluster: str) -> list[Drifted]:
     found = [
         _since_start(place, first[place], event, cluster)
         for place, event in last.items()
-        # Two hidden values can't be compared: it is only known that the value was set again.
+        # Keep hidden values, which can't be compared: kac only knows that the value was set again.
         if differ(place.key, first[place], event.became) or event.became == HIDDEN
     ]
     return sorted(found, key=lambda each: (_RANKS[each.severity], each.entity_key, each.attr))

@@ -21,15 +21,15 @@ from console.triage import events as triage_events
 from console.triage.config_changes import HIDDEN as UNTOLD
 
 NOT_KAC = "not kac"
-"""Stands for the author of a change that is not in this host's journal."""
+"""Text in place of the author of a change that this host's journal does not have."""
 MOST_NAMED = 8
-"""Most places in the details of an event."""
+"""Maximum number of places in the details of an event."""
 
 GROUPS: tuple[tuple[str, frozenset[triage_events.Kind]], ...] = (
     ("all kinds", frozenset(triage_events.Kind)),
     *((name, frozenset(kinds)) for name, kinds in groupby(triage_events.Kind, lambda kind: kind.about.shown_with)),
 )
-"""Kinds of events that are shown together, by their name in the pane's head."""
+"""Name in the pane's head -> the kinds of events that are shown together."""
 
 
 def what_text(event: triage_events.Event) -> str:
@@ -228,7 +228,7 @@ def concerns(event: triage_events.Event, about: object) -> bool:
         mine = about_of(place)
         if mine == about or (isinstance(mine, ConfigResource) and mine.type == GROUP and mine.name == about):
             return True
-        # Leaders and ISRs are events of partitions, which have the brokers only in their values.
+        # Events of leaders and ISRs are about partitions; their values name the brokers.
         if (
             isinstance(about, ConfigResource)
             and about.type == BROKER
@@ -238,7 +238,7 @@ def concerns(event: triage_events.Event, about: object) -> bool:
     return False
 
 
-# -- a terminal, and JSON ----------------------------------------------------------------------------------------------
+# -- events as text and as JSON ----------------------------------------------------------------------------------------
 
 
 def line(event: triage_events.Event) -> str:
@@ -249,7 +249,7 @@ def line(event: triage_events.Event) -> str:
 
 
 def _plain(value: str | None, kind: triage_events.Kind) -> str | None:
-    # Only a config can be set to the empty text; elsewhere that means places with different values.
+    # Only a config can be set to the empty text; for other kinds the empty text stands for different values.
     return None if value == UNTOLD or (value == "" and kind is not triage_events.Kind.CONFIG) else value
 
 
@@ -340,5 +340,5 @@ EVENTS: columns.Columns[triage_events.Event] = columns.Columns(
     ),
     orders={"data": ("v", "at", "since", "kind", "severity", "trouble")},
 )
-"""``places`` has those that are kept, ``count`` the number of all. ``was`` and ``became`` are null for no value, for
-places with different values, and for values that brokers hide."""
+"""The fields of events. ``places`` has the places that are kept, ``count`` the number of all. ``was`` and ``became``
+are null without a value, if places have different values, and if brokers hide the value."""

@@ -33,7 +33,7 @@ def unread(
     Returns:
         An empty line if all was read.
     """
-    # The message line has room for one reason, and shows the same one after each refresh.
+    # The message line has room for one reason: take the first by name, so that it stays the same after each refresh.
     for part in sorted(parts):
         failures = [f for f in snapshot.failures if f.part == part and concerns(f)]
         if not failures:

@@ -20,7 +20,7 @@ class FeatureRow(NamedTuple):
     level: int
     """The finalized level; 0 if the feature is off."""
     supported: Mapping[int, tuple[int, int] | None]
-    """Node -> lowest and highest level; None for a node without the feature."""
+    """Node -> the lowest and the highest level that it supports; None for a node without the feature."""
     edited: bool = False
     """Whether the plan changes it."""
 
@@ -90,7 +90,7 @@ def feature_lines(row: FeatureRow) -> list[Line]:
         [("Supported  ", "muted"), (by_range(row.supported) or "by no node that answered", "")],
     ]
     low, high = row.common or (row.level, row.level)
-    # Check each level on the way down: a level that changed the metadata log's format can't be left again.
+    # Check each level on the way down: a feature can't go back below a level that changed the metadata log's format.
     back = next(
         level for level in range(min(low, row.level), row.level + 1) if not why_no_way_back(row.name, level, row.level)
     )

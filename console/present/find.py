@@ -26,16 +26,16 @@ from console.triage.events import Event
 from widgets.row_table import TextSearch
 
 MOST = 200
-"""Most hits of a pane that are listed; all are counted."""
+"""Maximum number of hits in a pane that are listed; all are counted."""
 
 
 class Hit(NamedTuple):
     """A row that contains the text."""
 
     pane: str
-    """The pane's name in `find`."""
+    """The name of the pane in `find`."""
     row: Hashable
-    """The key of the row there, or the opened entity."""
+    """The key of the row in the pane, or the entity that is opened."""
     name: str
     """The name of the row, cleaned."""
     shows: str = ""
@@ -62,7 +62,7 @@ class Known(NamedTuple):
 
 
 Texts = tuple[Sequence[str], Callable[[int], Hit]]
-"""The texts of a pane, and a function that returns the hit of the text at an index."""
+"""The texts of a pane, and a function that returns the hit for the index of a text."""
 
 
 def find(wanted: str, known: Known) -> Iterator[Hits]:
@@ -117,10 +117,10 @@ def _topics(known: Known) -> Texts:
 def _configs(known: Known) -> Texts:
     """Return the configs that entities set themselves: a default would match in 100,000 topics."""
     rows: list[tuple[ConfigResource, ConfigEntry]] = []
-    own: dict[tuple[int, int], list[ConfigEntry]] = {}  # equal sets are one object
+    own: dict[tuple[int, int], list[ConfigEntry]] = {}  # keyed by id, as equal sets are one object
     for entity, entries in known.snapshot.configs.items():
         set_ = own.get((id(entries), entity.type))
-        # The type counts too: what is an override for one type of entities is a default for another.
+        # Include the type in the key: an override for one type of entities is a default for another.
         if set_ is None:
             set_ = own[id(entries), entity.type] = _own(entries, entity)
         rows += [(entity, entry) for entry in set_]
@@ -220,10 +220,10 @@ PANES: Mapping[str, Callable[[Known], Texts]] = {
     "events": _events,
     "acls": _acls,
 }
-"""The searched panes, in this order."""
+"""Pane -> a function that returns its texts; searched in this order."""
 
 READ = (Part.CLUSTER, Part.TOPICS, Part.GROUPS, Part.QUOTAS, Part.ACLS)
-"""Parts that are read, if they were not, before a search in them finds nothing."""
+"""Parts that are read, unless they were read before, until a search in them may find nothing."""
 
 
 def unread(snapshot: Snapshot, parts: Iterable[str] = READ) -> list[str]:

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 LOST, REFUSED, UNKNOWN, UNUSABLE = "LOST", "REFUSED", "unknown", "unusable"
 ASKS, READING, HEALTHY = "asks", "reading", "healthy"
-"""Verdicts on a cluster that no cause names: no broker answers; the brokers refuse the login, another cluster answers,
-or a secret could not be fetched; a part could not be read; the context can't be used; the operator has to type its
-secret; kac is reading it; nothing is wrong."""
+"""Verdicts on a cluster that no cause names. LOST: no broker answers. REFUSED: the brokers refuse the login, another
+cluster answers, or a secret could not be fetched. UNKNOWN: a part could not be read. UNUSABLE: the context can't be
+used. ASKS: the operator has to type its secret. READING: kac is reading it. HEALTHY: nothing is wrong."""
 _MEANINGS = {
     LOST: "danger",
     REFUSED: "danger",
@@ -44,9 +44,9 @@ _MEANINGS = {
 _RANKS = {word: rank for rank, word in enumerate(_MEANINGS)}
 ASKS_TEXT = "asks for its secret: Enter opens it"
 TRIES, TRIES_OWN = "open this pane again for another attempt", "r is another attempt"
-"""The next step after a refused login: to another cluster, and to the one that the console shows."""
+"""The next step after a refused login: to another cluster, and to the cluster that the console shows."""
 MOST_CAUSES = 12
-"""Most causes in the details of a cluster."""
+"""Maximum number of causes in the details of a cluster."""
 
 
 class Health(NamedTuple):
@@ -57,13 +57,13 @@ class Health(NamedTuple):
     verdict: Verdict
     brokers: int
     up: int
-    """Brokers that are not fenced."""
+    """The number of brokers that are not fenced."""
     under_replicated: int
     offline: int
     lag: int | None
-    """Records that all groups have not read, as far as they were read; None if no group was."""
+    """The number of records that all groups have not read yet, as far as known; None if no group was read."""
     group: str
-    """The group whose next record has waited longest; ``""`` if that is unknown."""
+    """The group whose next record has waited longest; ``""`` if unknown."""
     behind: Behind
     """The time for which that group is behind."""
     muted: Mapping[str, datetime] = MappingProxyType({})
@@ -90,7 +90,7 @@ def health(
     """
     counts = TopicCounts().after(snapshot.topics)
     nodes = snapshot.cluster.brokers or snapshot.cluster.controllers
-    # Without groups the lag is 0; before they are listed it is unknown.
+    # Without any groups the lag is 0; until they are listed it is unknown.
     is_without_groups = Part.GROUPS in snapshot.read_at and not snapshot.groups
     totals = [total for lag in snapshot.lags.values() if (total := lag.known_total) is not None]
     waits = [(trend.longest_behind, name) for name, trend in snapshot.lag_trends.items()]
@@ -117,26 +117,26 @@ class FleetRow(NamedTuple):
     origin: str = ""
     """The source of the context, as text."""
     health: Health | None = None
-    """The last look; None before the first."""
+    """The result of the last look; None before the first look."""
     failure: Failure | None = None
     """The reason why its brokers do not answer; None if the last look succeeded."""
     since: datetime | None = None
-    """The time since which they do not answer, UTC: of the last answer, or of the first attempt."""
+    """The time since which they have not answered, UTC: that of the last answer, or of the first attempt."""
     is_refused: bool = False
-    """Whether it failed for good: another attempt with the same login might lock the account."""
+    """Whether kac stopped trying: another attempt with the same login could lock the account."""
     problem: str = ""
     """The reason why the context can't be used."""
     asks: bool = False
-    """Whether the operator has to type its secret, so that kac has not looked at it."""
+    """Whether the operator has to type the context's secret, so that kac has not looked at it."""
     is_shown: bool = False
-    """Whether it is the cluster of this console."""
+    """Whether the console shows this cluster."""
 
     @property
     def verdict(self) -> str:
         """The verdict in a word."""
         if self.problem:
             return UNUSABLE
-        # kac looks at no context that is unusable or asks, so these words come before those of a look.
+        # kac never looks at a context that is unusable or asks for a secret: test these before the results of looks.
         if self.asks:
             return ASKS
         if self.failure is not None:
@@ -160,7 +160,7 @@ class FleetRow(NamedTuple):
     @property
     def began(self) -> datetime | None:
         """The beginning of the worst trouble, UTC; None if it is unknown, or there is none."""
-        # The old look stays for its counts, but its causes are those of a cluster that answered.
+        # Ignore the last look: its counts stay visible, but its causes are those of a cluster that answered.
         if self.failure is not None:
             return self.since
         rows = self.health.rows if self.health is not None else []
@@ -189,7 +189,7 @@ def _severity_rank(severity: str) -> int:
 def worst_first(rows: Iterable[FleetRow]) -> list[FleetRow]:
     """Return the rows with the worst cluster first; those with the same verdict and number of troubles by name."""
     known = {row.name: row for row in rows}
-    # As the operator counts: prod-2 before prod-10.
+    # Sort numbers within names by value: prod-2 before prod-10.
     names = {name: place for place, name in enumerate(in_order(known))}
     return sorted(known.values(), key=lambda row: (_RANKS[row.verdict], -row.troubles, names[row.name]))
 
@@ -200,7 +200,7 @@ def _name(row: FleetRow) -> Cell:
 
 def _verdict_cell(row: FleetRow) -> Cell:
     word = row.verdict
-    # Not by colour alone: --plain and many terminals have none.
+    # Add a sign, as --plain and many terminals have no colours.
     sign = "! " if _MEANINGS[word] in ("danger", "failed") else "  "
     return (f"{sign}{word}", _MEANINGS[word])
 
@@ -218,7 +218,7 @@ def _counted(row: FleetRow, count: int, text: str = "") -> Cell:
     """
     if row.health is None or not count:
         return ""
-    # The count is of the last look: it no longer accuses a cluster that does not answer.
+    # Mute a count of the last look if the cluster does not answer any more: it is no evidence of a present problem.
     return (text or f"{count:,}", "muted" if row.failure is not None else "failed")
 
 
@@ -323,7 +323,8 @@ FLEET: columns.Columns[FleetRow] = columns.Columns(
     columns.Column("at", columns.OBJECT, lambda row: row.health.at.isoformat() if row.health is not None else None),
     columns.Column("origin", columns.OBJECT),
 )
-"""The contexts. lag: records that groups have not read; lag_seconds: of the group whose next record waited longest."""
+"""The columns of contexts. lag: records that groups have not read; lag_seconds: the time for which the group that is
+furthest behind lags."""
 
 
 def fleet_lines(row: FleetRow) -> list[Line]:

@@ -20,23 +20,25 @@ from console.present.text import Line, clean, pad
 from widgets.cells import fit_number, wrapped
 
 BLOCKS = "▁▂▃▄▅▆▇█"
-"""Eighths of a line. The first one is for 0: a value above 0 is never drawn as 0."""
+"""Eighths of a line. The first sign is only for 0: a value above 0 is never drawn as 0."""
 TALLEST = 6
-"""Most lines of a graph."""
+"""Maximum number of lines of a graph."""
 CHANGE, TROUBLE, MOMENT, TICK = "┆", "!", "│", "╷"
-"""A time at which something changed, at which it was trouble, which the cursor is on, and which the axis names."""
+"""Signs for a change, for a change that is trouble, for the time that the cursor is on, and for a time that the axis
+names."""
 COLUMN_SECONDS = (10, 20, 30, 40)
-"""Seconds that a column may stand for: no fewer than a sample of the cluster, no more than one of a topic."""
+"""Possible lengths of a column in seconds: from the interval of a cluster's samples to that of a topic's."""
 LEAST_DRAWN = 1500
-"""Seconds that are drawn at least, of the half hour; fewer on a screen too narrow for them."""
+"""Minimum seconds of the half hour that are drawn, unless the screen is too narrow."""
 LABELS, LABEL_CELLS = (300, 600), 9
-"""Seconds between two times on the axis, and the cells that such a time needs."""
+"""Seconds between two times on the axis, and the number of cells that such a time needs."""
 VALUE_CELLS, AROUND = 10, 3
-"""Cells of the newest value and the scale, and of the blanks around the titles and them."""
+"""Number of cells of the newest value and the scale, and of the blanks around the titles and these."""
 TITLES = ((150, 30), (80, 22), (0, 16))
-"""Cells of a place for a chart -> cells of the titles: they do not follow the titles, which would move all graphs."""
+"""Number of cells for a chart -> number of cells for the titles. It does not depend on the titles, which would move all
+graphs."""
 ALMOST_FULL = 0.9
-"""Used share of a disk above which it is in danger."""
+"""Share of a disk above which it counts as nearly full."""
 
 _RATES = frozenset({"written", "read", "read ≈", "bytes in"})
 _TIMES = frozenset({"behind", "readers behind"})
@@ -53,7 +55,7 @@ class Axis(NamedTuple):
     columns: int
     """The number of columns."""
     last: int
-    """The newest column, counted from 1970."""
+    """The newest column; columns are counted from 1970."""
 
     @property
     def first(self) -> int:
@@ -69,7 +71,7 @@ class Moment(NamedTuple):
     """A column of time, which the cursor in time is on."""
 
     at: int
-    """The begin of the column, Unix seconds."""
+    """The beginning of the column, Unix seconds."""
     seconds: int
     """The length of the column."""
 
@@ -115,7 +117,7 @@ class Graph(NamedTuple):
     key: str
     title: str
     what: str
-    """The quantity, which determines the unit, the scale, and which values are bad."""
+    """The quantity. It determines the unit, the scale, and the values that are bad."""
     values: Mapping[int, float]
     """Sample or column, counted from 1970 -> value; unknown values are missing."""
     every: int = EVERY
@@ -123,7 +125,7 @@ class Graph(NamedTuple):
     is_least: bool = False
     """Whether the newest value may be larger."""
     measure: Measure | None = None
-    """The measure; None for a quantity of one topic, group or broker."""
+    """The measure of the cluster; None for a quantity of one topic, group or broker."""
     top: float = 0.0
     """The value at the upper edge; 0.0 before `chart_of` sets it."""
 
@@ -224,7 +226,7 @@ def axis_line(chart: Chart, width: int, moment: int | None = None) -> Line:
         begins = (axis.first + place) * axis.seconds
         if -begins % every < axis.seconds:
             text = f"{TICK}{datetime.fromtimestamp(begins + -begins % every, UTC).astimezone():%H:%M}"
-            # The tick alone, as long as the newest columns have no space for the whole time.
+            # Draw only the tick while the newest columns have no space for the whole time.
             text = text if place + len(text) <= axis.columns else TICK
             line[place : place + len(text)] = text
     drawn = "".join(line)
@@ -315,7 +317,7 @@ def _blocks(chart: Chart, graph: Graph, row: int, rows: int, moment: int | None)
         value = graph.values.get(at)
         filled = 0 if value is None else eighths(value, graph.top, rows) - row * len(BLOCKS)
         if value is None or filled <= 0:
-            # Mark only the first of adjacent columns with changes: a line in each would hide the graph.
+            # Mark only the first of adjacent columns with changes: marks in all of them would hide the graph.
             return _mark(chart, at, moment, CHANGE) if at - 1 not in chart.changes or at == moment else (" ", "")
         name = "strong" if at == moment else meaning(graph.what, value)
         return BLOCKS[min(filled, len(BLOCKS)) - 1], name

@@ -50,7 +50,8 @@ def _lag_spans(lag: cluster.GroupLag | None) -> Line:
 
 
 STILL_AFTER = 10.0
-"""Seconds without progress before a member's commit counts as stalled: more than an auto.commit interval."""
+"""Seconds without progress after which a member's commit counts as stalled: more than the default of
+auto.commit.interval.ms."""
 _TREND_MEANINGS = {"grows": "danger", "shrinks": "ok", "stalled": "danger", "stuck": "failed"}
 
 
@@ -144,7 +145,7 @@ class GroupRow(NamedTuple):
 def _topics_read(row: GroupRow) -> list[Data] | None:
     """Return the topics that a group reads: those with committed offsets or assigned partitions; None if both are
     unknown."""
-    # If only one of the two is known, the list is incomplete, but a filter may still match a topic in it.
+    # With only one of the two known the list is incomplete, but a filter may still match a topic in it.
     if row.lag is None and row.group.members is None:
         return None
     committed = {each.topic for each in row.lag.partitions} if row.lag is not None else set()
@@ -230,9 +231,9 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
     orders={"detail": ("state", "type", "protocol", "coordinator", "lag")},
     tie=lambda row: row.group.name,
 )
-"""A dot on the screen marks a column that was not read yet. Trend, rate (records a second) and the seconds to catch up
-need two polls; a single command has one. lag_seconds: the longest wait of a next record in any partition; partial if it
-may be longer."""
+"""The columns of groups. On the screen, a dot marks a column that was not read yet. Trend, rate (records per second)
+and the seconds to catch up need two polls; a single command has one. lag_seconds: the longest wait of a next record in
+any partition; partial if it may be longer."""
 
 
 class PartitionRow(NamedTuple):
@@ -242,7 +243,8 @@ class PartitionRow(NamedTuple):
     trend: PartitionTrend | None = None
     owners: Sequence[cluster.GroupMember] = ()
     wanted: Sequence[cluster.GroupMember] | None = None
-    """The members of the coordinator's target; None if the protocol has no target."""
+    """The members that should have the partition according to the coordinator's target; None if the protocol has no
+    target."""
     behind: Behind = UNSEEN
     """The time for which its next record has waited."""
 
@@ -258,14 +260,14 @@ class PartitionRow(NamedTuple):
             return None
         if self.trend.stuck:
             return "stuck"
-        # Between two commits of a healthy consumer the offset does not move either.
+        # Wait a while: between two commits of a healthy consumer, the offset does not move either.
         still = self.trend.still >= STILL_AFTER and bool(self.at.member) and (self.rate or 0) >= 0
         return "stalled" if still else direction(self.rate)
 
     @property
     def target(self) -> str | None:
         """The clients of the target assignment if they differ from the owners; ``no member`` if it has none."""
-        # During a rebalance the two differ; an equal target would only repeat the owners.
+        # Show the target only if it differs, as during a rebalance; otherwise it would repeat the owners.
         if self.wanted is None or {m.member_id for m in self.wanted} == {m.member_id for m in self.owners}:
             return None
         return clients(self.wanted) or "no member"
@@ -289,10 +291,10 @@ def partition_rows(
         group: the group with its members; None if it was not described.
         trend: the trend of the lag; None before the first poll.
     """
-    # Once for all rows: a group may read 10,000 partitions.
+    # Group the members once for all rows: a group may read 10,000 partitions.
     members = (group and group.members) or ()
     owners = _by_place((member, member.assignment) for member in members)
-    # A classic group has no target: then no partition may look as if it lost its member.
+    # A classic group has no targets: its partitions must not look as if they lost their members.
     targets = [(member, member.target) for member in members if member.target is not None]
     wanted = _by_place(targets)
 
@@ -389,9 +391,10 @@ LAGS: columns.Columns[PartitionRow] = columns.Columns(
     ),
     tie=lambda row: (row.at.topic, row.at.partition),
 )
-"""The partitions that a group reads; offsets in records, rates in records a second. still: seconds without progress of
-the commit while records wait. lag_seconds: the wait of the next record; lag_seconds_unknown: why its timestamp does not
-show it. target: the client that should have the partition if another one has it."""
+"""The columns of the partitions that a group reads; offsets in records, rates in records per second. still: seconds
+without progress of the commit while records wait. lag_seconds: the wait of the next record; lag_seconds_unknown: the
+reason why its timestamp does not show the wait. target: the client that should have the partition if another one has
+it."""
 
 
 def _objects(places: cluster.Places | None, name: str = "topic") -> Data:
@@ -418,7 +421,7 @@ def to_take(member: cluster.GroupMember) -> str:
     if member.has_target:
         return ""
     if member.tasks is not None and member.target_tasks is not None:
-        # By role: a standby task that becomes active is released and taken.
+        # Compare by role: a standby task that becomes active is both released and taken.
         pairs = list(zip(member.tasks, member.target_tasks, strict=True))
     else:
         pairs = [(member.assignment, member.target or ())]
@@ -454,8 +457,8 @@ MEMBERS: columns.Columns[cluster.GroupMember] = columns.Columns(
     columns.Column("to_take", columns.LIST, text=to_take),
     orders={"data": ("member_id",)},
 )
-"""The members of one group. To take: the partitions or tasks of its target that a member has yet to take, and those
-that it has yet to release."""
+"""The columns of one group's members. To take: the numbers of partitions or tasks of its target that a member has yet
+to take, and of those that it has yet to release."""
 
 
 def member_columns(group: cluster.Group) -> columns.Columns[cluster.GroupMember]:
@@ -485,7 +488,8 @@ SUBTOPOLOGIES: columns.Columns[cluster.Subtopology] = columns.Columns(
     _names_column("repartition_sink_topics", "Writes between", lambda row: row.repartition_sinks),
     _names_column("state_changelog_topics", "Changelogs", lambda row: row.changelogs),
 )
-"""The topology of a streams group: the topics that each part reads and writes. Between: topics between parts."""
+"""The columns of a streams group's topology: the topics that each subtopology reads and writes. Between: topics between
+subtopologies."""
 
 
 NODES: columns.Columns[cluster.StreamsNode] = columns.Columns(
@@ -496,7 +500,7 @@ NODES: columns.Columns[cluster.StreamsNode] = columns.Columns(
     _names_column("stores", "Stores", lambda row: row.stores),
     _names_column("after", "Goes to", lambda row: row.after),
 )
-"""The nodes of a streams group's topology."""
+"""The columns of the nodes in a streams group's topology."""
 
 
 def _names(names: Sequence[str]) -> str:
@@ -530,7 +534,7 @@ def task_lines(group: cluster.Group | None, topic: str, partition: int) -> list[
 
 
 MOST_TEXT = 400
-"""Most characters of topic names in one line of details."""
+"""Maximum length in characters of topic names in one line of details."""
 
 
 def _topics(part: cluster.Subtopology) -> str:

@@ -35,9 +35,9 @@ class State(NamedTuple):
     text: str
     meaning: str
     current: bool = True
-    """False if no broker answers, and earlier counts are left out."""
+    """Whether the data are current; False if no broker answers, and the counts of the last answer are left out."""
     is_led: bool = True
-    """False if the quorum is known to have no leader."""
+    """Whether the quorum may have a leader; False if it is known to have none."""
 
 
 def controller(snapshot: Snapshot) -> int | None:
@@ -84,7 +84,8 @@ def finalized(snapshot: Snapshot) -> str:
     from console.model.feature_levels import METADATA_VERSION, level_name
 
     versions = snapshot.versions.values()
-    # A broker that lags behind has an older level, and the cluster can go no higher than its oldest broker.
+    # During an upgrade some brokers report an older level: take the highest. The cluster can't go above the level that
+    # its oldest broker supports.
     level = max((each.finalized_features.get(METADATA_VERSION, 0) for each in versions), default=0)
     highest = min((each.supported_features.get(METADATA_VERSION, (0, 0))[1] for each in versions), default=0)
     return (level_name(METADATA_VERSION, level) or f"level {level}") if 0 < level < highest else ""
@@ -145,7 +146,7 @@ def header(snapshot: Snapshot, counted: Facts, who: Who, state: State, width: in
     def total() -> int:
         return sum(cell_width(span[0]) for _, span in pieces) + gap * (len(pieces) - 1) + 2
 
-    # The context, its mode and the state have rank 0: an operator must always see where an edit would go.
+    # The context, its mode and the state have rank 0 and stay: an operator must always see where an edit would be sent.
     while total() > width and any(rank for rank, _ in pieces):
         pieces.remove(min((piece for piece in pieces if piece[0]), key=lambda piece: piece[0]))
     if (over := total() - width) > 0:

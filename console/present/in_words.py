@@ -35,10 +35,10 @@ _SIGNS = {
     "✓": "ok",
     "✗": "refused",
 }
-"""Signs that a voice leaves out or calls by the name of their shape."""
+"""Sign -> the text in its place: nothing, or a word."""
 _SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
 _DRAWN = re.compile("[\u2500-\u259f\u2800-\u28ff]+")
-"""Frames, blocks and braille: a drawing."""
+"""Matches the characters of a drawing: frames, blocks and braille."""
 _GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
 _UNKNOWN = frozenset({"·", "–"})
 UNKNOWN, NONE = "unknown", "none"
@@ -96,29 +96,29 @@ _LETTERS: Mapping[tuple[str, str], str] = {
     ("", "+"): "creation staged",
     ("", "-"): "deletion staged",
 }
-"""Name of a column of letters, ``""`` for any, and the letter -> its word."""
+"""Name of a letter column, ``""`` for any, and the letter -> the word for it."""
 
 
 _BRANCHES = {"▸": "closed", "▾": "open"}
-"""Sign before the node of a tree -> whether its branch is open."""
+"""Sign before the node of a tree -> the state of its branch."""
 _SEVERITIES = {"! CRIT": "critical", "! HIGH": "high", "WARN": "warning", "CRIT": "critical", "HIGH": "high"}
 _UNTOLD = frozenset({"changed"})
-"""Columns whose changes kac does not report: they only say that something changed."""
+"""Columns whose changes kac does not announce: they just show that another value changed."""
 _FIRST = "severity"
-"""The column that a sentence has before the name of the row."""
+"""The column that a sentence names before the name of the row."""
 _ALONE = frozenset({"", "sure", "branch"})
-"""Columns whose values stand without the name of the column."""
+"""Columns whose values need no column name before them."""
 
 
 class Told(NamedTuple):
     """A column as text."""
 
     name: str
-    """The name in small letters; ``""`` for the column with the names of rows."""
+    """The name in lower case; ``""`` for the column with the names of rows."""
     is_letter: bool = False
-    """Whether its cells are letters, which stand alone."""
+    """Whether its cells are letters, which need no column name before them."""
     noun: str = ""
-    """The noun before a row's name that begins with a digit."""
+    """The noun to put before a row's name if that begins with a digit."""
 
 
 def row_words(columns: Sequence[Told], cells: Sequence[Cell]) -> dict[str, str]:
@@ -159,7 +159,8 @@ def row_text(columns: Sequence[Told], words: Mapping[str, str], usual: Mapping[s
 
 
 MOST_ROWS, LEAST_ROWS = 0.8, 4
-"""The share of the rows that have a usual value, and the number of rows from which kac prints it once for all."""
+"""Minimum share of the rows that have a value for it to be usual, and the minimum number of rows for naming it once for
+all of them."""
 
 
 def usual_values(columns: Sequence[Told], rows: Sequence[Mapping[str, str]]) -> dict[str, str]:
@@ -187,8 +188,8 @@ def badness(words: Mapping[str, str]) -> int:
 
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?: (?:[KMGT]iB|B|ms|s|min|h|d)\b)?")
 LEAST_CHANGE, OF_BOUNDS = 0.25, 0.5
-"""The share by which a number differs from the number last reported before kac reports it again; for a lower bound,
-such as a lag that began before the first look, which grows while nothing happens."""
+"""Minimum share by which a number has to differ from the one announced last; the second applies to a lower bound, such
+as a lag that began before the first poll, which grows while nothing happens."""
 _UNITS = {
     **{"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0},
     **{unit: 1024.0**at for at, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB"))},
@@ -217,7 +218,7 @@ def changed_columns(columns: Sequence[Told], before: Mapping[str, str], now: Map
     ``no longer in trouble``. A change from or to an unknown value does not count.
     """
     changed: dict[str, str] = {}
-    for column in sorted(columns, key=lambda column: bool(column.name)):  # the name first
+    for column in sorted(columns, key=lambda column: bool(column.name)):  # compare the name first
         was, is_ = before.get(column.name, NONE), now.get(column.name, NONE)
         if column.name in _UNTOLD or UNKNOWN in (was, is_) or not differs(was, is_):
             continue
@@ -237,7 +238,8 @@ def as_told(before: Mapping[str, str], now: Mapping[str, str], changed: Collecti
 # -- graphs ------------------------------------------------------------------------------------------------------------
 
 STEADY = 0.1
-"""The share of the highest value within which a series counts as steady, and within which its end is its extreme."""
+"""Share of the highest value within which a series counts as steady, and within which its last value counts as its
+extreme."""
 
 
 class Course(NamedTuple):
@@ -246,7 +248,7 @@ class Course(NamedTuple):
     word: str
     """``rose``, ``fell``, ``steady`` or ``varied``."""
     since: int
-    """The index from which it rose or fell, or of its first value."""
+    """The index from which on it rose or fell; otherwise that of its first value."""
     lowest: int
     """The index of the last lowest value."""
     highest: int
@@ -315,11 +317,11 @@ class Sentence(NamedTuple):
     word: str
     """The word of its `Course`."""
     values: tuple[float, float, float]
-    """The last value, the lowest and the highest."""
+    """The last, the lowest and the highest value."""
     begin: int
     """The time of the first value."""
     since: int
-    """The time from which the word is true."""
+    """The time from which on the word is true."""
 
     def is_worth_telling(self, before: Sentence) -> bool:
         """Return whether, since it was told, the course became another one or began at another time, or a value moved
@@ -363,7 +365,7 @@ _OF_ONE: Mapping[str, tuple[str, str]] = {
     "disk": ("used disk of {}", "share"),
 }
 CALM: Mapping[str, float] = {"behind": 5.0, "throttled": 1.0}
-"""Measure -> the highest value that kac leaves out: the seconds between a healthy group's commits."""
+"""Measure -> the highest value that kac leaves out: the seconds between the commits of a healthy group."""
 
 
 def cluster_graphs(known: HalfHour) -> dict[Measure, Sentence]:

@@ -41,7 +41,7 @@ class UserRow(NamedTuple):
     user: str | None
     quotas: int
     scram: str
-    """The mechanisms; ``?`` if the broker did not return them."""
+    """The SCRAM mechanisms; ``?`` if the broker did not return them."""
     acls: int
 
 
@@ -59,11 +59,11 @@ def user_rows(snapshot: Snapshot) -> Iterator[UserRow]:
     acls: dict[str | None, int] = {}
     for acl in snapshot.acls:
         kind, _, name = acl.principal.partition(":")
-        # A quota or a credential is of a user; an ACL may also be of a group or another type of principal.
+        # Quotas and credentials belong to users; an ACL's principal may have another type, such as Group.
         if kind == "User":
             acls[name] = acls.get(name, 0) + 1
     unread = {each.entity for each in snapshot.failures if each.part == Part.SCRAM and each.entity}
-    # A user that could not be read is also listed: a missing row would mean that there is no such user.
+    # List a user that could not be read, too: without a row, it would seem not to exist.
     for user in _default_first({*quotas, *snapshot.scram, *unread, *acls}):
         credentials = () if user is None else snapshot.scram.get(user, ())
         scram = "?" if user in unread else ",".join(credential.mechanism.label for credential in credentials)
@@ -124,7 +124,7 @@ LOGGERS: columns.Columns[LoggerRow] = columns.Columns(
 def logger_rows(snapshot: Snapshot) -> Iterator[LoggerRow]:
     """Yield the loggers that were read, by broker."""
     of_brokers = [resource for resource in snapshot.configs if resource.type == BROKER_LOGGER]
-    # By number: as texts, 10 would come before 2.
+    # Sort by number: as text, 10 would come before 2.
     for resource in sorted(of_brokers, key=lambda resource: int(resource.name)):
         yield from (LoggerRow(int(resource.name), entry) for entry in snapshot.configs[resource])
 
@@ -233,7 +233,7 @@ TOKENS: columns.Columns[DelegationToken] = columns.Columns(
     _moment_column("expires", "Expires", "X", lambda row: row.expires, 95),
     _moment_column("max_time", "At most until", "M", lambda row: row.max_time, 50),
 )
-"""Delegation tokens, without their HMACs; times are UTC."""
+"""The columns of delegation tokens, without their HMACs; times are UTC."""
 _SOON = timedelta(hours=1)
 
 
@@ -268,11 +268,11 @@ class Kind(NamedTuple):
     columns: columns.Columns[Any]
     rows: Callable[[Snapshot], Iterable[Any]] | None = None
     name: Callable[[Any], str | None] = lambda row: row.name
-    """The name of a row, which a GLOB has to match."""
+    """Returns the name of a row, which a GLOB has to match."""
     parts: tuple[Part, ...] = ()
     """The parts of the snapshot whose failures are reported below the table."""
     empty: str = ""
-    """Instead of a table without rows; ``""`` for ``no KIND``."""
+    """The text in place of a table without rows; ``""`` for ``no KIND``."""
 
 
 def _resources(type_: EntityType) -> Kind:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 NOTHING = "–"
 FIRST_SEEN = "first seen"
-"""The old value of a change that a cluster's first poll found: unknown."""
+"""Text in place of the old value of a change that a cluster's first poll found, which is unknown."""
 _NAMED = 5
-"""Most clusters named in a line."""
+"""Maximum number of clusters named in a line."""
 HIDDEN = "······"
 REDACTED = "[hidden]"
 """Stands for a secret in tables that compare values (console.lake.redact)."""
@@ -35,7 +35,7 @@ HOW_SURE = {
     "several": ("?", "several requests fit: all are named"),
     "none": ("-", "no source says who"),
 }
-"""The source of a change's author -> a letter, and its text."""
+"""The source of a change's author -> a letter, and the text for it."""
 LEVELS = (
     "(user, client)",
     "(user, default client)",
@@ -46,9 +46,9 @@ LEVELS = (
     "client",
     "default client",
 )
-"""The levels of quotas, the most specific first."""
+"""The names of the levels of quotas, the most specific first."""
 SEVERITIES = {"high": ("H", "danger"), "medium": ("M", "pending"), "low": ("L", "muted")}
-"""Severity -> a letter and a meaning."""
+"""Severity -> a letter and its meaning."""
 BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -121,7 +121,7 @@ class Sides(NamedTuple):
     old: str
     new: str
     hidden: bool
-    """Whether the lake does not have the value."""
+    """Whether the lake does not contain the value."""
 
 
 def sides(change: reader.Change) -> Sides:
@@ -136,7 +136,7 @@ def sides(change: reader.Change) -> Sides:
 
 def is_hidden(change: reader.Change) -> bool:
     """Return whether the values of a change are secrets; the lake knows only that they are set."""
-    # Facts about an entity and ACLs are no configs: no broker hides their values.
+    # Facts about entities (`:partitions`) and ACLs are no configs: no broker hides their values.
     if change.attr.startswith(":") or change.entity_type == "acl":
         return False
     told = change.old_value if change.is_deleted else change.new_value
@@ -270,7 +270,7 @@ def spark(series: Sequence[tuple[datetime, float]], width: int, top: float | Non
     parts: list[float | None] = [None] * count
     for at, rate in series:
         place = min(count - 1, int((at.timestamp() - begin) / step))
-        # The highest value of each part: a mean would hide a short peak.
+        # Take the highest value of each part: a mean would hide a short peak.
         parts[place] = max(rate, parts[place] or 0.0)
     most = max(top or 0.0, *(rate for _, rate in series))
     return "".join(" " if part is None else BARS[_height(part, most, len(BARS))] for part in parts)

@@ -27,7 +27,7 @@ class ChangeTexts(NamedTuple):
     new: str
     who: str
     how: str
-    """The source of the author."""
+    """The source of the author's name."""
     is_first_seen: bool = False
     """Whether the first poll found it."""
 
@@ -114,7 +114,7 @@ HISTORY: columns.Columns[Dated] = columns.Columns(
     ),
     columns.Column("source", columns.OBJECT, lambda row: row.change.source),
 )
-"""A lake's timeline for the command line: entity and key in their own columns, values and times in full."""
+"""The columns of a lake's timeline on the command line: entity and key are separate, values and times are complete."""
 
 
 def _iso(at: datetime | None) -> str | None:
@@ -128,7 +128,7 @@ SOURCES = {
     "journal": "journal",
     "request_log": "request log",
 }
-"""The source of a change, for people."""
+"""The source of a change -> its name for an operator."""
 
 
 def change_lines(change: Change) -> list[Line]:
@@ -170,7 +170,7 @@ class DriftRow(NamedTuple):
     """A key whose value differs between peers."""
 
     entity: str
-    """The entity of the key; ``""`` if that is the peer itself."""
+    """The entity that has the key; ``""`` if the peers themselves have it."""
     attr: str
     majority: str
     severity: str
@@ -208,7 +208,7 @@ def row_name(row: DriftRow) -> str:
 
 
 START = "start"
-"""Stands for the scope of the baseline without a lake: the state when watching began."""
+"""Name of the baseline's scope if there is no lake: the state when watching began."""
 
 
 def drift_columns(scope: str, peers: Sequence[str]) -> columns.Columns[DriftRow]:
@@ -390,7 +390,7 @@ def denied_columns(zone: tzinfo | None) -> columns.Columns[Denied]:
 
 _NEAR = 0.8
 _AXIS = 11
-"""Cells of the numbers left of a plot."""
+"""Number of cells for the numbers on the left of a plot."""
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
@@ -451,7 +451,7 @@ def state(usage: Usage) -> tuple[str, str]:
 
 
 BARS, MORE_BARS = 8, 20
-"""Cells of a series on the screen, and in the table of the command line."""
+"""Number of cells of a series on the screen, and in tables of the command line."""
 
 
 def _rate(usage: Usage, value: float | None) -> str:
@@ -567,7 +567,7 @@ USAGE: columns.Columns[Usage] = columns.Columns(
         "data": (*Usage._fields, *Pair._fields),
     },
 )
-"""A pair of user and client with one of its quotas, the nearest to its limit first."""
+"""The columns of pairs of a user and a client with one of their quotas; the pair nearest to its limit is first."""
 
 
 def usage_lines(usage: Usage) -> list[Line]:

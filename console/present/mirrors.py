@@ -19,10 +19,10 @@ from console.present.text import Line, clean
 
 R = TypeVar("R")
 BEATS, SILENT, UNKNOWN = "beats", "silent", "unknown"
-"""The states of a flow by its heartbeats."""
+"""The states of a flow as its heartbeats show them."""
 _MEANINGS = {BEATS: "ok", SILENT: "failed", UNKNOWN: "muted"}
 MOST_NAMED, MOST_LINES = 8, 200
-"""Limits of topics that are named individually, and of checkpoints that are shown, in the details."""
+"""Maximum number of topics that the details name individually, and of checkpoints that they show."""
 
 
 class MirrorRow(NamedTuple):
@@ -134,8 +134,8 @@ MIRRORS: columns.Columns[MirrorRow] = columns.Columns(
     ),
     tie=lambda row: row.flow.name,
 )
-"""The flows. heartbeat: age of the newest that MirrorMaker wrote here; came_through: of the newest that it copied from
-the source. checkpoint, sync: age of the newest one."""
+"""The columns of flows. heartbeat: age of the newest one that MirrorMaker wrote to this cluster; came_through: age of
+the newest one that it copied from the source. checkpoint, sync: age of the newest one."""
 
 
 # -- groups and topics of the flows ------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class CheckpointRow(NamedTuple):
     age: float | None
     """The age of the checkpoint in seconds."""
     lag: int | None
-    """The number of records here behind the offset; None if the end of the copy is unknown."""
+    """The number of records in this cluster behind the offset; None if the end of the copy is unknown."""
 
 
 class SyncRow(NamedTuple):
@@ -157,7 +157,7 @@ class SyncRow(NamedTuple):
 
     flow: mirror.Flow
     topic: str
-    """The name of the topic here; ``""`` if it is not here."""
+    """The name of the topic in this cluster; ``""`` if it does not exist."""
     sync: mirror.OffsetSync
     age: float | None
     since: int | None
@@ -196,7 +196,8 @@ CHECKPOINTS: columns.Columns[CheckpointRow] = columns.Columns(
     _count_column("lag", "Lag here", lambda row: row.lag, 75, "B"),
     _age_column("age", "Age", lambda row: row.age, 90, "A"),
 )
-"""Checkpoints. lag: the records that the group would read here if it came now."""
+"""The columns of checkpoints. lag: the number of records that the group would read here if it moved to this cluster
+now."""
 SYNCS: columns.Columns[SyncRow] = columns.Columns(
     _name_column(lambda row: row.flow.name),
     _text_column("topic", "Topic", lambda row: row.topic or row.sync.topic, 95, "T"),
@@ -206,7 +207,7 @@ SYNCS: columns.Columns[SyncRow] = columns.Columns(
     _count_column("since", "Since then", lambda row: row.since, 75, "B"),
     _age_column("age", "Age", lambda row: row.age, 90, "A"),
 )
-"""Offset syncs. since: the records that were copied after it."""
+"""The columns of offset syncs. since: the number of records that were copied after the sync."""
 
 
 class LagRow(NamedTuple):
@@ -218,7 +219,7 @@ class LagRow(NamedTuple):
     end: int
     """The end of the source's partition."""
     copied: int | None
-    """The offset at the source up to which all is copied; None without an offset sync of the partition."""
+    """The offset at the source up to which records are copied; None without an offset sync of the partition."""
 
     @property
     def lag(self) -> int | None:
@@ -287,6 +288,6 @@ def _age_text(seconds: float | None, what: str) -> str:
 
 
 EMPTY = "no flow of MirrorMaker 2 to this cluster: no topic has its heartbeats or checkpoints"
-"""The text in place of flows."""
+"""The text if there are no flows."""
 NO_CHECKPOINTS = "no checkpoints of MirrorMaker 2 here: they come with the first offset that a group commits there"
 NO_SYNCS = "no offset syncs here: by default they are at the source (offset-syncs.topic.location of MirrorMaker)"

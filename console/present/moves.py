@@ -28,7 +28,7 @@ from console.triage.moves import STALLS, Copy
 Replica = tuple[str, int, int]
 R = TypeVar("R")
 OUTSIDE = "not of this host's journal"
-"""Stands for the operation of a move that another host or another tool began."""
+"""Name in place of an operation, for a move that another host or another tool began."""
 
 
 class MoveRow(NamedTuple):
@@ -38,19 +38,20 @@ class MoveRow(NamedTuple):
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
     copies: tuple[tuple[int, Copy], ...] = ()
-    """The broker that receives a replica -> the copy, if its size is known; an operation has those of all its moves."""
+    """The broker that receives a replica -> the copy, if its size is known; the row of an operation has the copies of
+    all its moves."""
     dead: tuple[int, ...] = ()
-    """The brokers that receive a replica and are not alive."""
+    """The brokers that should receive a replica, but are not alive."""
     limits: tuple[tuple[int, int], ...] = ()
-    """The brokers that copy, with their throttle in bytes/s."""
+    """The brokers that copy, each with its throttle in bytes/s."""
     operation: Operation | None = None
-    """The operation of the move, or the operation that is the row itself."""
+    """The operation of the move, or the operation that the row itself shows."""
     worker: str = ""
-    """The process that works on the operation; ``""`` for no process."""
+    """The process that works on the operation; ``""`` if none does."""
     within: tuple[int, str, str] | None = None
-    """The broker of a replica that stays on it, and its directories before and after."""
+    """For a replica that moves within its broker: the broker, and the directories before and after."""
     held: tuple[int, int] = (0, 0)
-    """The bytes that a partition's new replicas have, and lack, by one poll."""
+    """The numbers of bytes that a partition's new replicas have, and that they lack, in one poll."""
 
     @property
     def still(self) -> tuple[int, ...]:
@@ -79,7 +80,7 @@ class MoveRow(NamedTuple):
 
     def left(self) -> float | None:
         """Return the seconds until the last copy is complete; None if unknown."""
-        # If the end of one copy is unknown, so is the end of all.
+        # If the end of one copy is unknown, the end of all is unknown.
         known = [copy.left for _, copy in self.copies]
         return max((each for each in known if each is not None), default=None) if None not in known else None
 
@@ -103,7 +104,7 @@ def move_rows(
     Returns:
         The operations, then the stuck moves, then the others.
     """
-    # A fenced broker fetches nothing, so that its copy ends only when it is back.
+    # A fenced broker fetches nothing: its copy ends only after it is back.
     alive = {broker.id for broker in snapshot.cluster.brokers if not broker.fenced}
     owners = {place: each for each in operations for place in each.running(snapshot)}
     rows = []
@@ -113,10 +114,10 @@ def move_rows(
         dead = tuple(broker for broker in move.adding if broker not in alive)
         rows.append(MoveRow(place, original(move), destination(move), held, dead, limits, owners.get(place), worker))
     rows += _rows_within(snapshot, within, operations, worker)
-    # Stuck moves first: an operator opens the pane because of these.
+    # Sort stuck moves first: they are the reason why an operator opens the pane.
     rows.sort(key=lambda row: (not row.stuck, row.place, row.within or ()))
     heads = []
-    # The progress of an operation is that of all its moves together.
+    # An operation shows the progress of all its moves together.
     for each in operations:
         held = tuple(copy for row in rows if row.operation is each for copy in row.copies)
         heads.append(MoveRow(None, copies=held, operation=each, worker=worker))
@@ -168,7 +169,7 @@ def _rows_within(
 def _throttle(snapshot: Snapshot, broker: int, key: str) -> int | None:
     entry = entry_in(snapshot.configs, broker_resource(broker), key)
     rate = long_number(entry.value) if entry is not None else None
-    # Kafka's default is the largest long: no limit.
+    # Kafka's default is the largest long, which means no limit.
     return rate if rate is not None and rate < 2**63 - 1 else None
 
 
@@ -191,7 +192,7 @@ def _copied_cell(row: MoveRow) -> Cell:
 
 
 def _of(copied: int, whole: int) -> str:
-    # A replica may grow while it is copied: more than all of it would look wrong.
+    # A replica may grow while it is copied: show at most the size of the whole.
     have, unit = _short(min(copied, whole)).split(" ")
     all_, unit_of_all = _short(whole).split(" ")
     return f"{have} of {all_} {unit}" if unit == unit_of_all else f"{have} {unit} of {all_} {unit_of_all}"
@@ -300,7 +301,8 @@ MOVES: columns.Columns[MoveRow] = columns.Columns(
     _bytes("left", "Left", lambda row: row.held[1]),
     _owner_column(lambda row: row.operation),
 )
-"""Moves between brokers. The screen, with repeated polls, has the time left; a table has the bytes left."""
+"""The columns of moves between brokers. The screen, which polls repeatedly, has the time left; a table has the bytes
+left."""
 
 
 class CopyRow(NamedTuple):
@@ -333,7 +335,7 @@ COPIES: columns.Columns[CopyRow] = columns.Columns(
     columns.Column("behind", columns.TOLD, lambda row: row.copy.behind, "number", left=True),
     _owner_column(lambda row: row.operation),
 )
-"""Copies between directories of a broker. Behind: records that a copy lacks."""
+"""The columns of copies between directories of a broker. Behind: the number of records that a copy lacks."""
 
 
 class OperationRow(NamedTuple):
@@ -341,7 +343,7 @@ class OperationRow(NamedTuple):
 
     operation: Operation
     holder: Origin | None = None
-    """The process that works on an open operation."""
+    """The process that works on an open operation; None if none does."""
 
     @property
     def progress(self) -> Progress | None:
@@ -434,7 +436,8 @@ OPERATIONS: columns.Columns[OperationRow] = columns.Columns(
     ),
     columns.Column("holder", columns.OBJECT, _holder, "object"),
 )
-"""Operations with their progress. An ended one counts all its bytes as copied, in the text only."""
+"""The columns of operations with their progress. An operation that ended counts all its bytes as copied, but only in
+the text."""
 
 
 # -- the moves of a proposal -------------------------------------------------------------------------------------------
@@ -458,7 +461,7 @@ RELOCATIONS: columns.Columns[Relocation] = columns.Columns(
     columns.Column("to", columns.TOLD, lambda move: list(move.after), "object", text=lambda move: commas(move.after)),
     columns.Column("bytes", columns.TOLD, type="number", unit=Unit.BYTES, title="Copies", text=_copies, left=True),
 )
-"""Partitions that move between brokers."""
+"""The columns of partitions that a proposal moves between brokers."""
 DIR_MOVES: columns.Columns[DirMove] = columns.Columns(
     columns.Column("topic", columns.TOLD),
     columns.Column("partition", columns.TOLD, lambda move: move.number, "number", left=True),
@@ -467,7 +470,7 @@ DIR_MOVES: columns.Columns[DirMove] = columns.Columns(
     columns.Column("to", columns.TOLD, lambda move: move.after),
     _bytes("bytes", "Copies", lambda move: move.size),
 )
-"""Replicas that move into another directory of their broker."""
+"""The columns of replicas that a proposal moves into another directory of their broker."""
 
 
 def _before_after(
@@ -495,7 +498,7 @@ BROKERS_AFTER: columns.Columns[BrokerForecast] = columns.Columns(
     _bytes("read", "Is read", lambda each: each.read),
     _bytes("free", "Free then", lambda each: each.free),
 )
-"""Brokers before and after a proposal's moves."""
+"""The columns of brokers before and after the moves of a proposal."""
 DIRS_AFTER: columns.Columns[DirForecast] = columns.Columns(
     columns.Column("broker", columns.TOLD, type="number", left=True),
     columns.Column("directory", columns.TOLD, lambda each: each.path),
@@ -504,7 +507,7 @@ DIRS_AFTER: columns.Columns[DirForecast] = columns.Columns(
     _bytes("copied", "Copies", lambda each: each.copied),
     _bytes("free", "Free then", lambda each: each.free),
 )
-"""Log directories before and after a proposal's moves."""
+"""The columns of log directories before and after the moves of a proposal."""
 
 
 # -- details of a move -------------------------------------------------------------------------------------------------

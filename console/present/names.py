@@ -15,7 +15,7 @@ from console.present.text import clean
 
 DEFAULT = "<default>"
 HIDDEN = "······"
-"""Stands for a value that a broker does not return, or that must not be shown."""
+"""Text in place of a value that a broker does not return, or that must not be shown."""
 NOTHING = "–"
 
 _SOURCE_WORDS: dict[int, str] = {

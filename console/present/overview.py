@@ -14,10 +14,10 @@ from console.present.columns import time_text
 from console.present.graphs import Chart, Graph, Mark, chart_of, seconds_for
 
 LEAST: Mapping[str, float] = {"behind": 5.0, "throttled": 1.0}
-"""Measure -> the least value that is drawn: a healthy group lags by the seconds between its commits, and most clients
-are not throttled."""
+"""Measure -> the lowest value that is drawn: even a healthy group lags by the seconds between its commits, and most
+clients are not throttled."""
 GONE_AFTER = 30
-"""Samples without a value after which a disk is gone: a broker that restarts has answered by then."""
+"""Number of samples without a value after which a disk counts as gone: a broker that restarts answers earlier."""
 _ORDER = ("under-replicated", "offline", "written", "read", "behind", "throttled", "disk")
 _OTHERS = {
     "written": "written to {} more",
@@ -27,26 +27,25 @@ _OTHERS = {
     "disk": "disk of {} more",
 }
 MOST_OF_A_KIND = (8, 4, 2, 1)
-"""Most brokers, groups, clients or disks with their own graphs, by the room on the screen."""
+"""Maximum number of brokers, groups, clients or disks with graphs of their own, by the space on the screen."""
 
 
 class Shown(NamedTuple):
     """The data of the drawing."""
 
     samples: Sequence[half_hour.Sample]
-    """The samples, the earliest first; without one there are no graphs."""
+    """The samples, the earliest first; without any there are no graphs."""
     marks: Sequence[Mark] = ()
     """The changes."""
     full_in: Mapping[int, float] = {}
-    """Broker -> seconds until its first disk is full, if one fills."""
+    """Broker -> the seconds until its first disk is full, if one fills up."""
     usage: Mapping[str, Mapping[int, float]] = {}
-    """Throttled pair in a lake -> slot -> requests a minute."""
+    """Throttled pair in a lake -> slot -> throttled requests per minute."""
     groups: Collection[str] | None = None
     """The groups that exist; None if they are not known."""
     is_exact: bool = False
-    """Whether the chart is as of the newest sample, as in a replay, and not as of the first one in the newest
-    column.
-    """
+    """Whether the chart ends at the newest sample, as in a replay, instead of at the first sample in the newest
+    column."""
 
 
 def own_chart(
@@ -75,7 +74,7 @@ def own_chart(
             behind[slot] = max(seconds, behind.get(slot, 0.0))
     if behind:
         found["readers behind"] = behind
-    # A single point is no line, and a graph that appears for one sample would only flicker.
+    # Skip single points: they draw no line, and a graph that appears for one sample only flickers.
     if not any(len(values) > 1 for values in found.values()):
         return None
     left = full_in.get(int(name)) if kind == "broker" else None
@@ -189,7 +188,7 @@ def _in_order(known: Mapping[half_hour.Measure, Mapping[int, float]]) -> list[ha
     """Return the measures in the order of the lines; lags and throttled pairs with the worst first."""
 
     def place(measure: half_hour.Measure) -> tuple[int, float, int, str]:
-        if measure.what in LEAST:  # of groups and clients, whose names may be numbers of any length
+        if measure.what in LEAST:  # a measure of groups or clients, whose names may be numbers of any length
             return _ORDER.index(measure.what), -max(known[measure].values()), 0, measure.about
         broker, _, rest = measure.about.partition(" ")
         return _ORDER.index(measure.what), 0.0, int(broker or -1), rest

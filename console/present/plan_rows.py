@@ -28,7 +28,8 @@ from console.present.failures import failure_text
 from console.present.text import Cell, Line, Span, clean
 from console.present.values import deletion_text, origin, side_human, side_text
 
-# The lines below a plan's lines: affected entities, deleted data, legal but risky settings.
+# The lines below a plan's lines: entities that are affected, data that is deleted, and settings that are legal but
+# risky.
 
 
 class PlanMeaning(Struct, frozen=True):
@@ -86,7 +87,7 @@ class RowKey(NamedTuple):
 
     slot: Slot
     key: str
-    """The key of a config: a topic that is created has a row for each of its configs, all in one slot."""
+    """The key of a config: a topic that is created has a row for each of its configs, all of them in one slot."""
 
 
 class PlanRow(NamedTuple):
@@ -102,9 +103,9 @@ class PlanRow(NamedTuple):
     status: Cell
     note: str
     below: tuple[Span, ...]
-    """The broker's error."""
+    """The error that the broker returned."""
     arrow: bool
-    """Whether an arrow joins the values; False if `name` is the whole text."""
+    """Whether an arrow joins the two values; False if `name` is the whole text."""
 
 
 class PlanGroup(NamedTuple):

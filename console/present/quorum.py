@@ -19,11 +19,11 @@ class QuorumRow(NamedTuple):
     role: str
     """``leader``, ``voter`` or ``observer``."""
     endpoint: str
-    """``LISTENER HOST:PORT``; ``""`` if it is unknown."""
+    """``LISTENER HOST:PORT``; ``""`` if unknown."""
     note: str = ""
     """A hint for the operator; ``""`` without one."""
     epoch: int | None = None
-    """The epoch of the leader; None for the others."""
+    """The epoch of the leader; None for other replicas."""
 
 
 def quorum_rows(snapshot: Snapshot, *, is_led: bool = True) -> list[QuorumRow]:
@@ -37,10 +37,10 @@ def quorum_rows(snapshot: Snapshot, *, is_led: bool = True) -> list[QuorumRow]:
             if (known := model_quorum.known_voters(snapshot)) is None
             else [_configured(each, known) for each in known.ids]
         )
-    # The leader first: its end offset is what the lags of the others count from.
+    # The leader comes first: the lags of the others are relative to its end offset.
     voters = sorted(quorum.voters, key=lambda voter: (voter.id != quorum.leader_id, voter.id))
     may_vote = model_quorum.observing_controllers(snapshot)
-    # The last description may name a leader that is gone since.
+    # The last description may name a leader that is gone by now.
     leads = quorum.leader_id if is_led and not model_quorum.is_unanswered(snapshot) else -1
     return [
         *(
@@ -69,7 +69,8 @@ def _of_voter(quorum: Quorum, voter: QuorumReplica, leads: int) -> str:
 
 def _of_observer(quorum: Quorum, observer: QuorumReplica, may_vote: bool) -> str:
     if not model_quorum.fetches(quorum, observer):
-        # The leader lists replicas that fetched within the last minutes, also those formatted again or removed since.
+        # The leader lists replicas that fetched within the last minutes, including those that were formatted again or
+        # removed since.
         others = [*quorum.voters, *quorum.observers]
         runs = any(
             each.id == observer.id and each is not observer and model_quorum.fetches(quorum, each) for each in others
@@ -82,7 +83,7 @@ def _of_observer(quorum: Quorum, observer: QuorumReplica, may_vote: bool) -> str
 
 def _row(quorum: Quorum, replica: QuorumReplica, role: str, note: str, *, listens: bool = True) -> QuorumRow:
     """Return the row of a replica. listens: whether it is known to be a controller."""
-    # An observer that is a broker does not listen as a controller.
+    # An observer that is a broker has no controller's listener.
     found = next((each for each in quorum.endpoints if each.id == replica.id and (listens or role != "observer")), None)
     endpoint = "" if found is None else f"{found.listener} {found.host}:{found.port}"
     return QuorumRow(replica, role, endpoint, note, quorum.leader_epoch if role == "leader" else None)

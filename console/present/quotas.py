@@ -32,7 +32,7 @@ from console.present.text import Cell, Line, clean
 from console.present.values import side_text
 
 DEFAULTS = tuple(QuotaEntity.of({type_: None}) for type_ in (USER, CLIENT_ID, IP))
-"""The default nodes, in the tree with or without a value."""
+"""The nodes for defaults, which the tree has even without a value."""
 
 
 class QuotaTree:
@@ -64,11 +64,11 @@ class QuotaTree:
         updated."""
         now = frozenset(staged)
         moved = {entity for entity, had, has in differing(self.quotas, quotas) if had is None or has is None}
-        # A staged entity has a node before the cluster has its quota, and loses it if the edit is discarded.
+        # A staged entity has a node before the cluster has its quota, and loses the node if the edit is discarded.
         moved |= now ^ self.staged
         if len(moved) > MOST_MOVED:
             return QuotaTree(quotas, now)
-        # The old tree may still be painted by another pane.
+        # Copy the tree: another pane may still be painting the old one.
         tree = copy(self)
         tree.quotas, tree.staged = quotas, now
         if moved:
@@ -86,7 +86,7 @@ class QuotaTree:
                 _settle(below, entity, entity in self.quotas or entity in self.staged)
                 if not below:
                     del children[user]
-                # A user without its own quota is a node only while it has clients.
+                # A user without a quota of its own is a node only while it has clients.
                 edge[user] = None
             else:
                 edge[entity] = None
@@ -101,7 +101,7 @@ class QuotaTree:
 
 
 MOST_MOVED = 1_000
-"""Entities added or removed at once above which the whole tree is rebuilt."""
+"""Number of entities added or removed at once above which the whole tree is built again."""
 
 
 def _user_of(entity: QuotaEntity) -> QuotaEntity:
@@ -138,7 +138,7 @@ def _order(entity: QuotaEntity) -> str:
 
 def place_in_order(entity: QuotaEntity) -> tuple[str, str, bool, str, str]:
     """Return the sort key of entities in a tree: those with a single name follow the others of their type, by name."""
-    type_, name = entity.parts[0] if entity else ("", None)  # brokers send no empty ones, but foreign data may
+    type_, name = entity.parts[0] if entity else ("", None)  # foreign data may contain an empty entity
     alone = name is not None and not entity.is_combined
     return _RANKS.get(type_, "9"), type_, alone, "" if alone else _order(entity), name or ""
 
@@ -149,7 +149,7 @@ def _in_order(edge: Iterable[QuotaEntity]) -> list[QuotaEntity]:
     named: dict[str, list[QuotaEntity]] = {}
     others: dict[str, list[QuotaEntity]] = {}
     for entity in edge:
-        type_, name = entity[:2] if entity else ("", None)  # brokers send no empty ones, but foreign data may
+        type_, name = entity[:2] if entity else ("", None)  # foreign data may contain an empty entity
         (named if name is not None and not entity.is_combined else others).setdefault(type_ or "", []).append(entity)
     ordered: list[QuotaEntity] = []
     for type_ in sorted({*named, *others}, key=lambda type_: (_RANKS.get(type_, "9"), type_)):
@@ -187,7 +187,7 @@ class QuotaRow(NamedTuple):
     changed: bool = False
     """Whether kac saw a recent change."""
     child: bool = False
-    """Whether it is below its user, which its label does not repeat."""
+    """Whether the row is below its user, whose name its label does not repeat."""
 
 
 def _label(entity: QuotaEntity, child: bool) -> str:
@@ -220,7 +220,7 @@ def _key_column(place: int, key: str) -> columns.Column[QuotaRow]:
             return (f"→ {side_text(row.entity, key, row.lines[key].new)}", "pending")
         if key in row.values:
             return (quota(key, row.values[key]), "override")
-        # A blank cell says that the key can't be set here; a dash, that it could.
+        # A blank cell shows that the key can't be set for the entity; a dash, that it could.
         return (NOTHING, "muted") if _applies(row.entity, key) else ""
 
     return columns.Column(
@@ -264,11 +264,12 @@ QUOTAS: columns.Columns[QuotaRow] = columns.Columns(
         "values", columns.OBJECT, lambda row: {key: float(value) for key, value in row.values.items()}, "object"
     ),
 )
-"""JSON has an entity's values in one object; the screen and `list` have a column for each key."""
+"""The columns of quotas. JSON has an entity's values in one object; the screen and `list` have a column for each
+key."""
 
 
 OTHER = "\0other"
-"""Stands for a user or client without its own quota: no name on the wire has a NUL."""
+"""Stands for a user or client without a quota of its own: no name in the protocol has a NUL."""
 
 
 def whose(entity: QuotaEntity) -> tuple[str, str]:
@@ -324,7 +325,7 @@ SHARED: Mapping[str, Sharing] = {
     "client": Sharing("", ""),
     "ip": Sharing("", ""),
 }
-"""`Effective.shared` -> the clients that share the quota."""
+"""`Effective.shared` -> texts about the clients that share the quota."""
 
 
 class EffectiveRow(NamedTuple):
@@ -382,7 +383,7 @@ EFFECTIVE: columns.Columns[EffectiveRow] = columns.Columns(
         text=lambda row: "" if row.level is None else _overridden(row.key, row.level),
     ),
 )
-"""The quotas that apply to a user and a client, or to an address."""
+"""The columns of the quotas that apply to a user and a client, or to an address."""
 
 
 class ValueRow(NamedTuple):
@@ -419,7 +420,7 @@ VALUES: columns.Columns[ValueRow] = columns.Columns(
         text=lambda row: exact_quota(row.key, row.value) if row.value is not None else "",
     ),
 )
-"""The values set on one entity."""
+"""The columns of the values that are set on one entity."""
 
 
 def _effective_line(key: str, effective: Effective | None, brokers: int, *, sharing: bool = False) -> Line:

@@ -25,17 +25,17 @@ from console.present.text import Cell, Line, cell_width, clean
 
 AUTO, TEXT, JSON, HEX = "", "text", "json", "hex"
 FORMS = (AUTO, TEXT, JSON, HEX)
-"""The forms of contents; AUTO: JSON or text if they look like it, else hex."""
+"""The forms in which contents are shown; AUTO: JSON or text if the contents look like it, else hex."""
 IN_A_CELL = 400
-"""Bytes of a key or value that a row shows."""
+"""Maximum number of bytes of a key or value in a row."""
 IN_FULL = 64 << 10
-"""Bytes of a key or value that the details show."""
+"""Maximum number of bytes of a key or value in the details."""
 MOST_LINES = 3_000
-"""Lines of one key or value in the details."""
+"""Maximum number of lines of one key or value in the details."""
 LARGEST_PRETTY, DEEPEST_PRETTY = 256 << 10, 32
-"""Most bytes and levels of JSON that is indented: indentation of deep JSON takes many times its size."""
+"""Maximum size in bytes, and maximum depth, of JSON that is indented: indented deep JSON is many times larger."""
 ODD_AMONG = 0.75
-"""A value whose kind differs from this share of its neighbours is marked."""
+"""A value is marked if its kind differs from the kind of this share of its neighbours."""
 
 
 def kind(data: bytes | None) -> str:
@@ -76,7 +76,7 @@ def _is_text(data: bytes) -> bool:
     try:
         text = part.decode()
     except UnicodeDecodeError as error:
-        # A character that the cut splits is not an error.
+        # A character that is cut at the end of the part is no error.
         if len(data) <= len(part) or error.start < len(part) - 3:
             return False
         text = part[: error.start].decode()
@@ -187,9 +187,9 @@ class RecordRow(NamedTuple):
     item: Record | Undecodable
     form: str = AUTO
     masked: bool = False
-    """Whether contents are hidden."""
+    """Whether some contents are hidden."""
     odd: bool = False
-    """Whether the kind of its value differs from nearly all others."""
+    """Whether the kind of its value differs from that of nearly all others."""
 
     @property
     def is_odd(self) -> bool:
@@ -203,7 +203,7 @@ class RecordRow(NamedTuple):
 
 
 Kinds = dict[tuple[str, int, int], str]
-"""Topic, partition and offset -> the kind of the value, for rows that are made again while a search goes on."""
+"""Topic, partition and offset -> the kind of the value, for rows that are made again while a search continues."""
 
 
 def record_rows(
@@ -278,7 +278,7 @@ def _part_text(data: bytes | None, encoding: Encoding | None, row: RecordRow) ->
     if data is None:
         return "null"
     text = in_a_line(as_sent(data, encoding, row.form), row.form)
-    # The schema that it lacks comes first: the bytes may not fit.
+    # Name the schema that could not be used before the bytes, which may be cut off.
     if encoding is None or not encoding.why or not encoding.schema:
         return text
     return f"({encoding.schema.rpartition(', ')[2]}) {text}"
@@ -310,7 +310,7 @@ def _remarks(item: Record | Undecodable) -> Iterator[tuple[str, str]]:
 
 
 MOST_REASONS = 8
-"""Reasons with their own line in an answer."""
+"""Maximum number of reasons with a line of their own in an answer."""
 
 
 def decoding_notes(read: RecordsRead) -> list[str]:
@@ -389,8 +389,8 @@ OF_TOPICS: Columns[RecordRow] = Columns(
     Column("key", SHOWN, text=key_text, layout=on_screen(min_width=8, max_width=24, priority=70)),
     Column("value", SHOWN, text=value_text, cell=_value_cell, layout=on_screen(flex=1, min_width=16)),
 )
-"""The columns of records of several topics. A value of another kind than its neighbours is marked, as text among
-JSON."""
+"""The columns of records of several topics. A value is marked if its kind differs from its neighbours', such as text
+among JSON."""
 RECORDS = OF_TOPICS.without(("topic",))
 """The columns of records of one topic."""
 
@@ -517,7 +517,7 @@ def _rate_text(rate: float) -> str:
 
 
 _MEASURED = 0.2
-"""Seconds after which a rate is more than chance."""
+"""Minimum seconds of a search for which a rate is shown: over less time it is chance."""
 
 
 def stopped_text(progress: model.Progress) -> str:
@@ -536,7 +536,7 @@ def record_notes(read: RecordsRead) -> list[str]:
     return [text for text in (stopped_text(read.progress), *read.notes) if text]
 
 
-# -- as data -----------------------------------------------------------------------------------------------------------
+# -- data for JSON -----------------------------------------------------------------------------------------------------
 
 
 def record_data(row: RecordRow) -> dict[str, Data]:

@@ -19,7 +19,7 @@ from console.present.text import Cell, Line, clean, in_columns
 
 NOT_NAMED = "the context names no schema registry: add [contexts.NAME.schemas] with url to its file"
 MOST_NAMED = 20
-"""Most topics, groups and schemas that a line of details names."""
+"""Maximum number of topics, groups and schemas that a line of details names."""
 
 
 class SchemaRow(NamedTuple):
@@ -66,7 +66,7 @@ class SchemaRow(NamedTuple):
 
 def schema_rows(snapshot: Snapshot) -> Iterator[SchemaRow]:
     """Yield the subjects that were read, by name."""
-    # Counted by subject: each version of another subject may repeat a reference.
+    # Count users by subject: each version of a subject may repeat the same reference.
     users: dict[str, set[str]] = {}
     for subject in snapshot.schemas.values():
         for version in subject.versions:
@@ -101,7 +101,7 @@ def _level_cell(row: SchemaRow) -> Cell:
 
 
 def _topics_text(row: SchemaRow) -> str:
-    # A guess by the name has to look like one: deleting a subject by it would be a mistake.
+    # Mark a guess by the name with a question mark: deleting a subject because of it would be a mistake.
     names = (each.topic if each.is_sure else f"{each.topic}?" for each in row.topics)
     return ",".join(names) or ("by record" if subjects.is_by_record(row.subject) else NOTHING)
 
@@ -192,7 +192,8 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
         layout=columns.on_screen(flex=1, min_width=12, priority=85, sort_key="O"),
     ),
 )
-"""Subjects. A level or mode in parentheses is the default's; a topic with a question mark is likely, not sure."""
+"""The columns of subjects. A level or mode in parentheses is the default's; a topic with a question mark is likely, not
+certain."""
 
 
 VERSIONS: columns.Columns[subjects.SchemaVersion] = columns.Columns(
@@ -215,7 +216,7 @@ VERSIONS: columns.Columns[subjects.SchemaVersion] = columns.Columns(
         text=lambda row: "deleted" if row.is_deleted else "",
     ),
 )
-"""The versions of a subject."""
+"""The columns of a subject's versions."""
 
 
 class VersionDiff(NamedTuple):
@@ -225,7 +226,7 @@ class VersionDiff(NamedTuple):
     new: int
     places: tuple[Difference, ...] = ()
     why: str = ""
-    """The reason why their places are not compared; ``""`` if they are."""
+    """The reason why the versions are not compared; ``""`` if they are."""
 
 
 def version_diff(snapshot: Snapshot, subject: str, *, whole: bool = False) -> VersionDiff | None:
@@ -243,7 +244,7 @@ def version_diff(snapshot: Snapshot, subject: str, *, whole: bool = False) -> Ve
         return None
     old, new = live[-2:]
     texts = [snapshot.schema_texts.get((subject, number)) for number in (old, new)]
-    # The texts are read only for the subject in view, and a registry may refuse one of them.
+    # Texts are read only for the subject in view, and a registry may refuse one of them.
     if None in texts:
         return VersionDiff(old, new, why="their texts were not read")
     was, now = (avro_of(snapshot, text) for text in texts)
@@ -275,7 +276,7 @@ DIFFERENCES: columns.Columns[Difference] = columns.Columns(
     ),
     columns.Column("old_readers_break", columns.OBJECT, lambda row: row.breaks_old, "boolean"),
 )
-"""The differences of two versions."""
+"""The columns of the differences between two versions."""
 
 
 def schema_lines(snapshot: Snapshot, row: SchemaRow) -> list[Line]:
@@ -292,7 +293,7 @@ def schema_lines(snapshot: Snapshot, row: SchemaRow) -> list[Line]:
         missing = f"no topic: there is none named {topic}" if topic else "no topic has its name"
         told.append(("used by", by_record if subjects.is_by_record(subject) else missing))
     lags = TopicLags().after(snapshot)
-    # The ids in records also find topics whose subjects have other names.
+    # Add the topics found by ids in records, whose subjects may have other names.
     topics = {use.topic for use in row.topics} | {use.topic for use in by_ids}
     readers = sorted({group for topic in topics for group, _ in lags.readers(topic)})
     if readers:
@@ -335,7 +336,7 @@ ID_USES: columns.Columns[schema_use.IdUse] = columns.Columns(
         "versions", columns.TOLD, lambda row: [*row.versions], text=lambda row: commas(row.versions) or NOTHING
     ),
 )
-"""The topics whose newest records have a subject's ids."""
+"""The columns of topics whose newest records have ids of a subject's schemas."""
 
 
 def version_lines(subject: subjects.Subject) -> list[Line]:
@@ -352,7 +353,7 @@ def version_lines(subject: subjects.Subject) -> list[Line]:
 
 
 SIDE_BY_SIDE = 110
-"""Cells from which two versions are shown next to each other."""
+"""Minimum number of cells for showing two versions next to each other."""
 
 
 def diff_lines(snapshot: Snapshot, subject: subjects.Subject, diff: VersionDiff | None, width: int) -> list[Line]:

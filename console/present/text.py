@@ -18,7 +18,7 @@ from widgets.row_source import as_spans, natural_width
 __all__ = ["ELLIPSIS", "LIMIT", "cell_width", "clean", "fit", "fit_middle", "is_harmless", "pad"]
 
 LIMIT = 2_000
-"""Most characters of one value on the screen; a config value may have 32,767."""
+"""Maximum length in characters of one value on the screen; a config value may have 32,767."""
 
 
 def clean(text: str, limit: int = LIMIT) -> str:
@@ -33,22 +33,22 @@ def is_harmless(text: str) -> bool:
 
 
 fit = cells.truncate
-"""A text in at most so many cells, with ``…`` at the end if it was cut."""
+"""Returns a text of at most this many cells, with ``…`` at the end if it was cut."""
 fit_middle = cells.truncate_middle
-"""The same with its middle left out, for names that differ at their ends."""
+"""Returns a text of at most this many cells, cut in its middle, for names that differ at their ends."""
 pad = cells.fit
-"""A text cut or filled with spaces to exactly so many cells."""
+"""Returns a text that is cut, or filled with spaces, to exactly this many cells."""
 
 
 # Styled text without a screen: the contents of a cell or a line, and the names of meanings.
 #
-# A meaning is one of `widgets.line_view.STYLE_NAMES`, which a theme gives a look, or `""`. The text is complete without
-# it.
+# A meaning is one of `widgets.line_view.STYLE_NAMES`, for which a theme has a style, or `""`. The text is complete
+# without its meaning.
 
 Span = tuple[str, str]
 """A text and its meaning."""
 Cell = str | Span | list[Span]
-"""The contents of one cell: a plain text, a styled one, or several."""
+"""The contents of a cell: plain text, a styled text, or several of these."""
 Line = list[Span]
 """A line of styled text."""
 

@@ -19,7 +19,7 @@ class Span(NamedTuple):
     begins: int
     ends: int
     known: int
-    """The end of the diagnosed part."""
+    """The end of the part that is diagnosed so far."""
 
 
 def time_bar(span: Span, at_ms: int, turns: Iterable[int], changes: Iterable[int], speed: int, width: int) -> Line:
@@ -40,7 +40,8 @@ def time_bar(span: Span, at_ms: int, turns: Iterable[int], changes: Iterable[int
     def place(moment: int) -> int:
         return min(cells - 1, max(0, (moment - span.begins) * cells // scale))
 
-    # Later signs overwrite earlier ones: the current position matters most, then a turn of the verdict.
+    # Draw the most important signs last, as they overwrite others: the current position, and before it the turns of the
+    # verdict.
     signs = [(QUIET, "muted") if n <= place(span.known) else (UNKNOWN, "muted") for n in range(cells)]
     for moment in changes:
         signs[place(moment)] = CHANGE, "muted"

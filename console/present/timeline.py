@@ -30,15 +30,15 @@ class PastRow(NamedTuple):
     new: str
     who: str
     sure: tuple[str, str]
-    """A letter for the source of the author, or for the outcome, and its meaning."""
+    """A letter for the source of the author, or for the outcome, and the letter's meaning."""
     change: Change | None
-    """The row in the lake."""
+    """The change as a row of the lake."""
     number: int | None
     """The number of the change in the journal."""
     is_first_seen: bool = False
-    """Whether the first poll found it."""
+    """Whether a cluster's first poll found the change."""
     is_unknown: bool = False
-    """Whether its outcome is unknown."""
+    """Whether the outcome of the change is unknown."""
     event: Event | None = None
     """The event that this console saw."""
 
@@ -64,7 +64,7 @@ def change_row(change: Change, first_poll: datetime | None = None) -> PastRow:
     words = change_texts(change, first_poll, _lately)
     letter, _ = how_sure(change)
     sure = (letter, "muted" if letter in "RJ" else "pending")
-    # The time and author of a change between two polls may stay unknown.
+    # A change between two polls may never get a time and an author.
     if change.is_gap:
         sure = ("~", "pending")
     elif words.is_first_seen:
@@ -136,7 +136,7 @@ PAST: Columns[PastRow] = Columns(
         "who", SCREEN, cell=lambda row: (row.who, "muted"), layout=on_screen(min_width=6, max_width=10, priority=96)
     ),
 )
-"""The columns of the screen: an event in a line, from a lake, the journal or this console."""
+"""The columns of the screen, one line for each change, from a lake, the journal or this console."""
 
 
 def as_event(row: PastRow) -> list[Cell]:

@@ -17,9 +17,9 @@ from console.present.text import Cell, Line, clean, fit, in_columns
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 WIDEST_BAR = 40
 MOST_PARTITIONS = 30
-"""Partitions with a line: the fullest and the emptiest of more."""
+"""Maximum number of partitions with a line; of more, the fullest and the emptiest have one."""
 LONGEST_NAME = 60
-"""Cells of a key or the name of a header."""
+"""Number of cells for a key or the name of a header."""
 RANK_TITLES = ("50 %", "90 %", "99 %", "99.9 %")
 
 
@@ -245,13 +245,13 @@ def timeline(times: model.Times, width: int) -> str:
     first, step = times.first, max(1, (times.last - times.first) // width + 1)
     counts = [0] * width
     for at, count in times.timeline:
-        # A bucket may begin before the first record.
+        # A bucket may begin before the first record: limit the index.
         counts[max(0, min(width - 1, (at - first) // step))] += count
     most = max(counts)
     return "".join(BLOCKS[(count * len(BLOCKS) - 1) // most] if count else " " for count in counts)
 
 
-# -- as data -----------------------------------------------------------------------------------------------------------
+# -- data for JSON -----------------------------------------------------------------------------------------------------
 
 
 def analysis_data(found: Analysed, *, masked: bool) -> dict[str, Data]:

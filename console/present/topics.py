@@ -38,7 +38,7 @@ class TopicMarks(NamedTuple):
 
 
 MOST_OUT = 12
-"""Most partitions in trouble in the details of a topic; the rest is counted."""
+"""Maximum number of partitions with trouble in the details of a topic; the rest are counted."""
 NO_MARKS = TopicMarks({}, frozenset(), {}, frozenset())
 
 
@@ -46,7 +46,7 @@ def topic_marks(plan: Plan) -> TopicMarks:
     """Return the effect of a plan on topics."""
     if not plan.staged:
         return NO_MARKS
-    # Lazy: the kinds of edits are imported only once something is staged.
+    # Import the kinds of edits late, only once an edit is staged.
     from console.plan.diff import after
     from console.plan.kinds.registry import kind_of
 
@@ -75,13 +75,13 @@ class TopicFacts(NamedTuple):
     size: Callable[[str], int | None] = _unread
     """Returns the bytes of a topic on disk."""
     changed: Callable[[str], datetime | None] = _unread
-    """Returns the time of a topic's last seen change."""
+    """Returns the time of the last change that kac saw in a topic."""
     rates: Mapping[str, Rate] = MappingProxyType({})
-    """The rates of the writes to topics."""
+    """Topic -> the rate of writes to it."""
     marks: TopicMarks = NO_MARKS
     """The plan's effect on topics."""
     lags: TopicLags = TopicLags()
-    """The lags of the groups that read them."""
+    """The lags of the groups that read the topics."""
 
 
 NO_FACTS = TopicFacts()
@@ -89,7 +89,7 @@ NO_FACTS = TopicFacts()
 
 def override_count(snapshot: Snapshot, name: str) -> int | None:
     """Return the number of configs that a topic sets itself; None if they were not read."""
-    # A plain tuple equals the resource, and takes half the time to create: sorting needs 100,000.
+    # A plain tuple equals the resource and takes half the time to create: sorting needs 100,000.
     entries = snapshot.configs.get((TOPIC, name))  # type: ignore[call-overload]
     return None if entries is None else entries.count_overrides(_ANY_TOPIC)
 
@@ -104,7 +104,7 @@ def unread_count(snapshot: Snapshot) -> int:
 
 def size_on_disk(log_dirs: Mapping[int, tuple[cluster.LogDir, ...]], name: str) -> int | None:
     """Return the bytes on disk of all replicas of a topic; None if no size is known."""
-    # A directory that did not answer has no sizes: 0 would read as an empty topic.
+    # A directory that did not answer has no sizes; a sum of 0 would look like an empty topic.
     held = [size for dirs in log_dirs.values() for each in dirs if (size := each.sizes.get(name)) is not None]
     return sum(held) if held else None
 
@@ -253,7 +253,7 @@ TOPICS: columns.Columns[TopicRow] = columns.Columns(
     orders={"list": ("name", "size")},
 )
 """The columns of topics. size: the bytes of all replicas on disk. groups: the number of groups that read the topic;
-lag_seconds: the longest wait of a next record in any of them; both as far as groups were read."""
+lag_seconds: the longest wait of a next record in any of these; both as far as groups were read."""
 
 
 def created_topic(name: str, partitions: int) -> cluster.Topic:
@@ -271,7 +271,7 @@ def trouble(topic: cluster.Topic, min_isr: int | None) -> Line:
         return [
             (f"{clean(topic.name)}: {topic.offline} of {len(topic.partitions)} partitions have no leader", "failed")
         ]
-    # Below min.insync.replicas writes with acks=all fail: worse than a replica that lags.
+    # Below min.insync.replicas, writes with acks=all fail: that is worse than a replica that lags.
     below = [p for p in topic.partitions if min_isr is not None and len(p.isr) < min_isr]
     if below:
         leaders = sorted({p.leader for p in below})
@@ -492,7 +492,7 @@ PARTITIONS: columns.Columns[PartitionRow] = columns.Columns(
         layout=columns.on_screen(columns.BLANK, flex=1, min_width=20, priority=60),
     ),
 )
-"""The partitions of one topic."""
+"""The columns of one topic's partitions."""
 
 
 USES: columns.Columns[TopicUse] = columns.Columns(
@@ -501,4 +501,4 @@ USES: columns.Columns[TopicUse] = columns.Columns(
     columns.Column("sure", columns.TOLD, type="word", title="How sure"),
     columns.Column("why", columns.TOLD),
 )
-"""The uses of a topic, the surest first."""
+"""The columns of a topic's uses; the most certain ones come first."""

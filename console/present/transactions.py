@@ -73,7 +73,7 @@ def transaction_rows(snapshot: Snapshot, topic: str | None = None) -> list[Trans
     Returns:
         The hanging transactions first, the oldest before others; partitions that could not be read also have a row.
     """
-    # A poll covers many partitions, and is in the snapshot once for each.
+    # Take each poll once: it covers many partitions, and the snapshot has it for each of them.
     polls: dict[int, model_transactions.Transactions] = {id(poll): poll for poll in snapshot.transactions.values()}
     rows: list[TransactionRow] = []
     for poll in polls.values():
@@ -97,7 +97,7 @@ def _is_of(place: model_transactions.Place, topic: str | None) -> bool:
 
 def _row(each: model_transactions.OpenTransaction, poll: model_transactions.Transactions) -> TransactionRow:
     producer = each.producer
-    # By the poll's clock: now would make all of them older while the cluster does not answer.
+    # Compute ages by the poll's clock: by the present time, all of them would grow while the cluster does not answer.
     age = poll.at_ms - producer.last_timestamp if producer.last_timestamp >= 0 else -1
     return TransactionRow(
         each.place,
@@ -115,9 +115,11 @@ def _without_records(
     snapshot: Snapshot, topic: str | None, known: set[tuple[model_transactions.Place, int]]
 ) -> Iterator[TransactionRow]:
     """Yield the transactions that coordinators reported in the last poll, in partitions without records of them."""
-    # Older polls are of other partitions, and their coordinators may have ended these transactions since.
+    # Take the last poll only: older ones cover other partitions, and coordinators may have ended their transactions
+    # since.
     poll = max(snapshot.transactions.values(), key=lambda each: each.at_ms, default=None)
-    # A partition joins a transaction before its first record: until then only the coordinator has it.
+    # A partition is added to a transaction before its first record: until then, only the coordinator shows the
+    # transaction.
     for each in poll.transactions.values() if poll is not None else ():
         for place in sorted(each.partitions or ()) if each.state in model_transactions.UNFINISHED else ():
             if (place, each.producer_id) not in known and _is_of(place, topic) and poll is not None:
@@ -233,7 +235,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
     Column("why", LISTED, lambda row: _explained(row)[0]),
     tie=lambda row: row.place,
 )
-"""Open transactions; ages in milliseconds, offsets in records."""
+"""The columns of open transactions; ages in milliseconds, offsets in records."""
 
 
 class CoordinatedRow(NamedTuple):
@@ -255,7 +257,7 @@ COORDINATED: Columns[CoordinatedRow] = Columns(
     Column("producer", LISTED, lambda row: known_number(row.transaction.producer_id), "number"),
     Column("coordinator", LISTED, lambda row: known_number(row.transaction.coordinator), "number"),
 )
-"""Fields of transactional ids that coordinators list."""
+"""The columns of transactional ids as coordinators list them."""
 DESCRIBED: Columns[CoordinatedRow] = Columns(
     *COORDINATED.all,
     Column("epoch", LISTED, lambda row: known_number(row.transaction.epoch), "number"),
@@ -270,7 +272,8 @@ DESCRIBED: Columns[CoordinatedRow] = Columns(
         text=lambda row: _places(row.transaction),
     ),
 )
-"""Fields that a coordinator describes: the start of the transaction, Unix milliseconds, and its duration."""
+"""The columns of transactional ids as coordinators describe them; the start of the transaction is in Unix
+milliseconds."""
 PRODUCERS: Columns[model_transactions.Producer] = Columns(
     Column("producer", LISTED, lambda row: row.id, "number"),
     Column("epoch", LISTED, lambda row: row.epoch, "number"),
@@ -279,8 +282,8 @@ PRODUCERS: Columns[model_transactions.Producer] = Columns(
     Column("last_timestamp", LISTED, lambda row: known_number(row.last_timestamp), "number"),
     Column("start_offset", LISTED, lambda row: known_number(row.start_offset), "number"),
 )
-"""The producers of a partition in a replica's state: the time of the last record, Unix milliseconds; the start offset
-of the open transaction."""
+"""The columns of a partition's producers in a replica's state: the time of the last record is in Unix milliseconds; the
+start offset is that of the open transaction."""
 
 
 def detail_lines(row: TransactionRow, width: int) -> list[Line]:

@@ -29,18 +29,18 @@ WORDS = {CRITICAL: "CRIT", "high": "HIGH", "warning": "WARN", INFO: "info"}
 _ALARMING = frozenset({CRITICAL, "high"})
 _MEANINGS = {CRITICAL: "danger", "high": "failed", "warning": "pending", INFO: "muted"}
 _COUNTED = {CRITICAL: "critical", "high": "high", "warning": "warning"}
-"""Severities that count as trouble; information does not."""
+"""Severities that count as trouble, with their names; information is no trouble."""
 MUTED = "  mute"
 MUTED_FOR = timedelta(hours=1)
 """The duration of one mute of a cause."""
 AT_FIRST = "start"
-"""Stands for the unknown time of a cause that the first poll already found."""
+"""Text in place of the unknown time of a cause that the first poll found."""
 MOST_OTHERS = 2
 MOST_FACTS, MOST_LEFT_OVER = 2, 3
 FEW_PARTS = 2
-"""Limit of unread parts that the line above the causes names."""
+"""Maximum number of unread parts that the line above the causes names."""
 LABEL = 11
-"""Cells of a label and the blank after it, in the details of a cause."""
+"""Number of cells for a label and the blank after it in the details of a cause."""
 
 
 class CauseRow(NamedTuple):
@@ -48,7 +48,7 @@ class CauseRow(NamedTuple):
 
     named: Named
     muted: datetime | None = None
-    """The end of its mute; None if it counts."""
+    """The end of the cause's mute; None if it is not muted."""
     first: datetime | None = None
     """The time at which it was first seen."""
 
@@ -94,9 +94,9 @@ def cause_rows(
 
 
 LINT_ROW = "lint"
-"""The name of the row that counts what lint finds: no cause, and no trouble."""
+"""The name of the row that counts lint's findings: it is no cause, and no trouble."""
 UNEXPLAINED = "unexplained"
-"""Prefix of the name of a row for symptoms without a cause."""
+"""Prefix of the names of rows for symptoms without a cause."""
 
 
 def _unexplained_row(each: Unexplained) -> Named:
@@ -115,7 +115,7 @@ def _unexplained_row(each: Unexplained) -> Named:
             cause=f"{UNEXPLAINED}-{each.symptom}",
             subject=subject,
             severity=Severity.WARNING,
-            certainty=Certainty.CERTAIN,  # the symptom is certain
+            certainty=Certainty.CERTAIN,  # the symptom itself is certain
             evidence=(Evidence(f"no cause that is known here explains it: {', '.join(where)}{more}", "symptoms"),),
             predicted=(),
             title=f"unexplained: {each.count:,} {each.symptom}{about}",
@@ -135,7 +135,7 @@ def _muted_until(claim: Claim, muted: Mapping[str, datetime]) -> datetime | None
         known = [each for each in ends if each is not None]
         return min(known) if len(known) == len(ends) else None
     until = muted.get(cause_id(claim))
-    # The file has only the end of a mute; its beginning follows, since all mutes last equally long.
+    # The file has only the end of a mute; all mutes have the same length, which gives the beginning.
     return None if until is None or (claim.latest is not None and claim.latest > until - MUTED_FOR) else until
 
 
@@ -160,7 +160,7 @@ def member_ids(claim: Claim) -> frozenset[str]:
 
 
 _NAMES = ("topic", "group", "rack", "dir", "listener", "connector", "entity", "key")
-"""Fields of a subject with names that others choose."""
+"""The fields of a subject that contain names given by users."""
 _QUOTED = re.compile(r"[\s:%]")
 
 
@@ -277,15 +277,15 @@ class Staging(NamedTuple):
 
     text: str
     command: str
-    """The statements of the key."""
+    """The statements that the key stages or shows."""
     is_change: bool
-    """Whether they change something; False if they only show something, in the command bar."""
+    """Whether the statements change something; False if they only show something, in the command bar."""
     risks: Sequence[str] = ()
-    """The risks, a line each."""
+    """The risks, one per line."""
     others: Sequence[str] = ()
     """Alternatives, and later steps."""
     refused: str = ""
-    """The reason why the plan would refuse it now; ``""`` if it would not."""
+    """The reason why the plan would refuse the statements now; ``""`` if it would not."""
 
 
 def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int, most_lines: int = 1) -> list[Line]:
@@ -435,7 +435,7 @@ def healthy_text(observations: Observations) -> str:
     }
     names = {part: plural(count, part.about.entity) for part, count in counted.items()}
     named: tuple[Part, ...] = (Part.QUORUM, Part.LOG_DIRS, Part.REASSIGNMENTS, Part.CONFIGS)
-    if snapshot.cluster.controllers:  # controllers know nothing else
+    if snapshot.cluster.controllers:  # controllers know only themselves and the quorum
         names, named = {Part.CLUSTER: plural(len(snapshot.cluster.controllers), "controller")}, (Part.QUORUM,)
     names |= {part: part.noun for part in named}
     read = [name for part, name in names.items() if part not in failed and part not in unread]

@@ -49,7 +49,7 @@ def config_value(key: str, value: str | None) -> str:
 # Values of configs, quotas and edits for display: the text, its human form, dots for a secret.
 
 EMPTY = '""'
-"""The empty value, as opposed to no value."""
+"""The empty value, in contrast to a missing value."""
 
 
 def config_text(value: str | None, sensitive: bool = False, limit: int = 500) -> str:

@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 DANGER, FAILED, UNREAD, CHANGES, FINE = "danger", "failed", "pending", "changed", ""
 _RANKS = {DANGER: 0, FAILED: 1, UNREAD: 2, CHANGES: 3, FINE: 4, "muted": 5}
-"""Meaning of a state -> its place: the worst first."""
+"""Meaning of a state -> its rank; the worst is first."""
 LINES: Mapping[str, tuple[half_hour.Kind, tuple[str, ...]]] = {
     watched.TOPIC: ("topic", ("bytes in",)),
     watched.GROUP: ("group", ("behind", "lag")),
     watched.BROKER: ("broker", ("written", "leaders")),
 }
-"""Kind of a subject -> its kind in the half hour, and the values of which the first known one is drawn."""
+"""Kind of a subject -> its kind in the half hour, and names of values; the first known one of these is drawn."""
 NOT_NAMED = {Part.CONNECT: "no Connect cluster is named", Part.SCHEMAS: "no registry is named"}
-"""Part -> why a context may not have it."""
+"""Part -> the reason why a context may not have it."""
 WIDE, LINE_CELLS, SHORT_CELLS = 150, 45, 15
-"""The cells of a screen from which on the half hour has `LINE_CELLS` columns, else `SHORT_CELLS`."""
+"""Number of cells of a screen from which on a row's graph has `LINE_CELLS` columns; below it has `SHORT_CELLS`."""
 
 
 class Beside(NamedTuple):
@@ -56,14 +56,14 @@ class Beside(NamedTuple):
     samples: Sequence[half_hour.OwnSample] = ()
     """The samples of the half hour, the earliest first."""
     columns: int = LINE_CELLS
-    """The number of columns of its lines."""
+    """The number of columns of the rows' graphs."""
     moment: int | None = None
-    """The time of the cursor in time, Unix seconds; None without one."""
+    """The time that the cursor in time is on, Unix seconds; None without a cursor."""
     troubles: Troubles | None = None
-    """Everything with a symptom; None if that is unknown."""
+    """Everything that has a symptom; None if unknown."""
     silent: Collection[int] = frozenset()
     is_read: bool = True
-    """Whether the watched entities were read once."""
+    """Whether the watched entities were read at least once."""
     absent: Mapping[Part, str] = MappingProxyType({})
     """Part -> the reason why the context can't have it."""
 
@@ -72,16 +72,16 @@ class WatchRow(NamedTuple):
     """An entity that is watched, or a subject that matches none."""
 
     subject: Watched
-    """The subject through which it is watched."""
+    """The subject by which the entity is watched."""
     name: str
     state: str
-    """Its state, untrusted text."""
+    """The state, untrusted text."""
     meaning: str = FINE
     value: str = ""
-    """Its value, untrusted text."""
+    """The value, untrusted text."""
     line: str = ""
     data: Mapping[str, Data] = MappingProxyType({})
-    """Further fields of its object in JSON."""
+    """Further fields of the row's object in JSON."""
     is_found: bool = True
 
     @property
@@ -124,7 +124,7 @@ class _Rows:
 
     def of(self, subject: Watched) -> Iterator[WatchRow]:
         """Yield the rows of a subject."""
-        # The rows of a kind are made once for all subjects: a pattern may match 10,000 topics.
+        # Make the rows of a kind once for all subjects: a pattern may match 10,000 topics.
         names, state, part = self._kind(subject.kind)
         found = subject.among(names)
         for name in found:
@@ -160,12 +160,12 @@ class _Rows:
 
     def _missing(self, subject: Watched, part: Part) -> tuple[str, str]:
         """Return the reason why a subject matches nothing, with the meaning of that."""
-        # A part that this front end never reads would stay "reading" for ever.
+        # A part that this front end never reads would stay "reading" forever.
         if (why := self._beside.absent.get(part)) is not None:
             return f"not read: {why}", UNREAD
         failures = [each for each in self._snapshot.failures if each.part == part]
         failed = next((each for each in failures if each.entity in ("", subject.name)), None)
-        # A name may be in a cluster of Connect that did not answer, whose failure has another entity.
+        # The name may belong to a Connect cluster that did not answer, whose failure names another entity.
         if failed is None and (subject.is_pattern or part in (Part.CONNECT, Part.SCHEMAS)):
             failed = next(iter(failures), None)
         if failed is not None:
@@ -187,7 +187,7 @@ class _Rows:
 
     def _topic(self, topic: Topic) -> _State:
         rate = self._beside.rates.get(topic.name, UNKNOWN)
-        # Brokers count what they write, not what is read: commits are the only sign of it.
+        # Brokers count the bytes that are written, not those that are read: commits are the only evidence of reading.
         out = _read_rate(self._snapshot, [name for name, _ in self._beside.lags.readers(topic.name)], topic.name)
         newest = self._beside.newest.get(topic.name)
         told = [
@@ -291,10 +291,11 @@ def _read_rate(snapshot: Snapshot, readers: Iterable[str], topic: str) -> float 
     total: float | None = None
     for name in readers:
         trend = snapshot.lag_trends.get(name)
-        # One poll, or two at the same moment, show no speed.
+        # A single poll, or two at the same time, show no speed.
         if trend is None or trend.last is trend.base or trend.last.at <= trend.base.at:
             continue
-        # A reset moves an offset back, and a first commit has nothing before it: neither is reading.
+        # Ignore a reset, which moves an offset back, and a first commit, which has nothing before it: neither is
+        # reading.
         before = {each.partition: each.committed for each in trend.base.lag.partitions if each.topic == topic}
         moved = sum(
             each.committed - before[each.partition]
@@ -314,7 +315,7 @@ def line_of(values: Mapping[int, float], newest: int, columns: int) -> str:
         columns: number of blocks, a divisor of the samples of half an hour; each shows its highest value.
     """
     slots = half_hour.OWN_SLOTS // columns
-    # A power of two: a new highest value seldom draws the whole line again.
+    # Take a power of two: a new highest value then seldom draws the whole line again.
     highest = max(values.values(), default=0.0)
     top = 2.0 ** ceil(log2(highest)) if highest > 0 else 1.0
     line = []

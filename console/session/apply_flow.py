@@ -92,7 +92,7 @@ class Typed(NamedTuple):
     what: str
     text: str
     warns: bool = False
-    """Whether typing it accepts warnings; without an operator, a flag accepts them by name."""
+    """Whether typing `text` accepts warnings; without an operator, a flag accepts them by name."""
 
 
 class Question(Struct, frozen=True):
@@ -104,7 +104,7 @@ class Question(Struct, frozen=True):
     risks: tuple[Risk, ...] = ()
     """The warnings to accept."""
     yes: bool = False
-    """Whether it asks for a plain yes."""
+    """Whether the operator has to answer yes."""
     typed: tuple[Typed, ...] = ()
     """The texts to type in addition, in this order."""
     force: bool = False
@@ -220,7 +220,7 @@ async def apply_flow(
         Interrupted: it was cancelled; its report was shown.
     """
     run = ApplyRun(options)
-    # Before the plan is judged: a former change with an unknown outcome may affect the very keys of the plan.
+    # Show former changes first: one with an unknown outcome may have changed the same keys as the plan.
     if asks.former:
         run = replace(run, former=await former_lines(session))
         _show_former(front, run.former, session.snapshot)
@@ -240,7 +240,7 @@ async def apply_flow(
     question = _question(plan, session.context, run, asks, flags, can_ask=front.can_ask)
     run = await asked(_shown(front, run, asks), question, plan)
     while True:
-        # Each attempt checks, compares and sends the plan as it is then.
+        # Each attempt checks the plan again: the operator may accept warnings and conflicts of the last one.
         run = await _sent(send_plan(session, run), session.work, front, listens=asks.signals)
         report = run.report
         assert report is not None
@@ -289,7 +289,7 @@ async def _sent(sending: Coroutine[Any, Any, ApplyRun], work: Work, front: Front
         Interrupted: it was cancelled; its report was shown.
         Refused, AdminError: as `send_plan` raises them.
     """
-    # A separate task: the second signal cancels the sending, while this coroutine continues and reports.
+    # Send in a separate task: a second signal cancels that task, while this coroutine continues and reports.
     task = asyncio.ensure_future(sending)
     signals = _Signals(work, front, task)
     try:
@@ -299,7 +299,7 @@ async def _sent(sending: Coroutine[Any, Any, ApplyRun], work: Work, front: Front
         front.report(interrupted.report)
         raise
     except asyncio.CancelledError:
-        # A cancellation without a signal is the caller's.
+        # Without a signal, the caller cancelled this coroutine.
         if signals.ended is None:
             raise
         front.tell(signals.unfinished)
@@ -358,7 +358,7 @@ def _shown(front: FrontEnd, run: ApplyRun, asks: Asks) -> ApplyRun:
     """Return the run, accepting the warnings that a drop-in shows without a question."""
     if asks.risks or not run.risks:
         return run
-    # Those that require typing are shown when they stop the apply.
+    # Warnings that require typing (`risk.subject`) are shown when they stop the apply.
     seen = tuple(risk for risk in run.risks if not risk.subject)
     front.warn(seen)
     return run.accepting(seen)
@@ -415,7 +415,7 @@ def refusal(warnings: Iterable[Risk], accepted: Iterable[str], flags: Flags) -> 
     return NotApplied(f"{NOTHING_SENT}: there are warnings that are not accepted", hint, risks)
 
 
-# -- leaving in the middle -------------------------------------------------------------------------------------------
+# -- leaving while a request is in flight ----------------------------------------------------------------------------
 
 
 def stopping_text(flying: InFlight | None, again: str = "once more") -> str:
@@ -457,10 +457,10 @@ class _Signals:
         if self.ended is not None:
             self.unfinished = unfinished_text(self._work.in_flight, self._work.committed)
             self.ended = Ended(1 if self._work.in_flight is not None else 128 + number)
-            # Last: it clears `in_flight`, which decides the text and the exit code.
+            # Cancel last: the cancellation clears `in_flight`, which decides the text and the exit code.
             self._task.cancel()
             return
-        # The exit code of a shell for a process that a signal ended.
+        # Shells report 128 + N for a process that signal N ended.
         self.ended = Ended(128 + number)
         if text := stopping_text(self._work.stop()):
             with suppress(OSError):  # the terminal may be gone

@@ -122,12 +122,13 @@ async def send_plan(session: Session, run: ApplyRun) -> ApplyRun:
     task = asyncio.ensure_future(_take_steps(session, run.again()))
     session.work.begin(task)
     try:
-        # Without the shield a cancelled caller would drop the request in flight, and its outcome.
+        # Without the shield, a cancelled caller would drop the request in flight and lose its outcome.
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         if task.cancelled() or session.work.stopping:
             raise
-        # Stopped, not cancelled: a request that was sent is answered, recorded and reported first.
+        # Stop the work, don't cancel it: the request in flight is answered and recorded, and its outcome is in the
+        # report.
         session.work.stop()
         ended = await asyncio.shield(task)
         assert ended.report is not None
@@ -152,11 +153,12 @@ async def _take_steps(session: Session, run: ApplyRun, *, sends: bool = True) ->
     run, plan = _compare(run, session.plan)
     session.replan(plan)
     if run.report is not None:
-        # So that the operator sees the other client's value, and stages on it.
+        # Read the conflicting values again: the operator sees the other client's value, and later edits start from it.
         await read_again(session, [conflict.staged.edit for conflict in run.report.conflicts])
         return run
     run = await _compile(session.client, session.snapshot, replace(run, plan=Plan(_valid(plan))))
-    # Before the next await: from here on `Work.stop` lets the work end with a report, instead of cancelling it.
+    # Set this before the next await: from here on, `Work.stop` lets the work end with a report, instead of cancelling
+    # it.
     session.work.committed = True
     if session.context.journal:
         intent = _intent(run, session.context, this_process(session.front_end), session.operation)
@@ -166,7 +168,8 @@ async def _take_steps(session: Session, run: ApplyRun, *, sends: bool = True) ->
     outcomes = plan_reconcile.record_check(run.plan, answered)
     session.applied = _applied(run.before, outcomes, run.change)
     session.replan(plan_reconcile.reconcile(session.plan, answered))
-    # All of the plan, not only the applied edits: a request without an answer may have been carried out.
+    # Read the targets of the whole plan, not only of applied edits: a request without an answer may have been carried
+    # out.
     await read_again(session, _edits(run.plan.staged))
 
     async def looked(again: Iterable[Staged]) -> Snapshot:
@@ -180,8 +183,7 @@ async def _take_steps(session: Session, run: ApplyRun, *, sends: bool = True) ->
 LOOK_EVERY = 1.0
 """Seconds between two reads of values that the cluster itself, or another client, may revert."""
 SPREADS_WITHIN = 3.0
-"""Seconds within which every broker shows a value that another one has taken; a value that is still the former one
-after them was reverted."""
+"""Seconds within which every broker shows a new value; a value that is still the former one afterwards was reverted."""
 
 
 async def _set_back(
@@ -248,7 +250,7 @@ async def _judge(run: ApplyRun, valid: tuple[Staged, ...], fresh: Snapshot, know
     Returns:
         The run with `plan` (the valid edits) and `fresh`; ended if a warning is not accepted.
     """
-    # In a thread: with many edits or topics it takes long, and the screen stays responsive.
+    # Judging many edits or topics takes long; in a thread, the screen stays responsive.
     hindering = run.options.hindering(await asyncio.to_thread(risks, valid, fresh, known))
     run = replace(run, plan=Plan(valid), fresh=fresh)
     return run.ended(plan_reconcile.ApplyReport(run.checked, sent=False, risks=hindering)) if hindering else run
@@ -268,7 +270,8 @@ def _compare(run: ApplyRun, plan: Plan) -> tuple[ApplyRun, Plan]:
         failed = {c.staged.edit.slot: Outcome(c.staged.edit.target, Status.NOT_APPLIED, _why(c)) for c in standing}
         marked = with_outcomes(plan, {**plan.outcomes, **failed})
         return run.ended(plan_reconcile.ApplyReport(run.checked, sent=False, conflicts=standing)), marked
-    # The diff, the journal and the way back then have the values that this apply really replaces.
+    # Take the fresh values as the former ones, so that the diff, the journal and a revert name the values that this
+    # apply replaces.
     return run, plan_conflicts.rebase(
         plan, {staged.edit.slot: staged for staged in plan_conflicts.rebased(valid, run.fresh)}
     )
@@ -324,7 +327,8 @@ async def _record(journal: JournalFile, intent: Intent, run: ApplyRun) -> ApplyR
         Refused: the journal can't be written, so nothing may be sent.
     """
     try:
-        # Whole, before the first request: after a crash the next start knows every edit that may have been sent.
+        # Write the whole change before the first request: after a crash the next start knows every edit that may have
+        # been sent.
         number = await asyncio.to_thread(journal.begin, intent)
     except JournalError as error:
         raise Refused(error.failure) from error
@@ -428,18 +432,19 @@ async def _send_next(
         The run with the outcomes of the request, sent or not.
     """
     step, force = run.pending, run.options.force
-    # The config of a topic that was not created would also fail, with a misleading error.
+    # Hold back a request that depends on a failed one: the config of a topic that was not created, for example, would
+    # fail with a misleading error.
     if failed := [run.requests[other] for other in step.after if run.results[other].failed]:
         letters = {place for other in failed for each in other.staged for place in each.edit.first_for}
-        # Edits of the same request that no letters are written for wait with the others.
+        # NOT_KEPT: the letter for this record was not written. Other edits of the request are only skipped.
         told = {each.edit.target: NOT_KEPT if each.edit.passes in letters else SKIPPED for each in step.staged}
         return run.with_result(tuple(Outcome(target, Status.NOT_APPLIED, why) for target, why in told.items()))
     if run.overtaken and not force:
         return run.kept_back(STOPPED)
     if work.stopping:
         return run.kept_back(INTERRUPTED)
-    # Written before it is sent: a process that dies right after leaves an unknown outcome, not a change without a
-    # trace.
+    # Record the request before sending it: a process that dies right after leaves an unknown outcome, not a change
+    # without a trace.
     run = await _noted(run, partial(_sending, len(run.results)))
     if run.unrecorded is not None:
         return run.kept_back(run.unrecorded)
@@ -474,13 +479,13 @@ async def _send(client: Client, progress: _Tell, step: Step) -> tuple[Outcome, .
     loop = asyncio.get_running_loop()
 
     def waiting(done: int, total: int) -> None:
-        # Called on the client's thread; listeners of the session run on this loop.
+        # The client calls this on its own thread, but listeners of the session have to run on this loop.
         loop.call_soon_threadsafe(progress, "waiting for leaders", done, total)
 
     try:
         return await client.run(changes.send, step.request, validate_only=False, on_progress=waiting)
     except AdminError as error:
-        # The request was not sent; one that was sent has an unknown outcome instead.
+        # AdminError means that the request was not sent; a request that was sent has an unknown outcome instead.
         log.warning("%s not sent: %s", type(step.request).__name__, error.failure)
         return plan_reconcile.not_sent(step, error.failure, Status.FAILED)
 
@@ -493,7 +498,7 @@ def tally(outcomes: Iterable[Outcome]) -> str:
     return ", ".join(f"{count} {status}" for status, count in counts.items())
 
 
-# -- afterwards --------------------------------------------------------------------------------------------------------
+# -- the report of an attempt ------------------------------------------------------------------------------------------
 
 
 def _report(run: ApplyRun, outcomes: Plan, now: Snapshot) -> plan_reconcile.ApplyReport:

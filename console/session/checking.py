@@ -31,7 +31,7 @@ async def checked(client: Client, plan: Plan, snapshot: Snapshot) -> tuple[StepR
         AdminError: no broker answers.
     """
     steps = compile_plan(plan, await read_facts(client, plan, snapshot, snapshot.configs))
-    # A validation changes nothing, so the order is free, and all are sent at once.
+    # A validation changes nothing, so the order doesn't matter: send all requests at once.
     outcomes = await asyncio.gather(*(_checked(client, step) for step in steps))
     return tuple(map(StepResult, steps, outcomes))
 

@@ -10,13 +10,13 @@ from console.log_file import state_directory
 from console.safe_files import PRIVATE, open_private, read_regular, write_whole
 
 KEPT = 500
-"""Most commands that are kept."""
+"""Maximum number of commands in the file."""
 LONGEST = 2_000
-"""Most characters; a longer command is not kept."""
+"""Maximum length of a command in characters; a longer one is not kept."""
 
 
 LARGEST = 64 << 20
-"""Most bytes of the file."""
+"""Maximum size of the file in bytes."""
 
 
 class CommandHistory:
@@ -41,12 +41,12 @@ class CommandHistory:
         """Append a command to the file, without its secrets."""
         from console.language.secret_values import redact
 
-        # Before it is written: the file must never hold a secret, not even for a moment.
+        # Redact before writing: the file must never hold a secret, not even for a moment.
         text = redact(text)
         if not text.strip() or len(text) > LONGEST or not text.isprintable():
             return
         try:
-            # Before the command is appended, so that a full file can't grow if it can't be replaced.
+            # Shorten the file before appending: if it can't be replaced, a full file must not grow.
             self._cut(self.read())
             with os.fdopen(open_private(self._path, os.O_WRONLY | os.O_APPEND), "w", encoding="utf-8") as file:
                 file.write(text + "\n")

@@ -17,7 +17,7 @@ from console.present.mirrors import checkpoint_rows, sync_rows
 from console.session.snapshot_reader import Client, Learned, read_log_ranges
 
 FEW_GROUPS = 100
-"""Most groups that are all asked for the topics that they read, to tell whose a topic is."""
+"""Number of groups up to which all are described to find the readers of a topic; above it, only groups of sinks are."""
 
 
 def sink_groups(snapshot: Snapshot) -> list[str]:

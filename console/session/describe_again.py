@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SINGLY = 50
-"""Most quota entities or ACLs that are described one by one; for more, all of the cluster are read."""
+"""Maximum number of quota entities or ACLs to describe one by one; for more, all of the cluster are read."""
 
 T = TypeVar("T")
 
@@ -75,9 +75,10 @@ async def describe_again(client: Client, context: Context, known: Snapshot, edit
     the known one.
     """
     what = touched(edits)
-    # At once: a change of another client between reading and sending goes unnoticed.
+    # Read all types at once, to keep the time short: kac does not notice another client's change between reading and
+    # sending.
     updates = await asyncio.gather(*(reader(type_)(client, known, targets) for type_, targets in what.items()))
-    # Last, so that the check also covers the reads before it.
+    # Describe the cluster last: the check that it is still the same cluster then also covers the reads above.
     cluster = await snapshot_reader.describe_same_cluster(client, context, known)
     at = datetime.now(UTC)
     return reduce(lambda snapshot, update: update(snapshot, at), updates, refresh.with_cluster(known, cluster, at))

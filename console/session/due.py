@@ -82,7 +82,7 @@ async def take_back(
     """
     past = await read_open(await session.journal())
     now = datetime.now(UTC)
-    # By location in the journal: `groupby` needs the edits of a change next to each other.
+    # Sort by location in the journal: `groupby` needs the edits of a change next to each other.
     late = sorted((due for due in past.expiring() if due.until <= now), key=lambda due: due.place)
     failed = warned = False
     options = ApplyOptions(risks=frozenset(accept))
@@ -139,7 +139,8 @@ class _Taking:
         if not self.session.plan:
             await self._close([due])
             return Taken()
-        # No longer unattended: warnings and conflicts of a single edit are shown to the operator, if there is one.
+        # From here on, involve the operator, if there is one: warnings and conflicts of a single edit are shown, and
+        # can be accepted.
         front = TerminalFront(self.session.context.name, self.operator, self._show, complain)
         try:
             reports = await apply_flow(self.session, front, self.options, _ASKS, _FLAGS)
@@ -164,7 +165,7 @@ class _Taking:
 
 
 _ASKS = Asks(plan=False, name=False, over=False)
-"""The change was confirmed for a time, and with it its end."""
+"""No further questions: the operator confirmed the change for a limited time, and thereby its revert."""
 _FLAGS = Flags(accept="kac due --apply --accept", force="kac due --forget lets it stay")
 
 

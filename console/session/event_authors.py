@@ -18,11 +18,11 @@ from console.triage.events import Difference, Kind, Place, seen_between
 from console.triage.facts import Author
 
 SLACK = timedelta(seconds=5)
-"""Time after its sending in which a change may still be missing from another broker's answer."""
+"""Time after a change was sent in which another broker's answer may still lack it."""
 LONGEST = timedelta(minutes=10)
-"""The period over which a change is searched for if the last read of the former value is unknown."""
+"""The period that is searched for a change if the last read of the former value is unknown."""
 RESTARTS_FOR = timedelta(hours=1)
-"""The period over which restarts of connectors are searched for."""
+"""The period that is searched for restarts of connectors."""
 _STATES = (State.APPLIED, State.UNKNOWN, State.UNDER_WAY)
 
 
@@ -60,8 +60,8 @@ def authors(
     if not places:
         return {}
     times = {mine[0]: seen_between(mine[0], old, new, at) for mine in places.values()}
-    # A broker may still return the former value seconds after the change was sent, so its sending may lie before the
-    # last read of that value.
+    # A broker may still return the former value seconds after the change was sent, so the sending time may lie before
+    # the last read of the former value.
     earliest = min(since or until - LONGEST for since, until in times.values()) - SLACK
     seen = Described(new)
     by_place: dict[Place, Author] = {}
@@ -71,7 +71,7 @@ def authors(
             mine = places.get(edit.slot)
             if mine is None or mine[0] in by_place or change.last_sent is None or change.state(number) not in _STATES:
                 continue
-            # The same value, set again by another client, must not be ascribed to the change that set it first.
+            # If another client set the same value again, don't name the author of the change that set it first.
             if taken.get(mine[0], -1) >= change.number:
                 continue
             since, until = times[mine[0]]

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_PENDING = 100
-"""Most pairs of snapshots that wait; above it, the last ones are compared as one, so changes reverted in between are
-missed."""
+"""Maximum number of pairs of snapshots that wait to be compared. Above it, the last ones are compared as one pair, and
+changes that were reverted in between are missed."""
 MOST_TAKEN = 10_000
-"""Most places whose last author is kept."""
+"""Maximum number of places whose last author is kept."""
 _CHANGED_BY_EDITS = frozenset({*triage_events.Kind} - {triage_events.Kind.CONTROLLER, triage_events.Kind.ISR})
 
 
@@ -80,8 +80,8 @@ class EventFeed:
         self._wake.set()
 
     async def _take(self, pair: _Pair) -> None:
-        # Comparing topics is the only slow part, as there may be 100,000; the same object needs neither that nor a
-        # thread.
+        # Comparing topics is the only slow part, as there may be 100,000. If both snapshots share the object, nothing
+        # differs and no thread is needed.
         if pair.old.topics is pair.new.topics:
             differing = list(triage_events.differences(pair.old, pair.new))
         else:

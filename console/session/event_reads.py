@@ -26,18 +26,19 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 LONGEST_REST = 10.0
-"""Upper limit in seconds: the time that a slow network or a busy host adds to a read costs the brokers nothing."""
+"""Upper limit in seconds: a slow network or a busy host prolongs a read without cost for the brokers."""
 CHUNK = 1_000
-"""Most resources whose configs are read at once: with LONGEST_REST, those of 5,000 topics take less than a minute."""
+"""Maximum number of resources whose configs are read at once: with LONGEST_REST, the configs of 5,000 topics take less
+than a minute."""
 AT_A_TIME = 2_000
 """Resources per loop turn, so that key presses and responses are handled in between: a pass over 100,000 takes 0.3
 s."""
 FEW = 100
-"""Most resources whose configs are read every few seconds: a response of some hundred kilobytes."""
+"""Maximum number of resources whose configs are read every few seconds: a response of some hundred kilobytes."""
 OLD = timedelta(seconds=120)
 """Age above which configs are reported as late."""
 VERSIONS_EVERY = 60.0
-"""Seconds between two reads of the versions of the same nodes."""
+"""Seconds between two reads of a node's versions."""
 NEVER = datetime.min.replace(tzinfo=UTC)
 BROKER_CONFIGS = "configs of brokers"
 
@@ -127,7 +128,7 @@ class EventReads(scheduler.Scheduler):
         """Read the configs with the oldest read times, if they are too old. Return the oldest of these times."""
         now = datetime.now(UTC)
         limit = now - timedelta(seconds=self.configs_every)
-        # The oldest first, so that each resource has its turn.
+        # Read the oldest first, so that each resource has its turn.
         oldest, old = await longest_ago(resources, self._session.snapshot.configs_at, limit, CHUNK)
         if old:
             await self._session.read_configs(old, at_once=True)

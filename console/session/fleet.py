@@ -36,9 +36,9 @@ log = logging.getLogger(__name__)
 
 PACE = Pace(45.0, from_begin=True)
 AT_ONCE = 4
-"""Most clusters that are read at the same time."""
+"""Maximum number of clusters that are read at the same time."""
 LOOK_SECONDS = 20.0
-"""Most seconds that a look waits for all parts; then the verdict is on those that were read."""
+"""Maximum seconds that a look waits for all parts; the verdict is then based on the parts that were read."""
 SECRET_SECONDS = 10.0
 """Timeout of a command or a keyring with a secret."""
 FINAL = (AuthenticationFailed, Refused, ContextError)
@@ -192,7 +192,7 @@ class Fleet(Scheduler):
                 raise
             except ContextError as error:
                 raise AdminError(Failure("CONTEXT", str(error))) from error
-            except Exception as error:  # an unexpected error of one cluster must not leave its row without a word
+            except Exception as error:  # one cluster's unexpected error is shown in its row and must not end the others
                 log.exception("looking at %s", name)
                 raise AdminError(Failure("INTERNAL", INTERNAL)) from error
         row = self.rows[name]._replace(health=found, failure=None, since=None, is_refused=False)

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 IN_FLIGHT = 5.0
-"""Most seconds that a start waits for requests that were sent right before; the same time that the client waits for a
-lost answer."""
+"""Maximum seconds that a start waits for requests that were sent right before; the client waits as long for a lost
+answer."""
 
 
 class FormerChanges(Struct, frozen=True):
@@ -58,7 +58,8 @@ class FormerChanges(Struct, frozen=True):
 
 NOTHING = FormerChanges()
 _ATTENDED = frozenset({"console", "shell"})
-"""Front ends with an operator who reads the lines of a start; elsewhere only a terminal guarantees that."""
+"""Front ends with an operator who reads the lines of a start; other front ends have one only if stderr is a
+terminal."""
 
 
 def any_journal(environ: Mapping[str, str]) -> bool:
@@ -94,11 +95,11 @@ async def former_changes(session: Session) -> FormerChanges:
             return NOTHING
     except (JournalError, NoJournal) as error:
         return FormerChanges((str(error.failure),))
-    # Slow imports that are seldom needed.
+    # These imports are slow and seldom needed.
     from console.answers.history_results import ahead_lines, due_line, open_lines
 
     past = history_of(contents)
-    # Taken before settling: a change whose outcome is found right now is also shown.
+    # Collect before reconciling: a change whose outcome is found right now is shown too.
     untold = past.untold()
     reconciled = await reconcile_unfinished(session.client, session.context, session.snapshot, journal, past)
     if any(Status.APPLIED in each.edits.values() for each in reconciled):
@@ -107,7 +108,8 @@ async def former_changes(session: Session) -> FormerChanges:
     shown = {change.number: change for change in untold} | {each.change.number: each.change for each in reconciled}
     for _, change in sorted(shown.items()):
         lines += open_lines(change)
-    # Only if an operator reads the lines: after a cron job, the next console also has to show them.
+    # Mark the changes as told only if an operator reads the lines: after a cron job, the next console has to show them
+    # again.
     if untold and _is_written(session.context) and (session.front_end in _ATTENDED or sys.stderr.isatty()):
         await _write_down(journal, [Told(change.number, _now()) for change in untold])
     expiring, now = past.expiring(), datetime.now(UTC)
@@ -131,8 +133,8 @@ async def _open_operations(
     from console.journal.entries import this_process
     from console.journal.operations import Lease, operations
 
-    # The lease decides, not a running process: it ends if the process hangs, and holds across hosts that share the
-    # folder.
+    # Decide by the lease, not by a running process: a lease ends if the process hangs, and holds across hosts that
+    # share the folder.
     holder = await asyncio.to_thread(Lease(journal, this_process(front_end)).holder, now)
     return tuple((each, holder is None) for each in operations(records).values() if each.ended is None)
 
@@ -186,7 +188,7 @@ async def reconcile_unfinished(
         return ()
     loop = asyncio.get_running_loop()
     deadline = loop.time() + max(_may_arrive_within(change, _now()) for change in open_)
-    # Most late requests arrive within a moment; they must not delay a start by a second.
+    # Begin with short delays: most late requests arrive within a moment, and a start should not wait a second for them.
     waits = delays(0.05, 1.0)
     while True:
         now = await describe_again(client, context, known, _unknown_edits(open_))
@@ -198,7 +200,7 @@ async def reconcile_unfinished(
     settled, notes = [], []
     for change, (edits, topic_ids) in zip(open_, seen, strict=True):
         there = {index: status for index, status in edits.items() if status is Status.APPLIED}
-        # Only found edits are written: a missing one proves nothing about its request.
+        # Write down only edits that were found: a missing value proves nothing about its request.
         if there:
             created = {index: topic_id for index, topic_id in topic_ids.items() if index in there}
             notes.append(Settled(change.number, _now(), there, created))

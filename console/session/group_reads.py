@@ -32,7 +32,8 @@ async def held_offsets(client: Client, groups: Iterable[str]) -> Held | None:
     from console.admin.errors import BrokerError
 
     try:
-        # A group's offsets are in one partition of this topic, by the hash of its name and the number of partitions.
+        # All offsets of a group are in one partition of __consumer_offsets: the hash of the group's name, modulo the
+        # number of partitions.
         listing = await client.run(topics.describe_topics, [OFFSETS])
     except BrokerError as error:
         log.info("the topic of groups' offsets: %s", error.failure)

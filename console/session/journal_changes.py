@@ -66,7 +66,7 @@ async def read_latest(journal: JournalFile, use: Callable[[Iterator[Change]], T]
 
 
 LOOKED_BACK = 200
-"""Most changes searched for a setting that was reverted, and for letters of a plan."""
+"""Maximum number of changes that are searched for a setting that was reverted, and for letters of a plan."""
 
 
 async def lines_of_the_past(staged: Sequence[Staged], journal: Callable[[], Awaitable[JournalFile]]) -> tuple[str, ...]:
@@ -177,7 +177,7 @@ class MadeBefore:
         for place in change.in_state(State.APPLIED) if self.left else ():
             was = change.entries[place].staged
             slot = was.edit.slot
-            if isinstance(was.edit, DeleteTopic):  # its settings were deleted with it
+            if isinstance(was.edit, DeleteTopic):  # the settings of a deleted topic were deleted with it
                 self.left = {other: each for other, each in self.left.items() if each.edit.on_topic != was.edit.name}
             if slot not in self.left:
                 continue
@@ -236,7 +236,7 @@ async def decide(session: Session, number: int, status: Status, why: str) -> int
     from console.session.snapshot_reader import Refused
 
     session.refuse_if_read_only()
-    # An operator need not decide an outcome that the cluster shows.
+    # Look at the cluster first: the operator need not decide an outcome that the cluster shows.
     journal = await session.journal()
     await reconcile_open(session.client, session.context, session.snapshot, journal)
     change = (await read_around(journal, number)).changes[number]
@@ -268,13 +268,13 @@ class Back(NamedTuple):
     """The reversal of an edit."""
 
     staged: tuple[Staged, ...]
-    """The edits that revert it, based on its result; empty without a reversal."""
+    """The edits that revert it, based on the edit's result; empty if it can't be reverted."""
     note: str
-    """The reason why it has no reversal, or the part that can't be restored."""
+    """The reason why the edit can't be reverted, or the part that can't be restored."""
     secrets: tuple[str, ...] = ()
-    """The keys whose values are kept nowhere."""
+    """The keys whose values are kept nowhere, because they are secret."""
     lacks_them: Staged | None = None
-    """The reversal that needs the values of `secrets`, based as the staged ones; None if it needs none."""
+    """The reversal that needs the values of `secrets`, based like the edits in `staged`; None if no value is needed."""
 
 
 class RevertReport(Struct, frozen=True):
@@ -334,7 +334,7 @@ async def stage_opposites(session: Session, past: History, backs: Sequence[Back]
     session.refuse_if_read_only()
     wanted = {staged.edit.slot: staged for back in backs for staged in back.staged}
     await read_again(session, (staged.edit for staged in wanted.values()))
-    # Otherwise the configs of a topic that was deleted since would still look settable.
+    # Read the topics too: the configs of a topic that was deleted since would otherwise still look settable.
     if homes := list(dict.fromkeys(name for staged in wanted.values() if (name := staged.edit.on_topic) is not None)):
         await session.read_topics(homes)
     staging = session.stage([staged.edit for staged in wanted.values()])
@@ -343,7 +343,8 @@ async def stage_opposites(session: Session, past: History, backs: Sequence[Back]
         asked = wanted[added.edit.slot]
         upon[added.edit.slot] = structs.replace(
             added,
-            # The value that the change left, not the present one: so the apply detects another client's change.
+            # Base the reversal on the value that the change left, not on the present one: the apply then detects
+            # another client's change.
             was=_base(asked.was, added.was),
             reverts=asked.reverts,
             topic_id=asked.topic_id,
@@ -374,7 +375,7 @@ def _base(left: Was, now: Was) -> Was:
 
 
 AskSecret = Callable[[str], Awaitable[Secret]]
-"""Asks the operator for a secret, by its prompt; the empty one if it is to be left out."""
+"""Asks the operator for a secret, given the prompt; returns an empty secret if the operator leaves it out."""
 
 
 async def _asked(back: Back, ask: AskSecret) -> Back:

@@ -59,9 +59,9 @@ def return_free_pages() -> None:
 
 
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
-"""Numbers of options, from malloc.h."""
+"""Numbers of mallopt's options, from glibc's malloc.h."""
 _MMAP_THRESHOLD = 64 << 10
-"""Bytes; glibc's own value is twice this, and changes unless it is set."""
+"""Bytes; glibc's default is twice this, and glibc adapts it at run time unless it is set (mallopt(3))."""
 
 
 async def write_record(recorder: Recorder | None, context: str, cluster_id: str, path: str = "") -> str:
@@ -84,14 +84,14 @@ async def write_record(recorder: Recorder | None, context: str, cluster_id: str,
 
         if not path:
             private_folder(file.parent)
-        # A record is evidence: an older one is never overwritten.
+        # A record is evidence: never overwrite an older one.
         if file.exists():
             raise FileExistsError(0, "it is there already", str(file))
         size = sink.write(file, cluster_id, version("kafka-admin-console"))
         return size, sink.began_ms or 0, sink.left_off
 
     try:
-        # In the recorder's thread, the only one that may use its memory.
+        # Write in the recorder's thread, the only one that may use its memory.
         size, began_ms, left_off = await asyncio.wrap_future(recorder.run(write))
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(file)) from error

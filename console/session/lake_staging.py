@@ -202,7 +202,7 @@ class Unknown(Enum):
 
 
 UNKNOWN = Unknown.UNKNOWN
-"""An unknown value: it is not compared."""
+"""The value is unknown: it is not compared."""
 Value = str | None | Unknown
 AS_THE_LAKE_SAYS = "as the lake says"
 
@@ -217,9 +217,8 @@ class Wish(Struct, frozen=True):
     note: str = ""
     """A remark for the operator."""
     effective: bool = False
-    """Whether the proposal is about the effective value, which is in `lake`; a value that the key would inherit anyway
-    is not set.
-    """
+    """Whether the proposal is about the effective value, which is in `lake`; if the key would inherit that value
+    anyway, nothing is set."""
     source: str = AS_THE_LAKE_SAYS
     """The source of `lake`, as ``not 5 SOURCE`` in a sentence."""
 
@@ -228,7 +227,7 @@ class Wished(Struct, frozen=True):
     """The result of staging."""
 
     report: StageReport | None
-    """The report of the staged edits; None if nothing was staged."""
+    """The report of the staged edits; None if no edit was staged."""
     notes: tuple[str, ...]
     """Proposals that can't be staged, and differences between the cluster and the lake."""
 
@@ -337,7 +336,7 @@ def _same(edit: plan_edits.Edit, lake: Value, now: Value) -> bool:
     if lake is None or now is None or not isinstance(edit.target, QuotaEntity):
         return lake == now
     try:
-        # The lake has text: 1048576 and 1048576.0 are the same quota.
+        # The lake keeps values as text: 1048576 and 1048576.0 are the same quota.
         return float(str(lake)) == float(str(now))
     except ValueError:
         return False

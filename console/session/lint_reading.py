@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from console.contexts import Context
 
 _BY_THEMSELVES = frozenset({Part.CLUSTER, Part.CONFIGS, Part.LAGS, Part.CERTIFICATES})
-"""Parts that are read before, or after, all others."""
+"""Parts that are read before or after all others."""
 MOST_SUBJECTS = 100
-"""Most subjects whose versions are compared."""
+"""Maximum number of subjects whose versions are compared."""
 _LARGE = frozenset({Part.QUOTAS, Part.ACLS, Part.LOG_DIRS})
 
 
@@ -69,7 +69,7 @@ async def read_for_lint(
             reader.learn(lambda known, _at: refresh.with_failures(known, part, failed))
 
     parts = needed - _BY_THEMSELVES - fresh - absent_parts(reader.context)
-    # Large answers come last, and would let the others wait until they are given up.
+    # Read large parts last: their answers could hold up the small ones until these time out.
     for some in (parts - _LARGE, parts & _LARGE):
         await asyncio.gather(*map(read, sorted(some)))
     if Part.SCHEMAS in needed:
@@ -78,7 +78,8 @@ async def read_for_lint(
     resources = [*_resources(reader.snapshot, types)]
     if GROUP in types:
         resources += await reader.list_resources((GROUP,))
-    # A copy of 100,000 configs for each chunk would take as long as to read them.
+    # Read all configs at once: copying 100,000 configs into the snapshot for each chunk would take as long as reading
+    # them.
     await reader.read_configs([each for each in resources if each not in reader.snapshot.configs], at_once=True)
     if Part.LAGS in needed:
         groups = reader.snapshot.groups.items()  # triage describes them again

@@ -17,9 +17,9 @@ from console.safe_files import PRIVATE, private_folder, read_regular, write_whol
 log = logging.getLogger(__name__)
 
 LARGEST = 16 << 20
-"""Most bytes of the file."""
+"""Maximum size of the file in bytes."""
 MOST = 1_000
-"""Most causes of a cluster that are kept; above it, those whose mute ends last."""
+"""Maximum number of muted causes per cluster; above it, those whose mute ends last are kept."""
 
 
 class _File(Struct):
@@ -44,7 +44,7 @@ class MutedCauses:
 
     def write(self, cluster_id: str, muted: Mapping[str, datetime]) -> None:
         """Keep the muted causes of a cluster, and drop the ended ones of all clusters."""
-        # Read again right before: another console may have written for another cluster.
+        # Read the file again right before writing: another console may have written for another cluster.
         file = self._read()
         latest = sorted(muted.items(), key=lambda item: item[1])[-MOST:]
         file.clusters[cluster_id] = dict(latest)
@@ -62,7 +62,8 @@ class MutedCauses:
             return _File()
         now = datetime.now(UTC)
         file.clusters = {
-            # A time without a zone can't be compared with now, so a file that was edited by hand loses it.
+            # A time without a zone can't be compared with now; it can only come from a file that was edited by hand,
+            # and is dropped.
             cluster: {cause: until for cause, until in mine.items() if until.tzinfo is not None and until > now}
             for cluster, mine in file.clusters.items()
         }

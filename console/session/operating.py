@@ -54,11 +54,12 @@ def needs_of(goal: Goal) -> Needs:
 
 
 _OPTIONS = ApplyOptions(risks=frozenset({MOVE_UNTHROTTLED}))
-"""An operation removes its throttles if an operator wants it without, or if only another tool's move is left."""
+"""Accepted beforehand: an operation removes its throttles only if an operator asks for none, or if only another tool's
+move is left."""
 _ASKS = Asks(former=False, plan=False, name=False, over=False, silent=True, signals=False)
-"""The operation was confirmed at its beginning, and open former changes are settled before it is resumed."""
+"""No questions: the operation was confirmed when it began, and open former changes are settled before it resumes."""
 _PROGRESS_EVERY = 60.0
-"""Seconds between progress lines in the journal while only the number of copied bytes changes."""
+"""Seconds between progress lines in the journal while nothing but the number of copied bytes changes."""
 
 
 class Operations(NamedTuple):
@@ -197,7 +198,7 @@ async def way_back(journal: JournalFile, number: int) -> Restore:
     )
 
 
-# -- work --------------------------------------------------------------------------------------------------------------
+# -- the work of this process ------------------------------------------------------------------------------------------
 
 
 class OperationRun(Struct, frozen=True):
@@ -271,7 +272,7 @@ async def _work_on(
     from console.admin.errors import AdminError
 
     began = session.clock.monotonic()
-    # A request of a process that died may still be in flight.
+    # A request of a process that died may still be in flight; find its outcome first.
     await reconcile_open(session.client, session.context, session.snapshot, work.journal)
     await work.renew()
     run = OperationRun(await work.read(number), began, began, pace.first)
@@ -284,7 +285,7 @@ async def _work_on(
             else:
                 run = await _take(work, run, decision, tell)
         except AdminError as error:
-            # Brokers restart while replicas move: an operation outlives that, and continues when they answer again.
+            # Brokers restart while replicas move: the operation continues when they answer again.
             run = replace(run, waits=(f"the cluster does not answer: {error.failure.message}",), copies=False)
         run = replace(run, operation=await work.read(number))
         if run.operation.ended is not None:
@@ -327,11 +328,12 @@ async def _send(
         session.discard()
         why = refused or ("nothing of the step is left to do",)
         return replace(run, waits=(*why, *decision.waits))
-    # Before the change: if the process dies, the journal shows that the throttles belong to the operation.
+    # Record the step before the change: if the process dies, the journal shows that the throttles belong to the
+    # operation.
     await work.note(run.operation.number, step)
     for line in _words(step, len(run.operation.steps) + 1):
         tell(line)
-    # Polling and planning took time: another process may hold the lease by now.
+    # Renew the lease: polling and planning took time, and another process may hold it by now.
     await work.renew()
     try:
         reports = await apply_flow(session, Unattended(), _OPTIONS, _ASKS, Flags())
@@ -341,7 +343,7 @@ async def _send(
     finally:
         session.discard()
     bad = [each for result in reports[-1].results for each in result.outcomes if not each.ok]
-    # Before the next poll: no step may be planned while a change may still arrive.
+    # Reconcile before the next poll: no step may be planned while a change may still arrive.
     if any(each.status is Status.UNKNOWN for each in bad):
         await reconcile_open(session.client, session.context, session.snapshot, work.journal)
     if reports[-1].conflicts:
@@ -387,7 +389,7 @@ async def _report(
     progress = Progress(work.clock.now(), state, copied, left, some)
     on_progress(progress)
     run = replace(run, mark=mark, moved_at=moved_at, stalled=stalled)
-    # A journal is kept for years: while only the number of copied bytes changes, a line a minute is enough.
+    # The journal is kept for years: one line a minute is enough while nothing but the number of copied bytes changes.
     if run.written == (state, some) and now - run.written_at < _PROGRESS_EVERY:
         return run
     if some and (run.written is None or run.written[1] != some):

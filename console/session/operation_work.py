@@ -27,7 +27,7 @@ class Pace(Struct, frozen=True):
     first: float = 0.5
     """The seconds between two polls after progress."""
     most: float = 5.0
-    """The longest time between two polls, in seconds."""
+    """Maximum seconds between two polls."""
     patience: float = 120.0
     """Seconds without progress after which an operation is stalled."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -86,11 +86,11 @@ class OperationWork:
         return await in_journal(self.journal, lambda file: self._read(file, number))
 
     def _read(self, file: JournalFile, number: int) -> Operation:
-        # One redrive may have a hundred thousand lines, and this is called once a second: only new ones are read.
+        # Read only new lines: one redrive may have a hundred thousand, and this is called once a second.
         found = file.open() if self._through is None else file.since(self._through)
         self._folded.take(found.records)
         if self._through is None and number not in self._folded.begun:
-            # The open part of a journal lacks ended operations; the whole is read only for these.
+            # The open part of a journal lacks ended operations; read the whole journal only for these.
             found = file.read()
             self._folded = journal_operations.Folded()
             self._folded.take(found.records)

@@ -30,8 +30,7 @@ class OwnThrottles:
     def take(self, open_: Iterable[Operation]) -> None:
         """Set the open operations, from the journal."""
         now = {each.number: each.owned().places() for each in open_}
-        # An operation removes its throttles at its end; until the configs are read again, the known ones still show
-        # them.
+        # An operation removes its throttles at its end, but the known configs show them until they are read again.
         self.over = self.over.union(*(places for number, places in self._open.items() if number not in now))
         self._open = now
         self._hold()

@@ -33,7 +33,7 @@ async def read_owned(
 
     owned = dict[ConfigPlace, str]()
     if context.journal and any_journal(os.environ):
-        # Set before its moves begin, and removed after them.
+        # An operation sets its throttles before its moves begin, and removes them after the moves.
         for operation in (await operations()).open:
             owned |= dict.fromkeys(operation.owned().places(), f"belongs to operation {operation.number}")
     configs = snapshot.configs

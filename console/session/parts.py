@@ -19,21 +19,23 @@ class Paces(NamedTuple):
     """Seconds between two reads of a part; None if it is not read for that purpose."""
 
     events: float | None = None
-    """The interval for commands that only watch for changes. For configs: those of one resource."""
+    """The interval for commands that only watch for changes. For configs: the interval between reads of one
+    resource."""
     screen: float | None = None
-    """The same for a screen that shows other data, and for its header."""
+    """The interval for a screen that shows other data, and for its header."""
     triage: float | None = None
     after: tuple[Part, ...] = (Part.CLUSTER,)
-    """Parts that triage reads before its first read of this one."""
+    """Parts that triage reads before it first reads this one."""
     within: float | None = None
-    """Most seconds for a read of triage; None: as long as the client allows."""
+    """Maximum seconds for a read by triage; None: as long as the client allows."""
     is_rare: bool = False
-    """Whether most clusters have none of it, and brokers show none to a connection without its own login. Events read
-    it only once a view has read it; triage reads it no more once the brokers refuse."""
+    """Whether most clusters have nothing of this part, and brokers refuse it to a connection without its own login.
+    Commands that watch for changes read it only once a view has read it; triage stops reading it once the brokers
+    refuse."""
 
 
 SHORT_SECONDS = 6.0
-"""Most seconds for small reads of triage: a broker that was just stopped would hold them until the request times
+"""Maximum seconds for small reads by triage: a broker that was just stopped would delay them until the request times
 out."""
 _LATER = (Part.TOPICS,)
 
@@ -95,9 +97,9 @@ class Listed(NamedTuple):
     """A module of `console.admin`, imported when the part is first read."""
     operation: str
     enter: Callable[[Snapshot, Any, datetime], Snapshot] | None = None
-    """Enters the response into a snapshot, with its time; None: unchanged, as the part."""
+    """Enters the response and its time into a snapshot; None: the response becomes the part unchanged."""
     may_be_refused: bool = True
-    """Whether a refusal by the brokers is a failure of the part, and no error of the read."""
+    """Whether the reader records a refusal by the brokers as the part's failure, instead of raising it."""
 
 
 LISTED: Mapping[Part, Listed] = {

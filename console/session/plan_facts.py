@@ -38,11 +38,12 @@ async def read_for_risks(session: Session, staged: Iterable[Staged]) -> risk_rul
     refuses to return stay unknown. Raises AdminError if the connection to the cluster is lost."""
     edits = tuple(staged)
     known = session.risk_reading
-    # The same plan is judged when it is shown, before it is confirmed, and before it is sent.
+    # Keep the facts for a while: the same plan is judged when it is shown, before it is confirmed, and before it is
+    # sent.
     if known is not None and known.staged == edits and time.monotonic() - known.at < GOOD_FOR:
         return known.facts
     needs = risk_needs(edits)
-    at_controllers = session.context.settings.controllers  # these know no topics and no groups
+    at_controllers = session.context.settings.controllers  # controllers know no topics and no groups
     sizes: Mapping[str, int] = {}
     if needs != risk_rules.NOTHING:
         first = [session.read_cluster()]
@@ -111,7 +112,7 @@ async def _topic_sizes(client: Client, snapshot: Snapshot, topics: Iterable[str]
     for name in topics:
         partitions = snapshot.topics[name].partitions
         left -= len(partitions)
-        # Whole topics only: half a topic's size would look like a small topic.
+        # Take whole topics only: half a topic's size would look like a small topic.
         if left < 0:
             break
         wanted[name] = [partition.number for partition in partitions]

@@ -25,13 +25,14 @@ from console.session.snapshot_reader import MANY, SnapshotReader, read_end_offse
 log = logging.getLogger(__name__)
 
 AT_ONCE = 2_000
-"""Most partitions whose ends are read in a turn, unless a single topic has more; and most partitions in view."""
+"""Maximum number of partitions whose ends are read in a turn, unless a single topic has more; the same limit applies to
+partitions in view."""
 REST = 100
 PACE = Pace(every=1.5, rest=REST, from_begin=True, first=0.02)
-"""The pace of turns: shorter than a tick, so that each tick may have one, and at most a hundredth of a broker's time.
-The first turn also opens connections, which takes no time of the broker."""
+"""The pace of turns: shorter than a tick, so that each tick may have one, and taking at most a hundredth of a broker's
+time. The first turn also opens connections, which takes no time of the broker."""
 OTHERS_EVERY = timedelta(seconds=15)
-"""Seconds for which a read of triage replaces turns: a bit longer than the interval of its reads."""
+"""The time for which a read by triage replaces turns: a bit longer than the interval of triage's reads."""
 
 
 class RateReader:
@@ -56,14 +57,14 @@ class RateReader:
         unknown; a call during another one does nothing. silent: brokers without requests, as they would not answer."""
         from console.admin.errors import AdminError
 
-        # A tick during slow answers must not add to the brokers' load.
+        # Skip the tick while a read is under way: slow brokers must not get more load.
         if self._reads:
             return
         self._reads = True
         try:
             await self._read_ends(in_view, silent)
             await self._read_dirs(silent)
-        except AdminError as error:  # other reads, which depend on the cluster, report a lost connection
+        except AdminError as error:  # reads that depend on the cluster report a lost connection
             log.info("rates: %s", error.failure)
         finally:
             self._reads = False
@@ -86,17 +87,17 @@ class RateReader:
         if not brokers or Part.TOPICS not in reader.snapshot.read_at or not self._dirs.is_due():
             return
         at = reader.snapshot.read_at.get(Part.LOG_DIRS)
-        # The first read covers all brokers at once: the sizes of some would look like those of the whole cluster.
+        # Read all brokers at once the first time: the sizes of some would look like those of the whole cluster.
         if at is None:
             with self._dirs:
                 await reader.read_log_dirs()
             self._dirs_at = reader.snapshot.read_at.get(Part.LOG_DIRS)
             return
         if at != self._dirs_at and timedelta() <= reader.clock.now() - at < OTHERS_EVERY:
-            return  # triage also reads them
+            return  # triage has read the log directories just now
         self._next_broker = next((each for each in brokers if each > self._next_broker), brokers[0])
-        # A turn reads one of n brokers, and each of them rests during the turns of the others: a turn's own rest is an
-        # n-th.
+        # A turn reads one of n brokers, and every broker also rests during the n-1 turns of the others: the rest after
+        # a turn is therefore divided by n.
         self._dirs.pace = PACE._replace(rest=REST / len(brokers))
         with self._dirs:
             await reader.read_log_dirs(self._next_broker)

@@ -29,7 +29,7 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
     from console.admin.errors import AdminError
 
     try:
-        # First, so that nothing is read from another cluster that took over the addresses.
+        # Check the cluster first, so that nothing is read from another cluster that took over the addresses.
         await session.read_cluster()
         for type_, targets in touched(edits).items():
             if type_ is TopicTarget:
@@ -39,7 +39,7 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
             elif type_ is ConfigResource:
                 await session.read_configs(_with_heirs(targets, session.snapshot))
             elif type_ is QuotaEntity:
-                # Only these if the others are known already: there may be a million.
+                # Read only these entities if the others are known already: a cluster may have a million.
                 if len(targets) <= SINGLY and Part.QUOTAS in session.snapshot.read_at:
                     await session.keep(
                         read_quotas_of(session.client, [filter_for_entity(entity) for entity in targets])
@@ -50,7 +50,7 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
                 await session.read_acls()
             elif type_ is ScramUser:
                 await session.read_whole(Part.SCRAM)
-            elif type_ is not Home:  # a topic that edits do not change is not read
+            elif type_ is not Home:  # Home: an edit depends on the topic without changing it
                 session.learn(await reader(type_)(session.client, session.snapshot, targets))
     except (AdminError, Refused) as error:
         log.warning("could not read again what was touched: %s", error.failure)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NOTHING_NEEDED = Needs()
 TIMES = 2_000
-"""Most committed offsets whose record timestamps are read for a command."""
+"""Maximum number of committed offsets whose record timestamps are read for a command."""
 
 
 async def read_needs(session: Session, need: Needs, *, sparing: bool = False) -> Snapshot:
@@ -40,7 +40,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         AdminError: the connection to the cluster is lost.
     """
     await _read_first(session, need, sparing=sparing)
-    if not all(is_broker(session.snapshot, each) for each in _named_brokers(need)):  # others may be controllers
+    if not all(is_broker(session.snapshot, each) for each in _named_brokers(need)):  # a non-broker may be a controller
         await session.read_quorum()
     if need.connectors:
         await session.poll_groups(connector_reads.sink_groups(session.snapshot), times=TIMES)
@@ -50,7 +50,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         await session.keep(connector_reads.read_mirrored_ends(session.client, session.snapshot))
     if need.users_of:
         await session.poll_groups(connector_reads.asked_for_users(session.snapshot))
-    # Groups are chosen by patterns, so the list of groups has to be read first.
+    # Patterns choose the groups, so the list of groups has to be read first.
     await session.poll_groups(_lagging(session.snapshot, need), times=TIMES if need.lag_times else 0)
     groups = {group for group, _ in need.group_positions} & session.snapshot.group_positions.keys()
     topics = {topic for group in groups for topic, _ in session.snapshot.group_positions[group].committed}
@@ -81,7 +81,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         await session.read_topics()
     listed = need.every & {*IN_RESOURCE_LISTS}
     resources = await session.list_resources(sorted(listed)) if listed else ()
-    # These are read for keys and inherited values; only named resources are shown with documentation.
+    # These configs are read for keys and inherited values; only named resources are shown with documentation.
     await session.read_configs(sorted({*_dependent(session.snapshot, need), *resources} - need.resources))
     return session.snapshot
 
@@ -99,7 +99,7 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
     if TOPIC in need.every or (need.held and not session.context.settings.controllers):
         parts.add(Part.TOPICS)
     if need.changes_connectors and not session.context.settings.connect:
-        # Then a connector that a statement names does not exist, whatever its name.
+        # Without a Connect service, a connector that a statement names does not exist, whatever its name.
         session.learn(lambda known, at: refresh.with_no_connect(known, at))
     if need.schema_texts and not session.context.settings.schemas:
         session.learn(lambda known, at: refresh.with_no_schemas(known, at))
@@ -108,7 +108,7 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
         first.append(session.keep(snapshot_reader.read_quotas_of(session.client, sorted(need.quotas_of, key=repr))))
     if need.acls_of and Part.ACLS not in parts:
         first.append(session.keep(snapshot_reader.read_acls_of(session.client, sorted(need.acls_of))))
-    # Topics have the partitions and leaders that requests for logs and replicas need.
+    # Read topics first: requests for logs and replicas need their partitions and leaders.
     topics = need.topics | need.replica_logs | need.log_ranges | {topic for topic, _ in need.offsets_at}
     if topics and Part.TOPICS not in parts:
         first.append(session.read_topics(sorted(topics)))
@@ -217,7 +217,7 @@ async def read_everything(
         Refused: it is the wrong cluster.
         AdminError: the cluster can't be reached.
     """
-    # Alone and first: if it is the wrong cluster, nothing else is read.
+    # Read the cluster first and alone: if it is the wrong one, nothing else is read.
     await session.read_cluster()
     parts: tuple[Part, ...] = (Part.QUORUM, Part.TOPICS, Part.QUOTAS, Part.ACLS, Part.REASSIGNMENTS)
     if session.context.settings.connect:

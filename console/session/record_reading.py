@@ -35,11 +35,12 @@ if TYPE_CHECKING:
     from console.admin.schema_registry import SchemaRegistry
 
 MOST_ASKED = 50
-"""Most schemas to request for one answer."""
+"""Maximum number of schemas to request for one answer."""
 SAMPLES, LARGEST_SAMPLE = 20, 64 << 10
-"""Records of an answer whose fields are kept for completion, and the most bytes of a key or value."""
+"""How many records of an answer keep their fields for completion, and the maximum size of their key or value in
+bytes."""
 MOST_SECONDS = 20.0
-"""Most seconds for decoding and masking the records of one answer."""
+"""Maximum seconds for decoding and masking the records of one answer."""
 
 
 class RecordReader:
@@ -105,7 +106,7 @@ class RecordReader:
         from console.admin import record_search
         from console.admin.errors import BrokerError
 
-        # Before any request: in such a context a topic's records are not even counted.
+        # Refuse before any request: in such a context kac does not even count a topic's records.
         refuse_if_never(self._context)
         about = (wanted, only, self._decoder, self._registry, halt)
         portions = await self._client.run(record_search.begin, *about)
@@ -113,7 +114,7 @@ class RecordReader:
             while (portion := await self._client.run(record_search.advance, portions)) is not None:
                 yield portion
         except BrokerError as error:
-            # This topic or group can't be read; the connection is intact.
+            # The brokers refuse this topic or group; the connection is intact.
             raise Refused(error.failure) from error
         finally:
             await self._client.run(record_search.end, portions)
@@ -137,7 +138,7 @@ class RecordReader:
         try:
             shown = await asyncio.to_thread(_shown, found, self._decoder, allowance)
         finally:
-            allowance.ended = True  # after a cancellation nothing more is decoded
+            allowance.ended = True  # the thread outlives a cancellation; this ends its decoding
         self._note_fields(shown)
         return shown
 
@@ -147,7 +148,7 @@ class RecordReader:
         try:
             shown = await asyncio.to_thread(_readable, read, self._decoder, allowance)
         finally:
-            allowance.ended = True  # after a cancellation nothing more is decoded
+            allowance.ended = True  # the thread outlives a cancellation; this ends its decoding
         self._note_fields(shown.records)
         return shown
 

@@ -90,7 +90,7 @@ async def with_records(
     if not statement.by_schema:
         return replace(statement, records=Contents(found))
     by_schema = {part: await reader.newest_schema(subject) for part, subject in statement.by_schema.items()}
-    # In a thread: it waits for the process that encodes.
+    # Encode in a thread: the function blocks until the process that encodes has answered.
     try:
         encoded = await asyncio.to_thread(_encoded, found, by_schema)
     except NotDecoded as problem:
@@ -190,7 +190,8 @@ async def _with_letters(
     for (topic, number), (group, begin, end) in ranges.items():
         search = Search((topic,), number, FromOffset(begin), ToOffset(end))
         found, progress = await _read(reader, search, None, span, room)
-        # Not up to the end of the search, which an open transaction puts before the records that it holds back.
+        # Don't rely on the end of the search: an open transaction makes it stop before the records that the transaction
+        # holds back.
         reached = next((each.next for each in progress.scanned if each.partition == number), None)
         if reached is None or reached < end:
             what = f"records of {topic}/{number} before offset {end:,}"

@@ -52,16 +52,16 @@ if TYPE_CHECKING:
 Place = tuple[str, int]
 
 LETTERS, BYTES = 500, 4 << 20
-"""Most letters, and about how many bytes of them, in one transaction."""
+"""Maximum number of letters in one transaction, and about how many bytes of them."""
 LOOKED_AT = 5_000
-"""Letters that stay after which the position is committed."""
+"""Number of letters that are looked at and not sent, after which the position is committed."""
 LOOKS_BACK_EVERY, ASKS_EVERY, NOTES_EVERY = 5.0, 1.0, 3.0
-"""Seconds between two looks for letters that came back, and for an operator's requests, and between two lines of the
-journal while only the counts change."""
+"""Seconds between two looks for letters that came back; between two reads of an operator's requests; and between two
+lines of the journal while nothing but the counts changes."""
 OTHERS = 50
-"""Most other selections of a topic whose numbers of sent letters are read."""
+"""Maximum number of other selections of the topic whose numbers of sent letters are read."""
 READ_GROUPS = 2_000
-"""Most groups whose positions in the canary's topic are read."""
+"""Maximum number of groups whose positions in the canary's topic are read."""
 PASSING = frozenset(
     {
         *("LEADER_NOT_AVAILABLE", "NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH"),
@@ -69,9 +69,10 @@ PASSING = frozenset(
         *("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "NOT_ENOUGH_REPLICAS"),
     }
 )
-"""Errors of brokers that may pass: it waits."""
+"""Brokers' errors that may pass: the redrive waits and tries again."""
 TOO_LARGE, LEAST_BATCH = ("MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"), 512
-"""Errors of a topic with a low max.message.bytes; bytes of a batch that is not halved then."""
+"""Errors of a topic with a low max.message.bytes; and the size in bytes below which a batch is not halved after
+them."""
 GIVES_UP_SECONDS = 5.0
 """Seconds for ending the open transaction when this process leaves."""
 NAMED = 3
@@ -398,7 +399,7 @@ def edits_of(found: Survey) -> list[WriteRecords]:
     ]
 
 
-# -- the work ----------------------------------------------------------------------------------------------------------
+# -- the work on letters -----------------------------------------------------------------------------------------------
 
 
 class _Back(Struct):
@@ -492,7 +493,8 @@ class Redriving:
         self._canary = operation.progress.letters.canary if operation.progress and operation.progress.letters else ""
         self._batch = BYTES_OF_BATCH
         self._failed_in = ""
-        """The group in which the first letter failed, by its headers: content, and not for the journal."""
+        """The group in which the first letter failed, by its headers. Headers are content, which the journal must not
+        hold."""
         self._back = _Back(dict(goal.ends))
         for each in operation.sent:
             self._back.note(each)
@@ -591,7 +593,7 @@ class Redriving:
     async def _end(self, state: State) -> None:
         from console.admin.errors import AdminError
 
-        with suppress(AdminError, Refused):  # the end does not depend on these letters
+        with suppress(AdminError, Refused):  # the end of the operation does not depend on these letters
             await self._look_back()
         await self._report(state, ())
         await self._work.note(self._operation.number, Over(state))
@@ -628,7 +630,7 @@ class Redriving:
             for number, each in found.items()
             if each is not None
         }
-        for number, position in self._positions.items():  # committed here; the group may be deleted
+        for number, position in self._positions.items():  # positions committed here outlive the deletion of the group
             if number not in known or known[number].offset < position.offset:
                 known[number] = position
         noted: dict[int, int] = {}
@@ -642,7 +644,7 @@ class Redriving:
             if number in self._positions
         )
 
-    # -- sending
+    # -- sending letters
 
     async def _send_all(self) -> bool:
         """Send what is left. Return whether nothing is left; letters of an open transaction may be left."""
@@ -713,7 +715,8 @@ class Redriving:
         for each in letters:
             number = partition_of(each.record, self._targets.counts[each.target])
             records.setdefault((each.target, number), []).append(each.record)
-        # All of them: the brokers forget one that is not committed for offsets.retention.minutes.
+        # Commit the positions of all partitions: brokers forget one that is not committed for
+        # offsets.retention.minutes.
         positions = {
             (self._goal.topic, number): CommittedOffset(each.offset, -1, each.metadata)
             for number, each in after.items()
@@ -746,7 +749,7 @@ class Redriving:
         """
         canary = next((each for each in reversed(self._operation.sent) if each.is_canary), None)
         if canary is None or canary.written[0][2] < 0:
-            return True  # the next letter will be the canary
+            return True  # no canary was sent, or its offset is unknown: the next letter will be the canary
         if not self._failed_in:
             self._failed_in = await self._group_of(canary)
         topic, number, offset, _ = canary.written[0]
@@ -826,7 +829,7 @@ class Redriving:
         live = {group: committed for group, committed in at.items() if group in readers.members}
         return _Readers({} if unread else live or at, tuple(sorted(readers.members.keys() - at.keys())), problem)
 
-    # -- what comes back
+    # -- letters that came back
 
     async def _look_back(self) -> None:
         """Count the letters that came since the beginning."""
@@ -840,7 +843,7 @@ class Redriving:
                     if not portion.records:
                         self._back.at[each.partition] = max(self._back.at[each.partition], each.next)
 
-    # -- telling
+    # -- progress reports
 
     def _letters(self) -> Letters:
         found = self._positions.values()

@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 PAUSE_MS = 100
 """Milliseconds without an answer that end a poll."""
 LONGEST_POLL_MS = 1000
-"""Most milliseconds for the answers of one poll."""
+"""Maximum milliseconds for the answers of one poll."""
 MOST_MEMORIES = 512
 
 
@@ -46,7 +46,7 @@ class _Memory(NamedTuple):
     """The result of an operation."""
 
     changes: Mapping[int, int]
-    """API key -> the number of its different answers by then."""
+    """API key -> the number of different answers to it at that time."""
     tracks: frozenset[Track]
     """The answers that the operation used."""
     result: object
@@ -82,19 +82,18 @@ class RecordedClient:
         on_chunk = options.pop("on_chunk", None)
         key = _key(operation, args, options)
         memory = self._memories.get(key)
-        # The same answers give the same result: decoding them at each of thousands of polls would take most of the
-        # time.
+        # Keep results: decoding the same answers at each of thousands of polls would take most of the time.
         if memory is None or any(self.tape.changes(api) != count for api, count in memory.changes.items()):
             memory = await self._remember(key, operation, args, options, with_chunks=on_chunk is not None)
         outer = USED.get(None)
         if outer is not None:
-            # A part that calls several operations depends on the requests of each.
+            # A part that calls several operations depends on the requests of each: add these to the part's own.
             outer.keys.update(memory.changes)
             outer.tracks.update(memory.tracks)
         at_ms = self.tape.at_ms
         self.answered_ms = max((track.time(at_ms) for track in memory.tracks), default=at_ms)
         if memory.error is not None:
-            # The same error is raised many times, and its traceback would grow each time.
+            # Drop the traceback: this error is raised many times, and its traceback would grow each time.
             raise memory.error.with_traceback(None)
         for chunk in memory.chunks if on_chunk is not None else ():
             on_chunk(chunk)
@@ -110,7 +109,8 @@ class RecordedClient:
         *,
         with_chunks: bool,
     ) -> _Memory:
-        # Nearly every operation depends on these, even if the link answers from its cache.
+        # Begin with the APIs of OF_ALL: nearly every operation depends on them, even if the link answers from its
+        # cache.
         used = Used(set(OF_ALL), set())
         chunks: list[object] = []
         result: object = None
@@ -160,7 +160,7 @@ def entries_of(reader: FlightReader) -> Iterator[Entry]:
     lock = Lock()
 
     def read(index: int) -> Answer:
-        # The reader and its cache are not thread-safe; the diagnosis and the screen read at the same time.
+        # The reader and its cache are not thread-safe, and the diagnosis and the screen read at the same time.
         with lock:
             try:
                 return reader.answer(index)

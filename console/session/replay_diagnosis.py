@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_MOMENTS = 8_000
-"""Most polls that are kept: more than two hours at one a second."""
+"""Maximum number of polls that are kept: more than two hours at one poll a second."""
 
 
 class Moment(Struct, frozen=True):
@@ -46,7 +46,7 @@ class Moment(Struct, frozen=True):
     verdict: Verdict | None
     events: Record
     half_hour: HalfHour = HalfHour()
-    """The half hour before it."""
+    """The half hour before this moment."""
     lost: Failure | None = None
     """The failure if no broker answered; the other fields are then those of the last answered poll."""
     turned: bool = False
@@ -88,7 +88,7 @@ class ReplayDiagnosis:
         """End the thread after its current poll, and wait some seconds for that."""
         self._stop.set()
         if self._thread.is_alive():
-            # Not for longer: a poll of a large record may take a while, and the thread is a daemon.
+            # Don't wait longer: a poll of a large record may take a while, and the thread is a daemon.
             self._thread.join(5)
 
     def at(self, at_ms: int) -> Moment | None:
@@ -112,7 +112,7 @@ class ReplayDiagnosis:
         try:
             with asyncio.Runner(loop_factory=InstantLoop) as runner:
                 runner.run(self._go_through())
-        except Exception:  # the screen has to show the error, regardless of the record's contents
+        except Exception:  # the screen has to show an error, whatever the record contains
             log.exception("going through a record")
             self.failed = INTERNAL
         self.ended = True
@@ -132,8 +132,8 @@ class ReplayDiagnosis:
                     skipped = 0
                 if len(moments) >= MOST_MOMENTS:
                     moments, stride = _thinned(moments), stride * 2
-                # Copying the list at each poll would cost the square of their number; the first ones are published one
-                # by one.
+                # Publish every 32nd poll, as copying the list at each would cost the square of its length; publish the
+                # first ones one by one.
                 self.moments = tuple(moments) if len(moments) % 32 == 0 or len(moments) < 32 else self.moments
         finally:
             self.moments = tuple(moments)
@@ -143,7 +143,7 @@ class ReplayDiagnosis:
         try:
             poll = await self._replay.poll_at(at_ms)
         except (AdminError, Refused) as error:
-            # An outage is one turn, not one at each of its polls.
+            # Mark the beginning of an outage as one turn, not each poll in it.
             is_new = before.lost is None
             return replace(before, at_ms=at_ms, lost=error.failure, turned=is_new, changed=False)
         observations = _with_shared(before.observations, poll)
@@ -180,7 +180,7 @@ def _with_shared(before: Observations | None, poll: Poll) -> Observations:
     if before is None:
         return begin(poll)
     observations = after(before, poll)
-    # Thousands of moments are kept: shared parts take memory once.
+    # Thousands of moments are kept: let equal parts be the same object, which takes memory once.
     same = {name: value for name, value in asdict(before).items() if getattr(observations, name) == value}
     return replace(observations, **same)
 

@@ -35,11 +35,12 @@ if TYPE_CHECKING:
 LIST_OFFSETS, OFFSET_FETCH, DESCRIBE_CONFIGS, LIST_TRANSACTIONS = 2, 9, 32, 66
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 MOST_NAMED = 50
-"""Most topics of a request for configs that counts as a separate one, as after a deletion."""
+"""Maximum number of topics in a request for configs that counts as a separate one, like the request after a
+deletion."""
 ENDS_WITHIN_MS = 3000
-"""Most milliseconds for which committed offsets wait for the ends that were read for the same lag."""
+"""Maximum milliseconds for which committed offsets wait for the ends that were read for the same lag."""
 OF_ALL = frozenset({flight_tape.METADATA, flight_tape.API_VERSIONS, flight_tape.DESCRIBE_CLUSTER})
-"""APIs that nearly every read also calls: a new answer to them does not show that a part was read again."""
+"""APIs that nearly every read calls: a new answer to one of them does not show that a part was read again."""
 
 
 class OffsetsAsked(NamedTuple):
@@ -100,7 +101,7 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
         for end in ends:
             if (stable := self._is_whole(end)) is not None:
                 self._taken[end] = self._tape.at_ms
-                # With the same request: combining an answer from others takes a hundred times as long.
+                # Read with the same request: combining an answer from others takes a hundred times as long.
                 led = {end.node: end.places}
                 offsets |= await self._session.client.run(partitions.log_offsets, led, stable=stable)
         if offsets:
@@ -155,7 +156,7 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
         nodes |= {each.id for each in snapshot.quorum.voters} if snapshot.quorum is not None else set()
         if not arrived:
             return
-        # A listener not seen for longer than a live poll waits is gone, or was no longer read.
+        # A listener that was not seen for longer than a live poll waits is gone, or kac had stopped reading it.
         oldest = self._tape.at_ms - round((slow_polls.CERTIFICATES_AGAIN + slow_polls.UNREACHED_AGAIN) * 1000)
         shown = [each for each in self._tape.handshakes() if each.node in nodes and each.at_ms > oldest]
         read = [_certificate(each) for each in shown if each.problem is None]
@@ -189,7 +190,7 @@ def _certificate(answer: Answer) -> Certificate | None:
     try:
         shown = json_as(answer.body, Shown)
         return Certificate(listener, shown.subject, shown.issuer, _utc(shown.begins_ms), _utc(shown.ends_ms))
-    except (ValueError, OverflowError, OSError):  # the last two: an invalid time
+    except (ValueError, OverflowError, OSError):  # datetime raises the last two for an invalid time
         return None
 
 
@@ -239,13 +240,13 @@ class RecordedPoller(Poller):
             token = flight_tape.USED.set(used)
             before = self._session.snapshot, self._slow.facts, dict(self._turns), dict(self.problems)
             try:
-                # The live poll paused between reads; here the record decides.
+                # Read without pausing between parts: the times of the record decide.
                 await self.read_part(part)
             finally:
                 flight_tape.USED.reset(token)
             is_torn = part.name == Part.LAGS and self._is_torn(used)
             if is_torn or flight_tape.LATER in used.keys:
-                # It was under way, and its result is not known yet.
+                # The read was still under way at this time: drop its result.
                 self._session.learn(lambda *_, known=before[0]: known)
                 _, self._slow.facts, self._turns, self.problems = before
             if not is_torn:
@@ -295,7 +296,7 @@ class RecordedPoller(Poller):
         committed = max((each.time(now) for each in commits), default=0)
         since = seen.at_ms if seen is not None else 0
         unread = [at for each in commits if (at := each.time_after(since)) is not None]
-        # The ends may never come, as those of a broker that is down.
+        # Give up after a while: the ends may never come, for example those of a broker that is down.
         return now - min((committed, *unread)) <= ENDS_WITHIN_MS and any(
             each.time(now) < committed
             for each in _tracks(used, LIST_OFFSETS)

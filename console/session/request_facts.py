@@ -53,6 +53,6 @@ async def _probe(link: Link, named: frozenset[int]) -> tuple[frozenset[int], boo
             return None
 
     answers = [answer for answer in await asyncio.gather(*map(version_at, named)) if answer is not None]
-    # One broker without IncrementalAlterConfigs (KIP-339) decides for the whole plan: it is compiled in one way.
+    # One broker without IncrementalAlterConfigs (KIP-339) decides for all: a plan is compiled for one version.
     versions = [version for _, version in answers] or [await link.version(api, ANY)]
     return frozenset(broker_id for broker_id, _ in answers), all(version is not None for version in versions)

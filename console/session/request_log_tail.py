@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from console.lake.requests.lines import Form, Line
 
 MOST_BYTES = 8 << 20
-"""Most bytes of a log that are read at once; older ones are skipped."""
+"""Maximum size in bytes of one read of a log; older lines are skipped."""
 LONGEST_LINE = 1 << 20
-"""Most bytes of an incomplete line that are kept until its end is written."""
+"""Maximum size in bytes of an incomplete line that is kept until its end is written."""
 CURRENT_SECONDS = 120.0
-"""Seconds without a write after which a log is out of date."""
+"""Seconds without a write after which a log counts as out of date."""
 
 
 def requests_in(text: bytes) -> Iterator[Line]:
@@ -56,7 +56,7 @@ class _Tail:
         self.path = path
         self.known = LogThrottles()
         self.form: Form | None = None
-        """The form of lines that can't be read."""
+        """The form of the log's lines if kac can't read them."""
         self._has_requests = False
         self._place: tuple[int, int] = (-1, -1)
         self._at = 0
@@ -64,13 +64,14 @@ class _Tail:
 
     def read(self) -> float:
         """Read the lines that were added, and return the log's last write time, Unix seconds."""
-        # Opening a named pipe would block.
+        # Use O_NONBLOCK, as opening a named pipe would otherwise block.
         with os.fdopen(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             about = os.fstat(file.fileno())
             if not S_ISREG(about.st_mode):
                 raise OSError(EINVAL, "not a file", str(self.path))
             place = (about.st_dev, about.st_ino)
-            # Another file under this name, or a shorter one: the log was rotated, or truncated in place.
+            # If the file is another one, or shorter than before, the log was rotated or truncated in place: read from
+            # the beginning.
             if place != self._place or about.st_size < self._at:
                 self._place, self._at, self._part = place, 0, b""
             if about.st_size - self._at > MOST_BYTES:
@@ -79,7 +80,7 @@ class _Tail:
             text = file.read(about.st_size - self._at)
         self._at += len(text)
         lines, _, part = (self._part + text).rpartition(b"\n")
-        # A broker may be in the middle of a line: its beginning waits for the rest.
+        # The broker may be in the middle of a line: keep its beginning until the rest is written.
         self._part = part if len(part) <= LONGEST_LINE else b""
         self._take(lines)
         return about.st_mtime
@@ -93,7 +94,7 @@ class _Tail:
             self._has_requests, self.form = True, None
             self.known = self.known.after(clients_requests(chain([first], requests)))
         elif MESSAGE in lines or (lines.strip() and not self._has_requests):
-            # Other loggers' lines between requests don't count as a form.
+            # Lines of other loggers between requests do not mean that the form of request lines is unreadable.
             self.form = form_of(lines)
 
 

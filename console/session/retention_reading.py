@@ -22,7 +22,7 @@ from console.session.snapshot_reader import Client, read_log_ranges
 GOOD_FOR = 30.0
 """Seconds until the deletions are read again."""
 MOST = 2_000
-"""Most partitions whose sizes and ages are read."""
+"""Maximum number of partitions whose sizes and ages are read."""
 
 
 def deletions_so_far(
@@ -52,7 +52,7 @@ async def read_deletions(session: Session) -> dict[Slot, retention.Deletion]:
     trims = _trims(staged)
     try:
         if retention.shortens_default(staged):
-            # A default cuts only topics without their own value, and only their configs show which these are.
+            # A default cuts only topics without their own value, and only the topics' configs show which these are.
             if Part.TOPICS not in session.snapshot.read_at:
                 await session.read_topics()
             await session.read_configs(_inheriting(session.snapshot))
@@ -71,7 +71,7 @@ async def read_deletions(session: Session) -> dict[Slot, retention.Deletion]:
             records = await _freed(session.client, session.snapshot, trims) if trims else {}
             session.retention = RetentionReading(staged, deletions, time.monotonic(), records)
     except AdminError as error:
-        # Shown as unknown, and kept for a while: a cluster that does not answer gets no request at each keystroke.
+        # Keep an unknown result for a while: a cluster that does not answer gets no request at each keystroke.
         unknown = retention.Deletion(unknown=1, why=error.failure)
         deletions = dict.fromkeys(retention.retention_cuts(staged, session.snapshot), unknown)
         session.retention = RetentionReading(staged, deletions, time.monotonic(), dict.fromkeys(trims, unknown))
@@ -132,7 +132,7 @@ async def _deletions(
     from console.admin.partitions import log_spans
 
     wanted = _wanted(cuts, snapshot)
-    if not wanted:  # deleted, or not visible to this principal
+    if not wanted:  # the topics were deleted, or this principal can't see them
         return {
             cut: retention.Deletion(unknown=1, why=Failure("UNKNOWN_TOPIC_OR_PARTITION", cut.topic)) for cut in cuts
         }
@@ -142,7 +142,7 @@ async def _deletions(
     now = int(time.time() * 1000)
     listing = await client.run(describe_log_dirs, sorted(holding), named)
     ages = {place: max(0, now - cut.ms) if cut.ms >= 0 else 0 for place, cut in wanted.items()}
-    # Brokers delete whole segments by the newest record in each: the last one deleted may begin a segment's time
+    # Brokers delete whole segments, each judged by its newest record: the last deleted one may begin a segment's time
     # earlier.
     began = {place: max(0, ages[place] - cut.segment_ms) for place, cut in wanted.items()}
     spans, problems = await client.run(log_spans, ages, began)

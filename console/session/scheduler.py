@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 STEP = 1.0
-"""Most seconds until the scheduler checks again for due reads."""
+"""Maximum seconds until the scheduler checks again for due reads."""
 LATE = 10.0
-"""Seconds after which a part that is due and was not read counts as late."""
+"""Seconds after which a due part that was not read counts as late."""
 
 
 class Pace(NamedTuple):
@@ -35,16 +35,16 @@ class Pace(NamedTuple):
     every: float
     """Seconds between two reads."""
     rest: float = 10.0
-    """A read that took t seconds is followed by this many times t without one, so that brokers spend at most a tenth of
-    their time on it."""
+    """Factor of the rest: a read that took t seconds is followed by this many times t without one, so that brokers
+    spend at most a tenth of their time on it."""
     longest_rest: float = inf
     """Upper limit of the rest, in seconds."""
     from_begin: bool = False
     """Whether `every` counts from the beginning of a read, which then does not rest after a failure; otherwise from its
     end."""
     first: float | None = None
-    """Most seconds that the first read counts for; after it the shorter of the last two counts, so that a single slow
-    answer causes no rest. None: each read counts with its duration."""
+    """Maximum seconds that the first read counts for; from the second on, the shorter of the last two durations counts,
+    so that a single slow answer causes no rest. None: each read counts with its duration."""
 
 
 class Turn(NamedTuple):
@@ -55,7 +55,7 @@ class Turn(NamedTuple):
     """The time at which the current read began; None if no read is under way."""
     ended: float = -inf
     took: float | None = None
-    """Seconds that the last measured read took; None before it."""
+    """Seconds that the last measured read took; None before the first one."""
     was_read: bool = False
     """Whether a read succeeded."""
     asked: bool = False
@@ -87,7 +87,7 @@ class Turn(NamedTuple):
 
     def known(self, pace: Pace, now: float, age: float) -> Turn:
         """Return the turn after another part read the same data, so many seconds ago."""
-        # A clock that was set back gives a negative age: the part is read then.
+        # A clock that was set back gives a negative age; the part is then read.
         if not self.is_due(now) or self.asked or not 0 <= age < pace.every or now - age <= self.ended:
             return self
         return self._replace(due=now + pace.every - age, was_read=True)
@@ -131,15 +131,15 @@ class Scheduled(NamedTuple):
     pace: Pace
     read: Callable[[], Awaitable[object]]
     after: tuple[str, ...] = ()
-    """Parts that are read before its first read."""
+    """Parts that are read before this one's first read."""
     within: float | None = None
-    """Most seconds for a read; None: as long as the client allows."""
+    """Maximum seconds for a read; None: as long as the client allows."""
     in_view: bool = False
-    """Whether it is on the screen and therefore comes first."""
+    """Whether the data is on the screen and is therefore read first."""
     is_shared: bool = False
-    """Whether another part's read of the same data counts as its own."""
+    """Whether another part's read of the same data counts as a read of this one."""
     may: Callable[[], bool] = lambda: True
-    """Whether it may be read now: the values that it needs are known, and no other part reads the same data."""
+    """Returns whether it may be read now: the values that it needs are known, and no other part reads the same data."""
 
 
 def next_reads(parts: Iterable[Scheduled], turns: Mapping[str, Turn], now: float) -> list[Scheduled]:
@@ -284,7 +284,7 @@ class Scheduler:
             log.exception("reading %s", part.name)
             self.problems[part.name] = Failure("INTERNAL", INTERNAL)
         finally:
-            if (turn := self._turns[part.name]).began == began:  # otherwise another part replaced it
+            if (turn := self._turns[part.name]).began == began:  # otherwise another read of the part began meanwhile
                 self._turns[part.name] = turn = turn.ended_at(part.pace, time.monotonic(), failed=failed)
                 if not failed:
                     self._fresh_until[part.name] = max(turn.due, time.monotonic())
@@ -310,7 +310,8 @@ async def happens(event: asyncio.Event, seconds: float) -> None:
     """Wait for an event, at most so many seconds."""
     waiting = asyncio.ensure_future(event.wait())
     try:
-        # Not `asyncio.timeout`: with no time left it takes an earlier cancellation, as by Ctrl-C, for its own.
+        # Don't use `asyncio.timeout`: with no time left, it mistakes an earlier cancellation, as by Ctrl-C, for its
+        # own.
         await asyncio.wait({waiting}, timeout=max(0.0, seconds))
     finally:
         waiting.cancel()

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from console.contexts import Context
 
 MOST_KEYS = 20
-"""Most schemas that are looked up to name their subjects."""
+"""Maximum number of schemas that are looked up for the names of their subjects."""
 MOST_VERSIONS = 10
-"""Most versions of a subject whose texts are read, the newest ones."""
+"""Maximum number of versions of a subject, from the newest on, whose texts are read."""
 
 
 async def read_schema_texts(
@@ -70,7 +70,7 @@ async def read_schema_samples(client: Client, context: Context, snapshot: Snapsh
     if keys:
         from console.admin.schema_registry import SchemaRegistry, look_up
 
-        # In Confluent's API an id of Apicurio's may belong to another schema.
+        # Look these up by Apicurio's own API: in Confluent's, the same id may belong to another schema.
         registry = SchemaRegistry(context.schemas)
         await client.run(look_up, registry, sorted(keys)[:MOST_KEYS])
         of_keys = {key: each.subjects for key in keys if isinstance(each := registry.known(key), Schema)}

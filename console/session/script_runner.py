@@ -45,17 +45,17 @@ if TYPE_CHECKING:
 
 
 FLAGS = ("apply --yes", "apply --accept", "apply --force overwrites them")
-"""Arguments of `console.session.apply_flow.Flags`."""
+"""The names of flags in the hints of an apply: the arguments of `console.session.apply_flow.Flags`."""
 DONE, FAILED, USAGE, UNAPPLIED = 0, 1, 2, 3
 LARGEST_SCRIPT = 64 << 20
-"""Most bytes of a script."""
+"""Maximum size of a script in bytes."""
 HINTED = 20
-"""Errors of a run that search for the nearest name as a hint, which takes time if there are many names."""
+"""Maximum number of errors in a run whose hints search for the nearest name: with many names the search takes time."""
 LONGEST_LINE = 1 << 20
-"""Most characters of a script's line: some ten thousand statements. A file of another kind is refused before it becomes
-gigabytes of words."""
+"""Maximum length of a script's line in characters: some ten thousand statements. A file of another kind is refused
+before it becomes gigabytes of words."""
 LONGEST_SHOWN = 2_000
-"""Characters above which an error does not repeat its line."""
+"""Length in characters above which an error does not repeat its line."""
 
 
 def read_script(texts: Sequence[str] | None, file: str | None) -> str | None:
@@ -96,8 +96,8 @@ def run_script(
         done, 3 edits left unapplied.
     """
     try:
-        # Whole, before a context is chosen or a request sent: a typing error in the last line must not leave half a
-        # script done.
+        # Parse the whole text before a context is chosen or a request sent: a typing error in the last line must not
+        # leave half a script done.
         refuse_long_lines(text)
         statements = parse(text)
     except LanguageError as error:
@@ -106,7 +106,7 @@ def run_script(
     chosen = context()
     if chosen is None:
         return USAGE
-    # Outside of `asyncio.run`: the client has its own loop and thread.
+    # Connect outside the event loop: the client has its own loop and thread.
     client = connect(chosen)
     try:
         return event_loop.run(Runner(Session(client, chosen, "run"), text, Printer(output)).to_the_end(statements))
@@ -138,13 +138,13 @@ class Runner(Struct):
     warned: int = 0
     """The number of statements that failed because warnings are not accepted."""
     unread: bool = False
-    """Whether requested data could not be read."""
+    """Whether data that a statement asked for could not be read."""
     hears_signals: bool = True
     """Whether an apply handles Ctrl-C, SIGTERM and SIGHUP itself."""
     flags: tuple[str, ...] = FLAGS
-    """The arguments of `apply_flow.Flags`."""
+    """The names of flags in hints: the arguments of `apply_flow.Flags`."""
     unapplied: str = "end the script with apply --yes"
-    """The step to take if edits are left."""
+    """The hint if edits are left unapplied."""
     _read_up_to: int = 0
 
     async def to_the_end(self, statements: Sequence[Statement]) -> int:
@@ -171,8 +171,8 @@ class Runner(Struct):
         from console.language.given_files import with_file
 
         try:
-            # Files are read before the first statement, as the text is parsed before: nothing is done if one is
-            # missing.
+            # Read all files before the first statement, as the text is parsed before: if one is missing, nothing is
+            # done.
             statements = [with_file(each) for each in statements]
         except LanguageError as error:
             self.failed += 1
@@ -185,8 +185,8 @@ class Runner(Struct):
             except LanguageError as error:
                 self.failed += 1
                 say_error(error, self.text, search=self.failed <= HINTED)
-            # A refusal concerns this statement; after a lost connection each of the next ones would fail with a
-            # timeout.
+            # Continue after a refusal, which concerns this statement; after a lost connection each of the next ones
+            # would fail with a timeout.
             except Refused as refused:
                 self.failed += 1
                 complain(refused.failure.told)
@@ -227,7 +227,7 @@ class Runner(Struct):
         if index < self._read_up_to:
             return
         end = index + 1
-        # Not beyond an apply: it changes the values that the statements after it read.
+        # Stop at an apply: it changes the values that the statements after it read.
         while end < len(statements) and not isinstance(statements[end - 1], Apply):
             end += 1
         self._read_up_to = end
@@ -319,7 +319,7 @@ class Runner(Struct):
         def tell(line: str) -> None:
             self.printer.note(line, {"kept": line})
 
-        snapshot = session.snapshot  # the same for records and edits
+        snapshot = session.snapshot  # records and edits are made from the same snapshot
         statement = await with_records(session.records, session.context, statement, secrets, snapshot, tell)
         edits = to_edits(statement, snapshot, plan=session.staging(), secrets=secrets)
         refuse_outdated(edits, snapshot, session.snapshot)
@@ -395,7 +395,7 @@ class Runner(Struct):
         session = self.session
         journal = await session.journal()
         await reconcile_open(session.client, session.context, session.snapshot, journal)
-        # A program filters by itself; a table is for an operator, who reads the last changes.
+        # A program filters by itself and gets all changes; an operator gets a table of the last ones.
         everything = self.printer.output == "json"
         self.printer(await read_history_table(journal, statement.entity, statement.filter, all_=everything))
 
@@ -411,13 +411,13 @@ def say_error(error: LanguageError, text: str, *, search: bool = True) -> None:
     from console.language.secret_values import redact
     from widgets.cells import cell_width
 
-    if not text:  # a statement that no one wrote
+    if not text:  # without a text the statement was not typed, and no line can be shown
         complain(f"{error.message}; {error.hint}" if error.hint else error.message)
         return
     complain(str(error) if search or not error.searches else error.placed)
     if error.span is None:
         return
-    # By offset, without splitting the text: a long script may have an error in each line.
+    # Find the line by its offset, without splitting the text: a long script may have an error in each line.
     start, end = text.rfind("\n", 0, error.span.start) + 1, text.find("\n", error.span.start)
     line = text[start:end] if end >= 0 else text[start:]
     if len(line) > LONGEST_SHOWN:

@@ -43,7 +43,7 @@ class Applied(Struct, frozen=True):
     plan: Plan
     at: datetime
     back: str = ""
-    """The effect of reverting it; ``""`` if nothing can be reverted."""
+    """The effect of reverting the changes, as text; ``""`` if nothing can be reverted."""
 
 
 class NoJournal(snapshot_reader.Refused):
@@ -98,7 +98,8 @@ class Work:
             task: nothing else may be under way.
         """
         self._task = task
-        # Callbacks run in the order in which they were added, so this one runs before those of a task that awaits it.
+        # asyncio runs callbacks in the order in which they were added: this one runs before those of a task that awaits
+        # this one.
         task.add_done_callback(self._is_over)
 
     def _is_over(self, _task: asyncio.Task[ApplyRun]) -> None:
@@ -115,7 +116,7 @@ class Work:
         flying = self.in_flight
         if self._task is not None:
             self.stopping = True
-            # Nothing was sent or recorded, so there is nothing to report.
+            # Nothing was sent or recorded, so there is nothing to report: cancel.
             if not self.committed:
                 self._task.cancel()
         return flying
@@ -124,7 +125,7 @@ class Work:
         """Wait until no check or apply is under way."""
         while self._task is not None:
             await asyncio.wait({self._task})
-            await asyncio.sleep(0)  # earlier waiters first record that it is over
+            await asyncio.sleep(0)  # give earlier waiters a turn, in which they note the end
 
     def give_up(self) -> None:
         """Cancel a check or an apply without waiting for the request in flight. Its outcome stays unknown until the
@@ -157,7 +158,7 @@ class Session(snapshot_reader.SnapshotReader):
         self.front_end = front_end
         self._plan: Plan = EMPTY
         self._staging: planning.Staging | None = None
-        self._made = 0  # steps of the staging that are in the plan
+        self._made = 0  # the number of staging steps that `_plan` contains
         self.applied: Applied | None = None
         self.retention: RetentionReading | None = None
         self.risk_reading: RiskReading | None = None
@@ -178,7 +179,7 @@ class Session(snapshot_reader.SnapshotReader):
         from console.journal.segments import JournalError
         from console.log_file import state_directory
 
-        # A journal belongs to a cluster, not to addresses: these may be reused, or differ between contexts.
+        # The journal's path has the cluster's id, not its addresses: these may be reused, or differ between contexts.
         if not self.snapshot.cluster.cluster_id:
             await self.read_cluster()
         try:
@@ -205,7 +206,7 @@ class Session(snapshot_reader.SnapshotReader):
     @property
     def plan(self) -> Plan:
         """The staged edits. After staging it is built at first use."""
-        # Lazy: otherwise staging a script line by line would build a plan for each line.
+        # Build lazily: a script that is staged line by line would otherwise build a plan for each line.
         if self._staging is not None and self._staging.steps != self._made:
             self._plan, self._made = self._staging.plan(), self._staging.steps
         return self._plan
@@ -228,7 +229,7 @@ class Session(snapshot_reader.SnapshotReader):
         Raises:
             Refused: the context is read-only, or the session is a replay.
         """
-        # The context of a record is also read-only; its remedy differs.
+        # The context of a replay is read-only too, but the remedy differs.
         if self.front_end == "replay":
             remedy = "Stage it in a console on the cluster: kac -b HOST:PORT."
             raise snapshot_reader.Refused(Failure("READ_ONLY", "a replay can't be changed", remedy))
@@ -256,9 +257,9 @@ class Session(snapshot_reader.SnapshotReader):
                 then would be sent, though no operator was asked about it.
         """
         self.refuse_to_work()
-        # The result of the last apply stays on the screen until the operator begins something else.
+        # Clear the result of the last apply: it is shown until the operator begins something else.
         self.applied = None
-        # A script has no listeners that need a plan after each line.
+        # Without listeners, as in a script, no plan is needed after each statement.
         if not self._listeners:
             return self.staging().stage(edits, lasts_ms)
         report = planning.stage(self.plan, edits, self.snapshot, lasts_ms)

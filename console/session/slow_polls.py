@@ -47,35 +47,35 @@ _INTERNAL = attrgetter("internal")
 log = logging.getLogger(__name__)
 
 LOGS_AT_ONCE, LOGS_IN_TURN, LOGS_FIRST = 4_000, 3_000, 1_000
-"""Most partitions whose offsets are read at once; above it, the number in turn, and the number of those that stand
-still, and of those that groups read."""
+"""Maximum number of partitions whose offsets are all read each time. If there are more: the number that is read in
+turn, and the maximum numbers of stalled partitions and of partitions of groups that are read each time."""
 STANDS = 4.0
-"""Seconds without progress of a last stable offset before its producers are read: two reads of it."""
+"""Seconds without progress of a last stable offset, the time of two reads, before its producers are read."""
 TRANSACTIONS_AT_ONCE = 200
 NEWEST_AT_ONCE, NEWEST_AGAIN = 2_000, 3_600.0
-"""Most partitions whose newest records are read at once, and the seconds until one is read again."""
+"""Maximum number of partitions whose newest records are read at once, and the seconds until one is read again."""
 UNTRIMMED_AGAIN = 60.0
-"""The same seconds for a log that keeps what other logs of its topic lose."""
+"""Seconds until the newest record is read again in a log that keeps records which other logs of its topic lose."""
 SHARES_AT_ONCE = 50
-"""Most share groups whose configs are read at once."""
+"""Maximum number of share groups whose configs are read at once."""
 LOOKED_AT_ONCE = 20_000
 """Logs per loop turn, so that key presses and responses are handled in between."""
 CERTIFICATES_AGAIN, UNREACHED_AGAIN = 3_600.0, 60.0
-"""Seconds until a certificate is read again, and until an unreachable listener is."""
+"""Seconds until a certificate is read again, and until an unreachable listener is tried again."""
 LEADERLESS_AT_ONCE = 200
-"""Most partitions without a leader whose replicas are read at once."""
+"""Maximum number of partitions without a leader whose replicas are read at once."""
 JUMPED_AT_ONCE = 50
-"""Most topics with a moved log start, and most of their leaders, whose configs are read at once."""
+"""Maximum number of topics with a moved log start, and of their leaders, whose configs are read at once."""
 AUTHORS = 500
-"""Changes whose authors are kept."""
+"""Maximum number of changes whose authors are kept."""
 RESTARTS_EVERY = 2.0
 """Seconds between two searches for restarts of failed connectors."""
 BROKERS_AT_ONCE = 3
-"""Brokers whose views are read at once."""
+"""Number of brokers whose views are read at once."""
 VIEW_SECONDS = 3.0
 TOPICS_OF_VIEW, PARTITIONS_OF_VIEW, CHANGED_SECONDS = 50, 1_000, 60.0
-"""Most topics in one request for a broker's view; most partitions of them, if it is more than one topic; and seconds
-for which changed topics are also requested."""
+"""Maximum number of topics in one request for a broker's view; the maximum number of their partitions, unless it is one
+topic; and the seconds for which changed topics are also requested."""
 
 
 class SlowPolls:
@@ -131,7 +131,7 @@ class SlowPolls:
             return
         await self._session.keep(all_acls(self._session.snapshot, bindings))
         before, known = self._settings or self._session.snapshot, self._session.snapshot
-        if Part.ACLS not in before.read_at:  # later changes have an author
+        if Part.ACLS not in before.read_at:  # ACLs never read before are no changes; later ones have an author
             self._settings = with_acls(before, known.acls, known.read_at[Part.ACLS])
 
     def _has_own_login(self) -> bool:
@@ -156,7 +156,7 @@ class SlowPolls:
         """Search the journal for the authors of changes that clients made."""
         from console.triage.events import changes_by_clients, offset_differences
 
-        # Taken before the first await: later changes belong to the next comparison.
+        # Take the snapshot before the first await: later changes belong to the next comparison.
         old, new = self._settings or self._session.snapshot, self._session.snapshot
         self._settings = new
         if not self._session.context.journal:
@@ -177,7 +177,7 @@ class SlowPolls:
         for each in differing:
             about, place_key = each.place.about, each.place.key
             key = (about, place_key, each.became)
-            # The same change, repeated by an unknown user, is not the former author's.
+            # If the same change was made again, the former author may not have done it.
             latest.pop(key, None)
             taken_back.discard(key)
             author = known.get(each.place)
@@ -185,7 +185,7 @@ class SlowPolls:
                 self._replaced[about, place_key] = each.was
                 continue
             latest[key] = author
-            # It restores what another client had changed, reverts a change, or removes a value.
+            # The change restores what another client had changed, reverts a change, or removes a value.
             restores = self._replaced.get((about, place_key), each.was) == each.became
             if author.reverts or restores or each.became is None:
                 taken_back.add((about, place_key, each.was))
@@ -223,14 +223,15 @@ class SlowPolls:
 
         topics = self._session.snapshot.topics
         places = self._next_logs()
-        # Without transactions the last stable offset is the end, which saves a third of the requests. A principal that
-        # sees no internal topic can't know.
+        # Without transactions the last stable offset is the end offset: not requesting it saves a third of the
+        # requests. A principal that sees no internal topic can't know, so it requests both.
         stable = TRANSACTIONS_TOPIC in topics or not any(map(_INTERNAL, topics.values()))
         offsets = await self._session.client.run(partitions.log_offsets, self._led(places), stable=stable)
         self.keep_logs(offsets)
         jumped = {(each.topic, each.partition) for each in self.facts.logs.jumps if each.at == self.facts.logs.at}
         if jumped:
-            # A change of retention should be known together with the jump, also if a topic inherits it from a broker.
+            # Read the retention together with the jump, also the brokers' values that a topic may inherit: a change of
+            # it may be the cause.
             names = sorted({name for name, _ in jumped})[:JUMPED_AT_ONCE]
             leaders = sorted(self._led(jumped))[:JUMPED_AT_ONCE]
             inherited = [CLUSTER_DEFAULT, *map(broker_resource, leaders)]
@@ -249,10 +250,10 @@ class SlowPolls:
         topics = self._session.snapshot.topics
         if sum(len(topic.partitions) for topic in topics.values()) <= LOGS_AT_ONCE:
             return [(name, each.number) for name, topic in topics.items() for each in topic.partitions]
-        # A log that stands still is read often enough to detect that.
+        # Read a log that stands still at each poll, often enough to detect that.
         first = dict.fromkeys(self.facts.logs.standing(0)[:LOGS_FIRST])
         first |= dict.fromkeys(_group_places(self._session.snapshot, LOGS_FIRST))
-        # The same lists each time, so that a flight record has the same requests.
+        # Take the same lists each time, so that the requests of a flight record repeat.
         turn = places_after(topics, self._next_log, LOGS_IN_TURN) or places_after(topics, ("", -1), LOGS_IN_TURN)
         self._next_log = turn[-1]
         return list(dict.fromkeys((*first, *turn)))
@@ -263,7 +264,7 @@ class SlowPolls:
 
     async def _read_leaderless(self) -> None:
         """Read the replicas of partitions without a leader: those that may lead, and their logs."""
-        # A first pass over a million partitions would block the screen.
+        # Search in a thread: the first pass over a million partitions would block the screen.
         out = await asyncio.to_thread(out_of_sync, self._session.snapshot.topics)
         places = [(name, each.number) for name, each in out if each.leader < 0]
         if places:
@@ -343,7 +344,8 @@ class SlowPolls:
         due = [each for each in listeners if each not in self._shown_at]
         if not due:
             return
-        # Set before the read: after a failure they are due in a minute, not in an hour or at once.
+        # Set the times before the read: after a failure, these listeners are due again in a minute, not in an hour or
+        # at once.
         self._shown_at |= dict.fromkeys(due, again + UNREACHED_AGAIN)
         shown = await self._session.client.run(certificates.shown_certificates, due)
         self._shown_at |= {each.listener: now for each in shown}
@@ -358,7 +360,7 @@ class SlowPolls:
         topics = self._session.snapshot.topics
         self._note_changes(topics)
         brokers = [each.id for each in self._session.snapshot.cluster.brokers if not each.fenced]
-        # A single broker answered the snapshot itself, so its view can't differ.
+        # A single broker answered the request for the snapshot, so its view can't differ.
         if len(brokers) < 2:
             return
         views = views_of(self.facts.views, brokers)
@@ -373,7 +375,8 @@ class SlowPolls:
         late = [each.topic for each in self.facts.views.late.get(broker_id, ())][:TOPICS_OF_VIEW]
         lately = [name for name in reversed(self._changed_at) if name in topics]
         changed = dict.fromkeys((*late, *reversed(_few(topics, lately))))
-        # In separate lists: a flight record then has the same requests again, not other ones after each change.
+        # Request the topics whose turn it is, and the changed topics, in separate lists: the requests of a flight
+        # record then repeat, instead of differing after each change.
         for names in (turn, changed):
             if asked := [topics[name] for name in names if name in topics]:
                 await self.compare_view(broker_id, asked)
@@ -388,7 +391,7 @@ class SlowPolls:
                 describe_topics, [each.name for each in asked], to=broker(broker_id), within=VIEW_SECONDS
             )
         except AdminError:
-            return  # another part reports a silent broker
+            return  # the part for silent brokers reports it
         views = views_after(self.facts.views, broker_id, asked, answer, self._session.clock.now().timestamp())
         self.facts = replace(self.facts, views=views)
 

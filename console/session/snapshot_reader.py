@@ -45,16 +45,18 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 PUBLISH_EVERY = 0.25
-"""Seconds between snapshots during a long read: with 100,000 topics, one per chunk would copy them 1,000 times."""
+"""Seconds between two published snapshots during a long read: with 100,000 topics, one per chunk would be 1,000
+copies."""
 
 
 MANY = 5_000
-"""Above this number of topics, ACLs or quotas, a pass over all of them runs in a thread: it would delay key presses."""
+"""Number of topics, ACLs or quotas above which a pass over all of them runs in a thread, as it would delay key
+presses."""
 
 
 MOST_NAMED = 1_000
-"""Topics missing from a listing that are described by name. If more are missing, as after a plan that deletes many, all
-count as deleted."""
+"""Maximum number of topics missing from a listing that are described by name. If more are missing, as after a plan that
+deletes many, all of them count as deleted."""
 
 
 GROUPS_AT_ONCE = 5_000
@@ -87,7 +89,7 @@ class Progress(Struct, frozen=True):
     """An event: progress of long work."""
 
     what: str
-    """The work."""
+    """The name of the work."""
     done: int
     """Finished items of `total`."""
     total: int
@@ -191,7 +193,7 @@ class SnapshotReader:
         self.learn(await read)
 
     def _learn(self, snapshot: Snapshot) -> None:
-        # Updates return the same object if nothing changed, so that an unchanged cluster causes no redraw.
+        # Updates return the same object if nothing changed: an unchanged cluster causes no redraw.
         if snapshot is not self.snapshot:
             old, self.snapshot = self.snapshot, snapshot
             self.notify(SnapshotChanged(old, snapshot))
@@ -228,7 +230,7 @@ class SnapshotReader:
             Refused: it is not the cluster that the context expects, or not the cluster of earlier reads.
             AdminError: no broker answers.
         """
-        # Before anything is kept: no edit may be staged on the answer of another cluster.
+        # Check the cluster before anything is kept: no edit may be staged on the answer of another cluster.
         info = await describe_same_cluster(self.client, self.context, self.snapshot)
         self._learn(refresh.with_cluster(self.snapshot, info, self.clock.now()))
 
@@ -244,9 +246,9 @@ class SnapshotReader:
             self._fail(Part.QUORUM, [(Part.QUORUM, await self._with_voters(error.failure))])
             if isinstance(error, Unsupported):
                 if Part.VERSIONS not in self.snapshot.read_at:
-                    await self.read_whole(Part.VERSIONS)  # they report whether the cluster uses ZooKeeper
+                    await self.read_whole(Part.VERSIONS)  # versions show whether the cluster uses ZooKeeper
                 self._learn(refresh.with_quorum(self.snapshot, None, self.clock.now()))
-            # The brokers refuse: the known quorum is out of date from now on. A lost answer proves nothing.
+            # Brokers that refuse leave the known quorum out of date from now on. A lost answer proves nothing.
             elif isinstance(error, BrokerError):
                 self._learn(refresh.without_quorum(self.snapshot))
         else:
@@ -306,7 +308,7 @@ class SnapshotReader:
             except AdminError:
                 return
             if not described.sets:
-                return  # the user may not see them: a read of each further topic would return nothing
+                return  # the principal may not see topic configs: reading further topics would return nothing
             listing, at = replace(described, failures={}), self.clock.now()
             known = refresh.with_configs(self.snapshot, listing, at, described_by=described.described_by)
             self._learn(known)
@@ -445,7 +447,7 @@ class SnapshotReader:
         for start in range(0, len(names), GROUPS_AT_ONCE):
             some = names[start : start + GROUPS_AT_ONCE]
             known = self.snapshot.groups
-            # Each type of group has its own API; for a group of unknown type all are tried.
+            # Each type of group has its own API; for a group of unknown type, all APIs are tried.
             types = {name: known[name].type for name in some if name in known}
             polls = await self._part(Part.LAGS, self.client.run(groups.poll_groups, some, types))
             if polls is None:
@@ -491,7 +493,7 @@ class SnapshotReader:
         if listing is None:
             return
         at, before, known = self.clock.now(), self.snapshot.rates, self.snapshot.log_dirs
-        # A broker that does not answer keeps its last sizes; one that left the cluster does not.
+        # A broker that does not answer keeps its last sizes; a broker that left the cluster is dropped.
         kept = known if broker is not None else {id_: dirs for id_, dirs in known.items() if id_ in listing.failures}
         dirs = await asyncio.to_thread(refresh.share, known, {**kept, **listing.dirs})
         after = await asyncio.to_thread(with_dirs, before, self.snapshot.topics, listing.dirs, at)
@@ -595,7 +597,8 @@ async def read_quotas_of(client: Client, filters: Sequence[quota.QuotaFilter]) -
 
 async def all_acls(known: Snapshot, listed: Sequence[Acl]) -> Learned:
     """Return the update that enters all listed ACLs, sorted."""
-    # Sorting and comparing a hundred thousand would delay key presses. The known list replaces an equal one.
+    # Sort and compare in a thread: a hundred thousand ACLs would delay key presses. An equal list is replaced by the
+    # known one.
     acls = (await asyncio.to_thread(refresh.with_acls, known, listed, datetime.now(UTC))).acls
     return lambda snapshot, at: refresh.with_acls(replace(snapshot, acls=acls), acls, at)
 
@@ -637,7 +640,7 @@ async def read_log_ranges(client: Client, places: Sequence[TopicPartition]) -> L
     """
     from console.admin import partitions
 
-    # Each once: brokers answer a partition that is named twice with INVALID_REQUEST (ListOffsets).
+    # Name each partition once: brokers answer a ListOffsets request that names one twice with INVALID_REQUEST.
     asked = tuple(dict.fromkeys(places))
     found, failures = await client.run(partitions.log_ranges, asked)
     return _with_ranges(asked, found, failures)
@@ -767,6 +770,6 @@ async def _record_times(
         return {}
     try:
         return await client.run(record_times, asked, snapshot.topics, TIMES_WITHIN)
-    except AdminError as error:  # the lag in records was read, and is shown
+    except AdminError as error:  # the lag in records was read, and is shown without times
         log.info("times of records: %s", error.failure)
         return {}

@@ -18,7 +18,7 @@ from console.present.triage import Staging
 from console.triage.cause import Next
 
 MOST = 50
-"""Most edits whose risks are named; a step may have one for each partition."""
+"""Maximum number of edits whose risks are named; a step may have one edit for each partition."""
 MOST_RISKS = 2
 
 

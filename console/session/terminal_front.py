@@ -84,7 +84,7 @@ def _interruptible() -> Iterator[None]:
 
 
 MOST_LINES = 10
-"""Most lines of one kind before a question."""
+"""Maximum number of lines of one kind before a question."""
 
 
 class TerminalFront(Struct):

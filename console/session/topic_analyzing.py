@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from console.session.record_reading import RecordReader
 
 SHOWN_EVERY = 0.5
-"""Least seconds between two results while it counts."""
+"""Minimum seconds between two intermediate results of a count."""
 FIRST_TRIES, TRIES, IN_A_PORTION = 100, 1_000, 20
-"""Records of a schema that are decoded: so many of a portion until the first number, then one of each portion until the
-second, so that they are spread over the topic."""
+"""Numbers of records of one schema that are decoded to try it: IN_A_PORTION of each portion until FIRST_TRIES are
+reached, then one of each portion until TRIES, so that they are spread over the topic."""
 
 
 async def analyze(

@@ -45,26 +45,28 @@ log = logging.getLogger(__name__)
 EVERY = 1.0
 """Seconds from one poll to the next."""
 POLL_SECONDS, NOTICED_SECONDS = 1.0, 0.1
-"""Longest wait of a poll for its parts; the shorter one applies after brokers fell silent, as their requests stay
-unanswered."""
+"""Maximum seconds that a poll waits for its parts; the shorter one applies after brokers fell silent, as requests to
+them stay unanswered."""
 ANSWER_SECONDS, FIRST_ANSWER_SECONDS = 1.2, 5.0
-"""Least and most seconds for a broker to answer ApiVersions on a new connection; the most applies until a round was
-measured."""
+"""Minimum and maximum seconds for a broker to answer ApiVersions on a new connection; the maximum applies until the
+duration of a round is known."""
 ASK_REST, LONGEST_ASK_REST = 5.0, 0.6
-"""A round of probes to all brokers that took t seconds is followed by this many times t without one, up to a limit in
-seconds: with the time to answer this is less than two seconds if logins are quick."""
+"""A round of probes to all brokers that took t seconds is followed by ASK_REST times t without one, at most
+LONGEST_ASK_REST seconds. With the time to answer this is less than two seconds if logins are quick."""
 USUAL_TIMES = 3
-"""Factor on the duration of the last round that limits the next one: over a slow line a login takes longer."""
+"""Factor of the last round's duration that limits the next round: over a slow line, a login takes longer."""
 FEW_CONFIGS, MANY_SECONDS = 2_000, 60.0
-"""Number of resources from which on their configs are read less often: then so many seconds after the last read."""
+"""Number of resources above which configs are read less often: this many seconds after the last read."""
 CONFIGS_OF_SYMPTOMS = 200
-"""Most new symptoms, and most resources that they depend on, whose configs are read at once in between."""
+"""Maximum number of new symptoms, and of resources that they depend on, whose configs are read at once between two full
+reads."""
 CONFIGS_AT_ONCE = 10_000
-"""Topics whose configs are read and kept together: keeping those of 100,000 at once would delay key presses."""
+"""Number of topics whose configs are read and kept together: keeping those of 100,000 at once would delay key
+presses."""
 THROTTLED_WITHIN = 10.0
 """Seconds over which the throttle time of this console is averaged."""
 MOST_GROUPS = 500
-"""Groups whose offsets are read in a round; the next round reads other ones."""
+"""Number of groups whose offsets are read in a round; the next round reads other groups."""
 
 
 class Poller(Scheduler):
@@ -159,7 +161,7 @@ class Poller(Scheduler):
             self._throttled.popleft()
         (since, before), (_, total) = self._throttled[0], self._throttled[-1]
         seconds = max(1.0, now - since)
-        # Each broker delays its own connection, so that they may add up to more than the time.
+        # Each broker delays its own connection: the sum over brokers may exceed the time.
         each_second = min(1000, round((total - before) / seconds))
         user = context.kafka_principal.removeprefix("User:")
         self._suffers = Own(each_second, user, context.settings.client_id)
@@ -203,7 +205,7 @@ class Poller(Scheduler):
     async def _failed(self, part: Scheduled, error: Exception) -> Failure:
         """Return the reason why a part could not be read, and note if no broker answers at all."""
         if isinstance(error, AdminError | Refused):
-            # A wrong password fails on every connection: it is shown at once, and not as a broken cluster.
+            # A wrong password fails on every connection: show it at once, and not as a broken cluster.
             if isinstance(error, AuthenticationFailed | Refused):
                 self._refused = error
             elif part.name == Part.CLUSTER and not self.was_read(part.name):
@@ -221,7 +223,7 @@ class Poller(Scheduler):
 
             if not self.was_read(part.name):
                 self._lost = RequestTimedOut(self._no_brokers())
-            # Requests on a connection queue behind earlier ones. A new connection avoids that wait.
+            # Requests on a connection queue behind earlier ones; a new connection avoids that wait.
             await self._session.client.run(cluster.reconnect)
         return failure
 
@@ -244,7 +246,7 @@ class Poller(Scheduler):
         try:
             silence = await self._silence_within()
         except AdminError as error:
-            # The cluster may have answered another part meanwhile; then it is not lost.
+            # If the cluster answered another part meanwhile, it is not lost.
             if self._answered_at < began:
                 if self._lost is None:
                     self._noticed.set()
@@ -262,10 +264,12 @@ class Poller(Scheduler):
         if was_lost or fell_silent or silence != self._silence:
             self._noticed.set()
         self._silence = silence
-        # Requests to a silent broker would hold their parts until they time out; new ones go to brokers that answer.
+        # Cancel the reads under way: they may wait for a silent broker until a timeout; new ones go to brokers that
+        # answer.
         if fell_silent or was_lost:
             for name, task in self._tasks.items():
-                # The configs of many resources are not read again for a broker: `follow` reads those of its symptoms.
+                # Don't read the configs of many resources again because of a broker: `follow` reads those of its
+                # symptoms.
                 is_rare = name == Part.CONFIGS and task.done() and time.monotonic() < self._all_configs_due
                 if name != Part.SILENCE and not is_rare:
                     task.cancel()
@@ -299,8 +303,9 @@ class Poller(Scheduler):
         await self._session.poll_groups(chosen)
         if ends := _behind(self._session.snapshot, chosen):
             starts = await read_log_starts(self._session.client, ends)
-            # A commit that was read before the start of its log, or late, may only seem to be below it: the group went
-            # on meanwhile, and retention too. So it counts once it was read after that start.
+            # A group whose commit lies below the start of a log may have moved on since: commit and start were read at
+            # different times, and retention continues. Count it only if a commit that was read after that start is
+            # still below.
             below = _newly_below(
                 self._session.snapshot, starts(self._session.snapshot, self._session.clock.now()), chosen
             )
@@ -385,7 +390,7 @@ class Poller(Scheduler):
             log.warning("operations are not known: %s", error.failure)
             return
         lines = [each for each in contents.records if isinstance(each, OperationLine)]
-        if lines:  # it imports the plan's kinds, a megabyte, and most journals have no operations
+        if lines:  # this import of the plan's kinds takes a megabyte, and most journals have no operations
             from console.journal.operations import operations
 
             self._own.take(each for each in operations(lines).values() if each.ended is None)

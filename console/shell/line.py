@@ -92,7 +92,7 @@ class ShellCompleter(Completer):
             log.info("reading for a completion: %s", error.failure)
 
 
-# Multi-line entries: an entry continues inside an open quote, and after a line that ends in a backslash.
+# Multi-line entries: an entry continues inside an open quote, and after a line that ends with a backslash.
 
 _CONTINUED = "\\\n"
 
@@ -138,7 +138,7 @@ STYLE = Style.from_dict(
         "toolbar.due": "ansired bold",
     }
 )
-"""The sixteen colours of every terminal."""
+"""Only the sixteen colours that every terminal has."""
 
 
 class ShellLexer(CommandLexer):
@@ -246,7 +246,7 @@ class Line:
 
 def _output() -> Output:
     stdout = drawn_on("stdout")
-    # prompt_toolkit's default writes escape sequences even to a dumb terminal.
+    # prompt_toolkit's default output writes escape sequences even to a dumb terminal.
     return PlainTextOutput(stdout) if is_dumb_terminal() else create_output(stdout)
 
 

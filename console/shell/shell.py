@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 # Output longer than the terminal goes through a pager.
 
 MARGIN = 2
-"""Lines that the prompt and the toolbar below it take."""
+"""Number of lines for the prompt and the toolbar below it."""
 
 
 def pager(environ: Mapping[str, str]) -> list[str] | None:
@@ -80,7 +80,7 @@ def show(text: str, environ: Mapping[str, str] = os.environ) -> None:
     put(text)
 
 
-# The statements of one entry, run by the runner of `kac run`, and the statements that only a prompt has.
+# The statements of an entry, which the runner of `kac run` runs, and the statements that exist only at a prompt.
 
 HELP_WIDTH = 100
 _LISTED = frozenset({"acls", *(each.pane for each in ENTITY_TYPES)}) - {"configs"}
@@ -94,9 +94,9 @@ class EntryRunner(Runner):
     """Runs an entry's statements, and records requests to the shell."""
 
     leave: bool = False
-    """Whether to exit."""
+    """Whether the operator asked to exit."""
     context: str | None = None
-    """The name of the context to switch to."""
+    """The name of the context that the operator asked to switch to; None without such a request."""
 
     async def carry_out(self, statements: Sequence[Statement]) -> None:
         """Run the statements, up to one that leaves the session."""
@@ -143,7 +143,7 @@ class EntryRunner(Runner):
             self.printer.out.write("".join(text for text, _ in line) + "\n")
 
 
-# The loop of the shell: an entry, its statements, their output, the next entry.
+# The loop of the shell: reads an entry, runs its statements, prints their output, and repeats.
 
 
 DONE, FAILED, UNAPPLIED = 0, 1, 3
@@ -185,12 +185,12 @@ class Shell:
         """
         running = asyncio.ensure_future(self._run())
         loop = asyncio.get_running_loop()
-        with suppress(ValueError, RuntimeError):  # only the main thread handles signals
+        with suppress(ValueError, RuntimeError):  # Python handles signals only in the main thread
             for number in (signal.SIGTERM, signal.SIGHUP):
                 loop.add_signal_handler(number, self._end, int(number), running)
         try:
             code = await running
-        except (asyncio.CancelledError, OSError):  # a lost connection closes the terminal
+        except (asyncio.CancelledError, OSError):  # OSError: a lost connection closed the terminal
             if not self._ended:
                 raise
             code = 128 + self._ended
@@ -269,7 +269,7 @@ class Shell:
         except asyncio.CancelledError:
             complain(GAVE_UP if self.session.work.is_under_way else READING_ENDED)
             runner.failed += 1
-        except (KeyboardInterrupt, EOFError):  # at a question
+        except (KeyboardInterrupt, EOFError):  # the operator left a question
             complain("nothing was done")
             runner.failed += 1
         finally:

@@ -16,9 +16,9 @@ log = logging.getLogger(__name__)
 
 MOST_CONNECTIONS = 16
 LONGEST_HEAD = 16 << 10
-"""Most bytes of a request."""
+"""Maximum size in bytes of a request's head."""
 SECONDS = 10.0
-"""Seconds for a request and its response."""
+"""Maximum seconds for a request and its response."""
 _TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -74,13 +74,15 @@ async def listening(at: Address, metrics: Callable[[], Awaitable[str]]) -> Async
             log.debug("a scrape ended: %r", end)
         finally:
             open_ones.discard(task)
-            # A client that does not read would keep a transport that only closes, with the whole response.
+            # Abort instead of closing: a transport that only closes would keep the whole response for a client that
+            # does not read.
             writer.transport.abort()
 
     server = await asyncio.start_server(serve, at.host, at.port, limit=LONGEST_HEAD)
     if not server.sockets:
         raise OSError(errno.EADDRNOTAVAIL, "it can't be listened at")
-    # Not by the text: 127.1, 2130706433 and names lead to loopback as well.
+    # Look at the addresses of the sockets, not at the text of the option: 127.1, 2130706433 and names also lead to
+    # loopback.
     is_own = all(is_loopback(each.getsockname()[0]) for each in server.sockets)
     try:
         yield at._replace(port=server.sockets[0].getsockname()[1])
@@ -99,7 +101,8 @@ async def _response(head: str, own: Address | None, metrics: Callable[[], Awaita
     path, _, version = rest.partition(" ")
     if method not in ("GET", "HEAD") or version not in ("HTTP/1.0", "HTTP/1.1"):
         return _message("405 Method Not Allowed", "only GET and HEAD")
-    # A page in a browser of this host may have a name that leads to loopback; it sends that name.
+    # Check the Host header: a page in a browser on this host may reach loopback through a name, and the browser sends
+    # that name.
     if own is not None and not all(
         host == own.host.lower().rstrip(".") or is_loopback(host) for host in _hosts(headers)
     ):

@@ -15,9 +15,9 @@ from console.sensitive import without_secrets
 from console.telling.news import News, What
 
 MOST = 10
-"""Most pieces of evidence, steps and examples of one event."""
+"""Maximum number of pieces of evidence, of steps and of examples in an event."""
 LONGEST = 400
-"""Most characters of a text."""
+"""Maximum characters of a text."""
 _DOTS = "······"
 
 
@@ -25,9 +25,9 @@ class Event(NamedTuple):
     """The event that a receiver gets."""
 
     data: Mapping[str, Data]
-    """The JSON object, whose fields are a contract: their meanings never change."""
+    """The JSON object. The meanings of its fields never change, as receivers rely on them."""
     fields: Mapping[str, str]
-    """Name -> text, for a template."""
+    """Name of a field -> its text, for a template."""
 
     @property
     def text(self) -> str:

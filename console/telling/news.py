@@ -19,9 +19,9 @@ from console.triage.settling import HELD
 from console.triage.symptoms import CLUSTER
 
 NO_ANSWER = "no-answer"
-"""The name of the cause that stands for a cluster of which no node answers."""
+"""The name of the cause that stands for a cluster none of whose nodes answers."""
 LOOK = "look at the network between this host and the cluster, and at the cluster's processes"
-"""The next step after `NO_ANSWER`."""
+"""The next step of the cause `NO_ANSWER`."""
 _SEVERITIES = tuple(Severity)
 
 
@@ -38,32 +38,33 @@ class News(NamedTuple):
 
     what: What
     id: str
-    """The id of the cause, the same in all of its messages."""
+    """The id of the cause, the same in all messages about it."""
     row: CauseRow
     at: datetime
     """The time of the poll, UTC."""
     was: Severity | None = None
-    """The severity in the message before; None for a cause that came."""
+    """The severity in the previous message about the cause; None for a new cause."""
 
 
 class Told(Struct, frozen=True):
     """A cause of which receivers know."""
 
     worst: Severity
-    """The highest severity in its messages."""
+    """The highest severity in the messages about the cause."""
     row: CauseRow
-    """The row as last seen."""
+    """The cause as the last poll that found it saw it."""
     missing: float | None = None
-    """The time since which polls do not see it, in seconds of a monotonic clock; None while they do."""
+    """The time since which polls do not find the cause, in seconds of a monotonic clock; None while they find it."""
     members: Mapping[str, float | None] = field(default_factory=dict)
-    """Id of each reported state -> the same time for it, for causes of which several states are one row."""
+    """For a cause whose row stands for several states: id of each reported state -> the time since which polls do not
+    find it, as in `missing`."""
 
 
 class Known(Struct, frozen=True):
     """The causes of which receivers know."""
 
     told: Mapping[str, Told] = field(default_factory=dict)
-    """The known causes by id."""
+    """Id of a known cause -> what receivers know of it."""
     first: Mapping[str, float] = field(default_factory=dict)
     """Id of an unexplained symptom -> the time when it was first seen, in seconds of a monotonic clock."""
 
@@ -89,7 +90,7 @@ def news(
     seen = dict[str, CauseRow]()
     for row in rows:
         if row.claim.severity is not Severity.INFO:
-            seen.setdefault(_id(row.claim), row)  # the worst ones come first
+            seen.setdefault(_id(row.claim), row)  # rows come with the worst first, so keep the first of each id
     folded = [row.claim for row in seen.values() if row.claim.fold is not None]
     told, first, found = dict(known.told), dict[str, float](), list[News]()
     held = HELD.total_seconds()
@@ -149,8 +150,8 @@ def no_answer(why: str, step: str = LOOK) -> CauseRow:
 
 
 def _id(claim: Claim) -> str:
-    # The subject changes from poll to poll: that of an unexplained symptom has its count, that of several states is the
-    # worst one's. So the id is without it.
+    # Leave out the subject where it changes from poll to poll: the subject of an unexplained symptom contains its
+    # count, and the subject of several states is that of the worst one.
     return claim.cause if claim.cause.startswith(UNEXPLAINED) or claim.stands is not None else cause_id(claim)
 
 

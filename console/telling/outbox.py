@@ -16,13 +16,13 @@ from console.telling.receivers import Deliver, NotDelivered
 log = logging.getLogger(__name__)
 
 MOST = 100
-"""Most events that wait; then the oldest is dropped."""
+"""Maximum number of events that wait; beyond that, the oldest is dropped."""
 RESTS = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
-"""Seconds after each attempt that failed; the last one again and again."""
+"""Seconds to wait after each failed attempt; the last value is used again and again."""
 LONGEST = 15 * 60.0
-"""Seconds from the first attempt after which an event is dropped."""
+"""Seconds after the first attempt at which an event is dropped."""
 LAST = 5.0
-"""Seconds that events have at the end of the watching."""
+"""Seconds to deliver the waiting events when watching ends."""
 
 
 class Counts(NamedTuple):
@@ -64,7 +64,7 @@ class Outbox:
         self._ends_at: float | None = None
         self._is_failing = False
         self._is_flooded, self._unsaid = False, 0
-        # At exit the interpreter does not wait for it: a receiver may hang.
+        # A daemon thread: the interpreter does not wait for it at exit, as a receiver may hang.
         self._thread = threading.Thread(target=self._run, name=f"notify {name}", daemon=True)
         self._thread.start()
 
@@ -75,7 +75,7 @@ class Outbox:
             self._waiting.append(event)
             self._changed.notify()
         if dropped is not None:
-            # One line about a flood of events is enough; the log has the others.
+            # Report a flood of events in one line; the log has the others.
             self._drop(dropped, f"more than {MOST} wait", is_said=not self._is_flooded)
             self._is_flooded = True
 
@@ -97,7 +97,7 @@ class Outbox:
         while (event := self._next()) is not None:
             try:
                 self._tell(event)
-            except Exception:  # whatever one event does, the next one is delivered
+            except Exception:  # deliver the next event, whatever is wrong with this one
                 log.exception("telling %s", self.name)
                 self._drop_current("something went wrong in kac itself")
 

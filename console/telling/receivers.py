@@ -16,11 +16,12 @@ from console.telling.message import Event
 from console.telling.news import What
 
 SECONDS = 10.0
-"""Seconds for one delivery by a request or a program."""
+"""Timeout in seconds for one delivery by a request or a program."""
 CHAT_SECONDS = 60.0
-"""Seconds for one delivery by apprise, whose services have their own limits for each part of it."""
+"""Timeout in seconds for one delivery by apprise; apprise's services also have their own timeouts for each part of a
+delivery."""
 _LATER = frozenset({408, 425, 429})
-"""Statuses of HTTP below 500 that may go by themselves."""
+"""HTTP statuses below 500 that may be temporary."""
 
 Deliver = Callable[[Event], None]
 """Delivers an event, or raises NotDelivered."""
@@ -95,9 +96,10 @@ def _chats(way: Chats) -> list[Deliver]:
     except ImportError:
         why = f"apprise is not installed. Add it: {how_to_add('notify')}"
         raise NotDelivered(why, is_final=True) from None
-    # Its lines may have a URL with its secret.
+    # Silence apprise's logger: its lines may contain a URL with its secret.
     logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
-    # With its own limit, which older ones don't have, apprise uses a pool of threads: the end of kac waits for it.
+    # Disable the time limit of newer versions of apprise: with it, apprise uses a pool of threads, and kac could not
+    # end before they do.
     without: dict[str, Any] = {"service_timeout": 0} if hasattr(apprise.AppriseAsset, "_service_timeout") else {}
     chats = apprise.Apprise(asset=apprise.AppriseAsset(**without))
     if not all(chats.add(url.reveal()) for url in way.urls):
@@ -146,7 +148,7 @@ def _chat(service: Any) -> Deliver:
     def deliver(event: Event) -> None:
         fields = event.fields
         body = "\n".join(filter(None, (fields["evidence"], fields["next"]))) or fields["text"]
-        # Names of a cluster are text, whatever marks the service reads.
+        # Send plain text: names from a cluster must not be interpreted as the service's markup.
         told = chat.notify(
             body=body,
             title=fields["text"],

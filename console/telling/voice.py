@@ -85,7 +85,7 @@ class Voice:
 
     async def metrics(self) -> str:
         """Return the metrics, as of the last poll."""
-        # The text of a large cluster takes a while, so it is made once for all requests after a poll.
+        # Make the text only once for all requests after a poll, as the text of a large cluster takes a while.
         async with self._serving:
             counts = {each.name: each.counts._asdict() for each in self._outboxes}
             health = self.health._replace(receivers=counts)

@@ -40,15 +40,15 @@ class Prediction(Struct, frozen=True):
 
     names: frozenset[str]
     subject: Subject | None = None
-    """Exactly this subject."""
+    """The exact subject."""
     group: str | None = None
     """The group of the subject."""
     topic: str | None = None
     """The topic of the subject."""
     brokers: frozenset[int] | None = None
-    """The brokers of which the symptom names at least one."""
+    """Brokers; the symptom has to name at least one of them."""
     only: bool = False
-    """Whether the symptom may name no other brokers than these."""
+    """Whether the symptom may name only these brokers."""
 
     def fits(self, symptom: Symptom) -> bool:
         """Return whether a symptom is one of them."""

@@ -45,7 +45,7 @@ def config_differences(
     for resource, was, now in differing(old, new):
         if was is None or now is None:
             continue
-        # A cluster has few different sets: each pair is compared once.
+        # A cluster has few different sets of configs: compare each pair once.
         pair = (id(was), id(now), int(resource.type), resource.is_cluster_default)
         if pair not in seen:
             before, after = own_values(resource, was), own_values(resource, now)

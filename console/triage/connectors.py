@@ -18,21 +18,22 @@ UNREACHABLE = "UNREACHABLE"
 """The failure of a worker that no connection reaches, or that does not answer in time."""
 LONGEST_REASON = 300
 _VARIES = re.compile(r"\d+|@[0-9a-f]{6,}")
-"""The parts of a reason that differ between tasks of one trouble: numbers, and addresses of objects."""
+"""Matches the parts of a reason that differ between tasks with the same trouble: numbers, and addresses of objects."""
 
 
 OF_RECORDS = re.compile(
     r"DataException|Serialization|[Dd]eserializ|[Cc]onver[ts]|[Ss]chema|Avro|Protobuf|JsonParse|NumberFormat|ClassCast|"
     r"[Uu]nknown (field|column)|[Nn]o such field|[Mm]issing (required )?(field|column)|[Cc]olumn .*does not exist"
 )
-"""Reasons that are about the records that a connector reads or writes."""
+"""Matches reasons about the records that a connector reads or writes."""
 _MISSING = re.compile(r"\b4040[1-3]\b|[Nn]ot ?[Ff]ound|No (artifact|schema|version)")
-"""Texts of traces about a schema that the registry does not have."""
+"""Matches traces about a schema that the registry does not have."""
 _TOLERABLE = "Tolerance exceeded in error handler"
-"""The trace of a record that a converter or a transform of a connector refused."""
+"""Part of the trace of a record that a converter or a transform of a connector refused."""
 
 AUTHENTICATION, AUTHORIZATION = "AuthenticationException", "Authoriz"
-"""Parts of traces: a refused login (SaslAuthenticationException), and a missing right (TopicAuthorizationException)."""
+"""Parts of the traces of a refused login (SaslAuthenticationException), and of a missing right
+(TopicAuthorizationException)."""
 
 
 class Failed(NamedTuple):

@@ -30,11 +30,11 @@ _GROUP, _ALLOW = AclResourceType.parse("GROUP"), Permission.parse("ALLOW")
 
 TOPICS, GROUPS, BROKERS, CLIENTS, HOSTS, USERS, ALL = "topic", "group", "broker", "client", "host", "user", "cluster"
 CONNECTORS, SCHEMAS, SCHEMA_CONFIGS = "connector", "schema", "schema config"
-"""Sorts of entities; clients are client ids. The versions of a subject and its configs are two: a connector that reads
-does not depend on what the registry accepts. Not an enumeration: its members are slow to hash.
-"""
+"""Sorts of entities; clients are client ids. A subject's versions and its configs are separate sorts: a connector that
+reads does not depend on the schemas that the registry accepts. These are no enumeration, whose members are slow to
+hash."""
 _REFUSED = "ncompatible"
-"""A registry's text for a schema that it does not accept, with either case of its first letter."""
+"""Part of a registry's text for a schema that it does not accept; the first letter is left out as its case varies."""
 
 
 class Entity(NamedTuple):
@@ -47,12 +47,12 @@ class Entity(NamedTuple):
 
 CLUSTER = Entity(ALL)
 Changed = Mapping[str, Mapping[str, T]]
-"""Sort -> name -> what happened to that entity."""
+"""Sort -> name -> the value for that entity."""
 
 ITSELF, LEADS, READS, HOLDS, RUNS, COORDINATES, MAY_BE, BELONGS = range(8)
-"""Distances: the entity itself; the leader of its partition; a topic that it reads; another replica, or the leader of
-what it reads; a client or a host of its members; its coordinator; a user that may be one of its members; the cluster.
-"""
+"""Distances of a changed entity from a symptom: the entity itself; the leader of its partition; a topic that it reads;
+another replica, or the leader of a topic that it reads; a client or a host of its members; its coordinator; a user that
+may be one of its members; the cluster."""
 
 
 def changed_entity(about: changes.Target) -> Entity | None:

@@ -68,10 +68,10 @@ RULES: tuple[CauseRule, ...] = (
     *connect.CAUSES,
     *mirrors.CAUSES,
 )
-"""All causes. If two claims explain equally much, the one of the earlier rule is named."""
+"""All causes. If two claims explain equally much, the claim of the earlier rule is named."""
 
 SHOWN = 5
-"""Limit of examples of a cause's symptoms."""
+"""Maximum number of examples of a cause's symptoms."""
 _SEVERITIES = tuple(Severity)
 _CERTAINTIES = tuple(Certainty)
 
@@ -221,7 +221,7 @@ def _unannounced(
         return claims, explained, excused
     excused.update(*(mine for claim, mine in zip(claims, explained, strict=True) if claim.subject in announced))
     kept = [place for place, claim in enumerate(claims) if claim.subject not in announced]
-    # A claim that only explains excused symptoms is not named, and does not stand alone.
+    # Leave out a claim that explains only excused symptoms: it would neither be named nor stand alone.
     kept = [place for place in kept if not explained[place] or not excused.issuperset(explained[place])]
     left: list[_Places] = [[n for n in explained[place] if n not in excused] for place in kept]
     return [claims[place] for place in kept], left, excused
@@ -262,7 +262,7 @@ class _Index:
         known, found = self._known, []
         for claim in claims:
             entry = known.get(id(claim.predicted))
-            if entry is None:  # the entry has the object, so that no other one gets its id
+            if entry is None:  # keep the object in the entry, so that no other one gets its id
                 entry = known[id(claim.predicted)] = claim.predicted, _explained(claim.predicted, self)
             found.append(entry[1])
         if len(known) > 2 * len(found) + _MOST_LOST:
@@ -272,12 +272,12 @@ class _Index:
 
 _index = remembered(_Index)
 _MOST_LOST = 1_000
-"""Limit of predictions of former claims that an index keeps, in addition to one for each present claim."""
+"""Maximum number of predictions of former claims that an index keeps, in addition to one for each present claim."""
 
 
 def _explained(predicted: Sequence[Prediction], index: _Index) -> _Places:
     """Return the symptoms that fit a prediction."""
-    if len(predicted) == 1:  # the usual case
+    if len(predicted) == 1:  # a shortcut for most claims
         return _fitting(predicted[0], index)
     return sorted({place for each in predicted for place in _fitting(each, index)})
 
@@ -291,7 +291,7 @@ def _fitting(each: Prediction, index: _Index) -> _Places:
     elif each.topic is not None:
         near = index.by_topic.get(each.topic, [])
     else:
-        # Such a prediction depends only on name and brokers: all symptoms of a kind fit, or none.
+        # This prediction depends only on name and brokers: all symptoms of a kind fit it, or none.
         kinds = (
             places
             for (name, _), places in index.by_kind.items()
@@ -310,9 +310,9 @@ def _chosen(
         explained: the symptoms that each claim explains.
         remaining: the symptoms to explain.
     """
-    # Claims with `beside` do not compete: a change right before a fault would displace the fault itself.
+    # Claims with `beside` don't compete: otherwise a change right before a fault would displace the fault.
     aside = [place for place, claim in enumerate(claims) if claim.beside and explained[place]]
-    # A guess is not named if a change that is the likely cause explains all of it.
+    # Don't name a guess if changes that are the likely cause explain all of it.
     sure = {n for place in aside if claims[place].certainty is not Certainty.POSSIBLE for n in explained[place]}
     covering = [
         [] if claim.beside or (claim.certainty is Certainty.POSSIBLE and sure.issuperset(mine)) else mine
@@ -341,10 +341,10 @@ def _cover(explained: Sequence[_Places], open_: set[int]) -> tuple[list[int], se
     chosen: list[int] = []
     heap = [(-len(mine), place) for place, mine in enumerate(explained) if len(mine) > 1]
     heapify(heap)
-    # Claims of one symptom come last, and need no comparison: of many groups each has its own.
+    # Take claims with one symptom last; they need no comparison. Often each of many groups has its own.
     last = [(mine[0], place) for place, mine in enumerate(explained) if len(mine) == 1]
-    # A claim's gain only falls as others are chosen, so it is computed again only once it is on top (lazy greedy): of
-    # thousands of claims few are counted twice.
+    # A claim's gain can only fall as others are chosen. It is computed again only once it is on top of the heap (lazy
+    # greedy), so that few of thousands of claims are counted twice.
     while heap:
         adds, place = heappop(heap)
         new = [each for each in explained[place] if each in open_]
@@ -396,7 +396,7 @@ def _named(claim: Claim, explains: Sequence[Symptom]) -> tuple[_Order, Named]:
 
 def _order(claim: Claim, much: int) -> _Order:
     severity, certainty = _SEVERITIES.index(claim.severity), _CERTAINTIES.index(claim.certainty)
-    # The subject decides last, so that rows of a verdict keep their places from poll to poll.
+    # Order by the subject last, so that the rows of a verdict keep their places from poll to poll.
     first = claim.severity is Severity.INFO, claim.is_guess
     return *first, severity, claim.idle, certainty, -much, repr(claim.subject)
 
@@ -432,7 +432,7 @@ def _unexplained(symptoms: Iterable[Symptom]) -> tuple[Unexplained, ...]:
 def _ruled_out(observations: Observations, named: set[str], is_ill: bool) -> tuple[RuledOut, ...]:
     if not is_ill:
         return ()
-    # Causes that controllers can't see are not ruled out.
+    # Don't rule out causes that controllers can't see.
     rules = (*controllers.CAUSES, *storage.QUORUM) if observations.last.snapshot.cluster.controllers else RULES
     given = ((rule.name, rule.rules_out(observations)) for rule in rules if rule.name not in named)
     return tuple(RuledOut(name, why) for name, why in given if why)
@@ -451,8 +451,8 @@ def _hidden(observations: Observations) -> tuple[Hidden, ...]:
     for each in failures:
         part = each.part.partition(" ")[0]
         if at_controllers and not about(part).at_controllers:
-            continue  # another pane requested it
-        # 1,000 topics without the right to describe them are 1,000 failures with one reason.
+            continue  # a pane about brokers requested it
+        # Report one reason once: 1,000 topics without the right to describe them are 1,000 failures.
         key = (part, each.failure.name)
         where = each.failure.remedy or "the brokers' logs"
         what = each.part if each.entity in ("", each.part) else f"{each.part} {each.entity}"

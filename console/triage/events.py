@@ -41,21 +41,21 @@ class About(NamedTuple):
     """The description of a kind of events."""
 
     shown_with: str
-    """The kinds that a pane shows together, by the name in its head."""
+    """The name in the head of a pane that shows these kinds together."""
     part: Part | None = None
-    """The part of a snapshot that shows it; None: its places have times for themselves."""
+    """The part of a snapshot that shows the kind; None: each place has its own read time."""
     one: str = ""
-    """Its target in a count, in the singular; empty if lines name its places in another way."""
+    """The noun of a target in a count, in the singular; empty if lines name the places in another way."""
     value: Callable[[str], str] = str
-    """A value as text in a line."""
+    """Returns a value as text for a line."""
     own_values: bool = False
-    """Whether targets that change in the same way have different values: partition counts, times."""
+    """Whether targets that change in the same way have different values, such as partition counts or times."""
     by_requests: bool = False
-    """Whether it changes only by a client's request, and not also by itself."""
+    """Whether only a client's request changes it, never the cluster by itself."""
     no_way_back: str = "no request of a client made this change"
     """The reason why no edit reverts it, if none does."""
     once_gone: str = ""
-    """The same for a target that is gone, or was created again; empty: as above."""
+    """The reason for a target that is gone, or was created again; empty: the same reason."""
 
 
 _NODES, _TOPICS, _ACCESS = "brokers, partitions", "topics, configs", "quotas, ACLs, users"
@@ -186,7 +186,8 @@ class Place(NamedTuple):
 
     kind: Kind
     about: changes.Target
-    """The owner. For a leader, an ISR or replicas it is the partition, for the controller the cluster default."""
+    """The owner of the value: for a leader, an ISR or replicas the partition, for the controller the cluster
+    default."""
     key: str = ""
     """A config's or quota's name, the broker of an ISR, `STATE` or `MEMBERS` of a group, `PARTITIONS` or `ID` of a
     topic, `RACK` or `ADDRESS` of a broker, `STATE` or `TASKS` of a connector, `UNPLACED` or a worker's address of a
@@ -319,7 +320,7 @@ def _whole_topics_differences(old: Snapshot, new: Snapshot) -> Iterator[Differen
 
 def _differing_topics(old: Snapshot, new: Snapshot) -> Iterator[tuple[str, Topic | None, Topic | None]]:
     denied = {each.entity for one in (old, new) for each in one.failures if each.part == Part.TOPICS}
-    # A denied topic exists, but the client may not describe it.
+    # Leave out denied topics: they exist, but the client may not describe them.
     return (each for each in differing(old.topics, new.topics) if each[0] not in denied)
 
 
@@ -330,7 +331,7 @@ def _topic_differences(name: str, before: Topic | None, after: Topic | None) -> 
         sides = (str(len(each.partitions)) if each is not None else None for each in (before, after))
         yield Difference(place, *sides)
         return
-    # Deleted and recreated between two polls: only the id (KIP-516, from 2.8) shows it.
+    # A topic that was deleted and recreated between two polls differs only in its id (KIP-516, since Kafka 2.8).
     if before.topic_id and after.topic_id and before.topic_id != after.topic_id:
         yield Difference(Place(Kind.TOPIC, changes.TopicTarget(name), ID), before.topic_id, after.topic_id)
     if len(before.partitions) != len(after.partitions):
@@ -342,7 +343,7 @@ def _partition_differences(topic: str, was: Partition, now: Partition) -> Iterat
         place = Place(Kind.LEADER, changes.PartitionTarget(topic, now.number))
         yield Difference(place, _node(was.leader), _node(now.leader))
     if was.isr != now.isr:
-        # A removed replica leaves the ISR as part of its removal.
+        # Removing a replica also removes it from the ISR: that is no difference of its own.
         for broker in sorted((set(was.isr) ^ set(now.isr)).intersection(was.replicas, now.replicas)):
             place = Place(Kind.ISR, changes.PartitionTarget(topic, now.number), str(broker))
             yield Difference(place, *(IN_SYNC, None) if broker in was.isr else (None, IN_SYNC))
@@ -361,7 +362,7 @@ def _config_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 def _quota_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     for entity, had, has in differing(old.quotas, new.quotas):
         if had is None and new.quotas_sparse:
-            continue  # it may have been there, unread
+            continue  # the value may have existed before, unread
         yield from _entity_quota_differences(entity, had or {}, has or {})
 
 
@@ -382,7 +383,7 @@ def _acl_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 
 def _user_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    # For a user that a broker could not describe, no begin or end is known.
+    # Leave out a user that a broker could not describe: neither its begin nor its end is known.
     unread = {f.entity for s in (old, new) for f in s.failures if f.part == Part.SCRAM and f.entity not in s.scram}
     had, has = (
         {changes.ScramUser(u, c.mechanism): c.iterations for u, cs in s.scram.items() if u not in unread for c in cs}
@@ -421,7 +422,7 @@ def _group_differences(name: str, one: Group | None, other: Group | None) -> Ite
     before, after = (each.state if each is not None else None for each in (one, other))
     if before != after:
         yield Difference(Place(Kind.GROUP, changes.GroupTarget(name), STATE), before, after)
-    # Only described groups have members: a listing only has states.
+    # Only described groups have members: a listing has just the states.
     if one is not None and other is not None and one.members is not None and other.members is not None:
         had, has = len(one.members), len(other.members)
         if had != has:
@@ -431,7 +432,7 @@ def _group_differences(name: str, one: Group | None, other: Group | None) -> Ite
 # -- Connect -----------------------------------------------------------------------------------------------------------
 
 _PASSING = frozenset({connect.UNASSIGNED, "RESTARTING", ""})
-"""States in which instances are for a moment, while workers share them out."""
+"""States of instances for a moment, while workers distribute them."""
 
 
 def _connect_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
@@ -495,11 +496,10 @@ def _counted(states: Sequence[str]) -> str:
 # -- offsets of groups -------------------------------------------------------------------------------------------------
 
 SOON, GONE = 0.8, 3
-"""Intervals of a group's commits: within the first, members that came have committed nothing yet; after the second,
-members without a commit are gone.
-"""
+"""Multiples of the interval between a group's commits: within the first, members that joined have committed nothing
+yet; after the second, members without a commit are gone."""
 STEPS = 3
-"""Steps of its commits by which a group's offset has to fall: a commit that was sent earlier may arrive later."""
+"""Factor of the usual step between two commits: the offset has to fall by more, as an older commit may arrive late."""
 
 
 def offset_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
@@ -543,20 +543,20 @@ def _set_ahead(group: str, stands: Standing, committed: int, old: Snapshot, new:
     if was is None or now is None or not was.is_vacant:
         return False
     if not stands.held:
-        # A consumer that assign()s partitions commits without being a member: its offset moved before.
+        # A consumer that calls assign() commits without being a member: its offset moved before.
         return now.is_vacant and not stands.moves
-    # The first offset of a share group also rises with the log's.
+    # The first offset of a share group rises with the log's, too.
     if was.type == SHARE or was.members != ():
         return False
     before, after = old.lag_trends.get(group), new.lag_trends.get(group)
     interval, moved = stands.interval, stands.moved
     if before is None or after is None or interval is None or moved is None:
         return False
-    # Members read it, and by their coordinator's word they were gone with their last commits. A job that comes, reads
-    # and goes between two reads has commits that are further apart.
+    # The coordinator listed no members, but the offset moved a short time before: the members may have committed a last
+    # time when they left. A job that starts, reads and ends between two reads commits less often.
     if before.last.at - moved < GONE * interval:
         return False
-    # Members that came meanwhile read from the former offset, and commit after their interval.
+    # Members that joined meanwhile read from the former offset, and commit only after their interval.
     is_soon = after.last.at - before.last.at < SOON * interval
     return now.is_vacant or (is_soon and committed - stands.committed > STEPS * stands.step)
 
@@ -590,11 +590,11 @@ _BY_CLIENTS = {
 # -- from differences to events ----------------------------------------------------------------------------------------
 
 MOST_LINES = 8
-"""Limit of topics or entities with the same change that are an event each; above it, all are one event."""
+"""Maximum number of topics or entities with the same change that get an event each; above it, one event has all."""
 MOST_PLACES = 500
-"""Limit of places that a stored event names; it counts all of them."""
+"""Maximum number of places that a stored event names; it counts all of them."""
 MOST_EVENTS = 1_000
-"""Limit of stored events; the oldest are dropped first, and counted."""
+"""Maximum number of stored events; the oldest are dropped first, and counted."""
 
 
 class Event(Struct, frozen=True):
@@ -619,9 +619,8 @@ class Event(Struct, frozen=True):
     author: Author | None = None
     """The author; None if the journal of this host has no matching change."""
     times: int = 1
-    """How often a broker went or came, or a Connect cluster had instances without a worker, if one event stands for
-    several.
-    """
+    """If one event stands for several: how often a broker left or returned, or how often a Connect cluster had
+    instances without a worker."""
 
     @property
     def trouble(self) -> bool:
@@ -735,11 +734,11 @@ def seen_between(place: Place, old: Snapshot, new: Snapshot, at: datetime) -> tu
         return old.configs_at.get(place.about), new.configs_at.get(place.about, at)
     group = _group_of_polls(place)
     if group is not None:
-        trend = old.lag_trends.get(group)  # a listing has no members and no offsets
+        trend = old.lag_trends.get(group)  # take the time of the last poll: a listing has no members and no offsets
         return datetime.fromtimestamp(trend.last.at, UTC) if trend is not None else None, at
     part = place.kind.about.part or Part.CONFIGS
     since = old.read_at.get(part)
-    # A part that is read in pieces keeps the time of its last complete read.
+    # Take `at` for a part that is read in pieces: its time is that of its last complete read.
     until = new.read_at.get(part, at)
     return since, until if since is None or until > since else at
 
@@ -751,7 +750,7 @@ def _group_of_polls(place: Place) -> str | None:
     return place.about.name if isinstance(place.about, changes.GroupTarget) and place.key == MEMBERS else None
 
 
-# -- how bad -----------------------------------------------------------------------------------------------------------
+# -- severity ----------------------------------------------------------------------------------------------------------
 
 _RANKS = {Severity.INFO: 0, Severity.WARNING: 1, Severity.HIGH: 2, Severity.CRITICAL: 3}
 _WORSE_STATES = frozenset({"Dead", "NotReady"})
@@ -816,7 +815,7 @@ def _failures(value: str | None) -> int:
     return sum(int(count) if state else 1 for count, _, state in counts)
 
 
-# -- those that are kept -----------------------------------------------------------------------------------------------
+# -- the kept events ---------------------------------------------------------------------------------------------------
 
 
 class Record(Struct, frozen=True):
@@ -843,9 +842,10 @@ class Record(Struct, frozen=True):
 
 
 FLAP = timedelta(minutes=10)
-"""Time within which a broker that went and came is one event, with the leaders and ISRs that changed by it."""
+"""The time within which the absence and the return of a broker are one event, with the leaders and ISRs that changed by
+it."""
 ALONG = timedelta(seconds=30)
-"""The time before a broker is known to be gone in which its replicas may already leave ISRs."""
+"""The time before a broker is known to be gone in which its replicas may leave ISRs already."""
 
 
 def _folded(new: Event, kept: list[Event]) -> list[Event]:

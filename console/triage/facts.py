@@ -52,9 +52,9 @@ class Facts(Struct, frozen=True):
 
     logs: ObservedLogs = ObservedLogs()
     transactions: Transactions = NOTHING_SEEN
-    """The last poll of the partitions whose last stable offset does not move."""
+    """The last read of the partitions whose last stable offset does not move."""
     open_before: Mapping[OpenPlace, str] = field(default_factory=dict)
-    """The open transactions of the poll before that, with the states at their coordinators."""
+    """The open transactions of the read before, with the states at their coordinators."""
     newest: Mapping[Place, Newest] = field(default_factory=dict)
     """The newest record of each partition, read hourly."""
     certificates: tuple[Certificate, ...] = ()
@@ -66,7 +66,7 @@ class Facts(Struct, frozen=True):
     authors: Mapping[ChangeKey, Author] = field(default_factory=dict)
     """The authors of changes that clients made, as far as this host's journal has them."""
     taken_back: frozenset[ChangeKey] = frozenset()
-    """Places, each with the value that a change of the journal took back."""
+    """Places, each with the value that a change in the journal reverted."""
     restarts: Mapping[str, Author] = field(default_factory=dict)
 
 

@@ -15,12 +15,13 @@ from console.triage.observations import earliest
 from console.triage.symptoms import CLUSTER, Subject
 
 FEW = 3
-"""Limit of groups, and of partitions of a group, that are named individually."""
+"""Maximum number of groups, and of partitions of a group, that are named individually."""
 MOST_COMMANDS = 16
-"""Limit of commands in one step."""
+"""Maximum number of commands in one step."""
 _SEVERITIES = tuple(Severity)
 MOST_NAMED, MOST_STEPS = 8, 100
-"""Limits of claims of a rule that are evidence, and of the steps of the merged one: one step has the edits of all."""
+"""Maximum number of a rule's claims that are evidence of the merged claim, and of its steps: one step has the edits of
+all."""
 
 
 def folded(claims: Sequence[Claim]) -> list[list[int]]:
@@ -37,7 +38,7 @@ def folded(claims: Sequence[Claim]) -> list[list[int]]:
         elif claim.fold is None:
             found.append([place])
         else:
-            # For 10,000 claims: hashing an enumeration is slow.
+            # Take the id of enumeration members, which are slow to hash: there may be 10,000 claims.
             kind = claim.cause, id(claim.severity), id(claim.certainty), claim.subject.entity
             kinds.setdefault(kind, []).append(place)
     for mine in kinds.values():
@@ -149,7 +150,7 @@ def _steps(claims: Sequence[Claim]) -> Iterable[Next]:
     given as an example: the operator chooses.
     """
     steps: dict[str, dict[str, dict[Slot, Edit]]] = {}
-    # Most of 10,000 claims share the objects of their steps.
+    # Take each object once: most of 10,000 claims share the objects of their steps.
     for given in {id(claim.next): claim.next for claim in claims}.values():
         for text, command, edits in given:
             known = steps.setdefault(text, {}).setdefault(command, {})

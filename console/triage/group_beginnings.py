@@ -21,7 +21,7 @@ NOTICED = timedelta(seconds=15)
 KEPT = timedelta(minutes=30)
 """The period for which a beginning is kept."""
 FEW = 20
-"""Records that no client misses: tests of new partitions."""
+"""Maximum number of records that no client misses, such as tests of new partitions."""
 
 
 class Growth(NamedTuple):
@@ -39,16 +39,16 @@ class Unread(NamedTuple):
     group: Group
     growth: Growth
     waiting: int
-    """The records in them."""
+    """The number of records in them."""
 
 
 class Begun(NamedTuple):
     """A group's first commits in new partitions."""
 
     records: Mapping[int, int]
-    """Partition -> the records before the first commit there."""
+    """Partition -> the number of records before the first commit there."""
     at: datetime
-    """The time of the first poll with the last of them, UTC."""
+    """The time of the first poll that showed the last of these commits, UTC."""
 
 
 Beginnings = Mapping[tuple[str, str], Begun]

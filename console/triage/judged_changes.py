@@ -40,9 +40,8 @@ if TYPE_CHECKING:
 KEPT = timedelta(hours=1)
 """The period for which a change is kept."""
 MOST = 200
-"""Limit of changes that are kept, the latest ones, and of those of one poll that are judged: more at once are a copy of
-another cluster's.
-"""
+"""Maximum number of changes that are kept, the latest ones, and of changes of one poll that are judged: more at once
+are a copy of another cluster's."""
 
 
 OffsetPlace = tuple[str, int]
@@ -59,11 +58,12 @@ class Versions(NamedTuple):
     """The versions of a schema's subject over time."""
 
     former: tuple[SchemaVersion, ...]
-    """The live versions before."""
+    """The versions that existed before."""
     registered: tuple[int, ...]
-    """The numbers of the versions that came."""
+    """The numbers of the versions that were added."""
     deleted: tuple[int, ...]
-    """The numbers of the versions that went. A version that is registered again has its id, and another number."""
+    """The numbers of the versions that were deleted. A version that is registered again has the same id, and another
+    number."""
 
     @property
     def differ(self) -> bool:
@@ -85,14 +85,13 @@ class JudgedChange(Struct, frozen=True):
 
     place: triage_events.Place
     was: str | None
-    """As in `triage_events.Difference`."""
+    """The former value, as in `triage_events.Difference`."""
     became: str | None
-    """As in `triage_events.Difference`."""
+    """The new value, as in `triage_events.Difference`."""
     risks: tuple[Warned, ...]
     back: tuple[edits.Edit, ...]
-    """The edits that take it back; empty if nothing restores the former state, or if a rule of the plan warns of these
-    edits.
-    """
+    """The edits that revert it; empty if nothing restores the former state, or if a rule of the plan warns of these
+    edits."""
     after: datetime
     """The time of the last read without the change, UTC."""
     at: datetime
@@ -102,9 +101,10 @@ class JudgedChange(Struct, frozen=True):
     holds: str | None = None
     """A config's effective value after, from any source."""
     offsets: Mapping[OffsetPlace, tuple[int, int]] = field(default_factory=dict)
-    """Topic and partition -> a group's offset before and after, -1 for none: those that it has not reached again."""
+    """Topic and partition -> a group's offset before and after the change, -1 for none; only offsets that the group has
+    not reached again."""
     waited: int | None = None
-    """The records that waited for a group when it went with its offsets; None if the group stayed."""
+    """The number of records that waited for a group when it disappeared with its offsets; None if the group stayed."""
     versions: Versions | None = None
     """The versions of a schema's subject; None for other changes."""
 
@@ -189,18 +189,18 @@ def changes_after(
     kept = {each.place: each for each in recent if not _is_gone(each, new)}
     for one in made:
         earlier = kept.pop(one.place, None)
-        if one.versions is not None:  # it includes the subject's earlier changes
+        if one.versions is not None:  # this change includes the subject's earlier ones
             kept |= {one.place: one} if one.versions.differ else {}
         elif earlier is None:
             kept[one.place] = one
-        elif earlier.offsets or earlier.was != one.became:  # otherwise it restores the former value
+        elif earlier.offsets or earlier.was != one.became:  # otherwise the change restores the former value
             kept[one.place] = _joined(earlier, one)
     renewed = {each.place.about.name for each in kept.values() if isinstance(each.place.about, changes.TopicTarget)}
-    if renewed:  # a topic made again has no former offsets
+    if renewed:  # a topic that was created again has no former offsets
         kept = {place: _without_topics(each, renewed) for place, each in kept.items()}
         kept = {place: each for place, each in kept.items() if each.offsets or not _is_of_offsets(place)}
     now_known = tuple(kept.values())[-MOST:]
-    # An equal result is the same object, so that what is based on it is not computed again.
+    # Return the same object if nothing changed, so that results based on it are not computed again.
     return known if now_known == known else now_known
 
 
@@ -211,13 +211,13 @@ def _differences(old: Snapshot, new: Snapshot) -> Iterator[triage_events.Differe
         if place.kind is triage_events.Kind.TOPIC and place.key == triage_events.ID:
             again.add(place.about)
         elif place.about in again:
-            continue  # the new topic has a number of partitions of its own
+            continue  # a topic that was created again has its own number of partitions
         if place.kind is triage_events.Kind.TOPIC and each.was is None:
-            continue  # a new topic harms no client
+            continue  # a new topic can't harm a client
         if place.kind is triage_events.Kind.SCHEMA:
-            continue  # the changes of a subject are one (`_of_schemas`)
+            continue  # `_of_schemas` combines the changes of a subject
         if place.kind is triage_events.Kind.CONFIG and not _is_dynamic(place, old, new):
-            continue  # brokers read their file when they start
+            continue  # brokers read their file only when they start
         yield each
 
 
@@ -337,7 +337,7 @@ def _of_schemas(known: Iterable[JudgedChange], before: Poll, now: Poll) -> Itera
     earlier = {each.place: each for each in known}
     for name, was, became in differing(old.schemas, new.schemas):
         if was is None:
-            continue  # a new subject harms no client
+            continue  # a new subject can't harm a client
         place = triage_events.Place(triage_events.Kind.SCHEMA, SubjectTarget(name))
         first = earlier.get(place)
         so_far = first.versions if first is not None and first.versions is not None else Versions(was.live, (), ())
@@ -417,7 +417,7 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
     if not made:
         return
     old, new, at = before.snapshot, now.snapshot, now.at
-    # The kinds of edits are a megabyte that a cluster without changes does not need.
+    # Imported late: the kinds of edits take a megabyte, which a cluster without changes does not need.
     from console.plan.kinds.registry import kind_of
     from console.plan.reversal import reversal
     from console.plan.risks import risks

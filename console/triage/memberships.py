@@ -14,7 +14,7 @@ from console.model.snapshot import Snapshot
 KEPT = timedelta(minutes=30)
 """The period for which members that left are kept."""
 MOST = 3
-"""Limit of the members that are kept of a group, the latest ones that left."""
+"""Maximum number of members that are kept of a group, the latest ones that left."""
 
 
 class Left(NamedTuple):
@@ -25,7 +25,7 @@ class Left(NamedTuple):
     clients: tuple[str, ...]
     """The client ids and hosts of the members that left, the last ones."""
     at: datetime
-    """The time of the first poll without the first of them, UTC."""
+    """The time of the first poll that lacked the first of them, UTC."""
 
 
 class Memberships(Struct, frozen=True):

@@ -10,11 +10,10 @@ from console.model.snapshot import Snapshot, dir_copies, held_sizes
 from console.plan.stale_throttles import RATES
 
 MOST = 500
-"""Limit of observed replicas."""
+"""Maximum number of observed replicas."""
 NEARLY = 0.99
-"""The share of the largest other replica from which a copy counts as complete: records that producers write meanwhile
-are always missing.
-"""
+"""The share of the largest other replica from which on a copy counts as complete: the records that producers write
+meanwhile are always missing."""
 Replica = tuple[str, int, int]
 """A topic, the number of a partition, and a broker."""
 
@@ -22,7 +21,7 @@ Replica = tuple[str, int, int]
 STALLS = 60.0
 """Seconds without a byte after which a copy is stalled: several polls of log directories."""
 ENOUGH = 50_000_000
-"""Bytes per second to which a throttle that slows a copy is raised; twice its value if that is more."""
+"""Bytes per second to which a throttle that slows a copy is raised, unless twice its present value is more."""
 
 
 def raised_throttle(broker: int, rate: int, key: str = RATES[1]) -> str:
@@ -44,7 +43,7 @@ class Copy(NamedTuple):
     at: datetime
     """The time of the last poll."""
     moved: datetime
-    """The time of the last poll that found more bytes than the one before."""
+    """The time of the last poll that showed more bytes than the poll before."""
 
     @property
     def rate(self) -> float | None:
@@ -69,7 +68,7 @@ def copies_after(
     """Return the copies of reassignments after another poll, without replicas whose sizes can't be read."""
     if not now.reassignments or not now.log_dirs:
         return {}
-    # Without a new read, counting the poll would make copies seem stalled.
+    # Wait for a new read: with the same one, copies would seem stalled.
     if now.log_dirs is before.log_dirs and now.reassignments is before.reassignments and known:
         return known
     adding = [(each.topic, each.partition, broker) for each in now.reassignments for broker in each.adding][:MOST]
@@ -78,7 +77,8 @@ def copies_after(
     for replica in adding:
         held = sizes.get(replica[:2], {})
         new = {broker for topic, partition, broker in adding if (topic, partition) == replica[:2]}
-        # The largest replica that was there before: brokers keep different parts of old segments, so sizes differ.
+        # Compare with the largest replica that existed before: brokers keep different parts of old segments, so sizes
+        # differ.
         whole = max((size for broker, size in held.items() if broker not in new), default=0)
         size = held.get(replica[2])
         if size is not None:
@@ -105,7 +105,7 @@ def _followed(
         was = known.get(replica)
         if not whole:
             continue
-        # A copy that became smaller was restarted: a rate over both would be wrong, or negative.
+        # A copy that became smaller was restarted: a rate over both attempts would be wrong, or negative.
         if was is None or size < was.size:
             found[replica] = Copy(size, whole, at, size, at, at)
         else:

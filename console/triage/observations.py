@@ -22,33 +22,29 @@ from console.triage.standing import Standing, standing_after
 T = TypeVar("T")
 
 KEPT = timedelta(minutes=30)
-"""The period of the observations."""
+"""The period over which observations are kept."""
 SETTLES = timedelta(seconds=20)
-"""The time after a broker went or came, in which clients look for leaders and coordinators: growing lag is then not the
-consumers' fault.
-"""
+"""The time after a broker left or returned in which clients look for leaders and coordinators: growing lag is then not
+the consumers' fault."""
 FEWEST_JUMPS = 3
-"""Number of elections of the quorum, each with its own leader, that is more than a failover and the way back."""
+"""Minimum number of elections of the quorum, each with its own leader: more than a failover and the way back."""
 FEWEST_UNEXPLAINED = 2
-"""Number of those among them that no restart explains."""
+"""Minimum number of those elections that no restart explains."""
 CALM, LONGER = timedelta(seconds=60), 3
-"""The quorum is calm again after this time without an election, or after this multiple of the average time between the
-elections if that is longer.
-"""
+"""The time without an election after which the quorum is calm again; and the factor of the average time between
+elections, which counts if it gives a longer time."""
 MOST_INTERVALS = 64
 ABSENCES = (symptoms.BROKER_GONE, symptoms.BROKER_SILENT)
 FLAPS = 3
-"""Number of absences of a broker within the observations that is more than a restart."""
+"""Minimum number of absences of a broker within the observations: more than a restart."""
 QUICK = timedelta(seconds=3)
-"""The longest silence before a broker's leaders moved that is no crash: the controller moves them after
-broker.session.timeout.ms, 9 s, less at most an interval of heartbeats, 2 s.
-"""
+"""Maximum silence before a broker's leaders moved that is no crash: after a crash the controller moves them after
+broker.session.timeout.ms, 9 s, less at most an interval of heartbeats, 2 s."""
 APART = timedelta(seconds=4)
-"""The longest time between two polls that show whether a broker answered until its leaders moved."""
+"""Maximum time between two polls that show whether a broker answered until its leaders moved."""
 PROVED = timedelta(seconds=1)
-"""The time after a broker began to refuse connections from which on a description of the cluster proves that it did not
-hand its leaders over: all brokers know what was handed over before it ends.
-"""
+"""The time after a broker began to refuse connections after which a description of the cluster proves that it did not
+hand its leaders over: before it ends, all brokers know about leaders that it handed over."""
 
 
 class Interval(Struct, frozen=True):
@@ -63,9 +59,10 @@ class HandedOver(Struct, frozen=True):
     """An orderly stop of a broker, as its partitions showed it."""
 
     at: datetime
-    """The time at which it was first seen fenced, or its leaders elsewhere, although it was up until then, UTC."""
+    """The time at which the broker was first seen fenced, or its leaders elsewhere, although it had been up until then,
+    UTC."""
     over: datetime | None = None
-    """The time at which it led, or was in sync with a leader, again; None while it was not since."""
+    """The time at which the broker led again, or was in sync with a leader; None until then."""
 
 
 class Epoch(NamedTuple):
@@ -90,7 +87,8 @@ class Observations(Struct, frozen=True):
     dirs: Mapping[tuple[int, str], tuple[DirSample, ...]] = field(default_factory=dict)
     """Broker and directory -> its samples, the earliest first."""
     epochs: tuple[Epoch, ...] = ()
-    """The epochs of the quorum, the earliest first. One failover may take several numbers, of which few are seen."""
+    """The epochs of the quorum, the earliest first. A failover may use several epochs, and polls see only few of
+    them."""
     past: Past = NOTHING
     """The events between polls."""
     copies: Mapping[Replica, Copy] = field(default_factory=dict)
@@ -261,10 +259,10 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
     )
     found = symptoms.shown(poll)
     found.update(((each.name, each.subject), each) for each in _over_time(known))
-    # Equal symptoms are the same object, so that results based on them are not computed again.
+    # Equal symptoms become the same object, so that results based on them are not computed again.
     now = _same_as(observations.seen, found)
     intervals = _intervals(observations, now, poll.at)
-    # Dropped only after the intervals of brokers are known, which show whether one went or came a moment ago.
+    # Drop these symptoms only now: the intervals of brokers show whether one left or returned a moment ago.
     left = [each.at for each in known.handed_over.values()]
     if not _is_settled(intervals, left, observations.began, poll.at):
         settled = {key: symptom for key, symptom in now.items() if key[0] != symptoms.LAG_GROWS}
@@ -285,7 +283,7 @@ def _is_settled(
     """Return whether no broker went or came recently. left: the times at which brokers handed their leaders over."""
     last = [mine[-1] for name in ABSENCES for mine in _intervals_by_name(intervals).get(name, {}).values()]
     moments = [*(interval.ended or interval.began for interval in last), *left]
-    # A broker that was away at the first poll left before: clients have settled.
+    # A broker that was away at the first poll left before it: clients have settled.
     return all(moment <= max(began, at - SETTLES) for moment in moments)
 
 
@@ -336,7 +334,7 @@ def elections(observations: Observations, announced: Collection[symptoms.Subject
         each for subject in announced for name in ABSENCES for each in observations.intervals.get((name, subject), ())
     ]
     planned = list(_planned(observations))
-    # The first epoch was there already: kac did not see its election.
+    # Skip the first epoch: kac did not see its election.
     return [
         each
         for each in observations.epochs[1:]
@@ -399,7 +397,7 @@ def _handed_over(observations: Observations, poll: symptoms.Poll) -> Mapping[int
         known = {**known, **{broker: replace(known[broker], over=poll.at) for broker in back}} if back else known
         replicas = {broker for _, each in symptoms.out_of_sync(new) for broker in each.replicas}
         left |= (in_sync_with_others(old) - serve) & replicas
-    # Polls that are further apart do not show that a broker was up until it left.
+    # If polls are further apart, they do not show that a broker was up until it left.
     if left and poll.at - last.at <= APART:
         known_open = {broker for broker, each in known.items() if each.over is None}
         served = (left & in_sync_with_others(old)) - known_open
@@ -434,7 +432,7 @@ def _planned(observations: Observations) -> Iterator[datetime]:
                     yield from (each.began, each.ended or each.began)
 
 
-# -- what takes several polls ------------------------------------------------------------------------------------------
+# -- symptoms that need several polls ----------------------------------------------------------------------------------
 
 
 def _over_time(observations: Observations) -> Iterator[symptoms.Symptom]:
@@ -444,7 +442,7 @@ def _over_time(observations: Observations) -> Iterator[symptoms.Symptom]:
     for each in dict.fromkeys((loss.jump.topic, loss.jump.partition) for loss in observations.past.losses):
         yield symptoms.Symptom(symptoms.RECORDS_LOST, symptoms.Subject(topic=each[0], partition=each[1]))
     fell = {(fall.topic, fall.partition) for fall in observations.last.facts.logs.falls}
-    # An election that may have been clean counts only if the end of the log fell, which proves truncation.
+    # An election that may have been clean counts only if the log's end fell, which proves that it was truncated.
     led_by_others = [(led.topic, led.was.number) for led in observations.past.unclean if led.sure or led.place in fell]
     for place in dict.fromkeys(led_by_others):
         yield symptoms.Symptom(symptoms.UNCLEAN_LEADER, symptoms.Subject(topic=place[0], partition=place[1]))
@@ -457,10 +455,10 @@ def _over_time(observations: Observations) -> Iterator[symptoms.Symptom]:
 
 def _epochs(observations: Observations, poll: symptoms.Poll) -> tuple[Epoch, ...]:
     quorum = poll.snapshot.quorum
-    # The last epoch stays at any age: the next one is only an election in comparison with it.
+    # Keep the last epoch at any age: an election shows only in comparison with it.
     kept = tuple(each for each in observations.epochs if each.at > poll.at - KEPT) or observations.epochs[-1:]
     if quorum is None or min(quorum.leader_id, quorum.leader_epoch) < 0:
-        return kept  # candidates that lose raise the epoch too
+        return kept  # candidates that lose an election raise the epoch too
     if kept and kept[-1].number == quorum.leader_epoch:
         return kept
     return (*kept, Epoch(quorum.leader_epoch, quorum.leader_id, poll.at))[-MOST_INTERVALS:]
@@ -475,6 +473,6 @@ def _with_dirs(
         )
         for broker, dirs in poll.snapshot.log_dirs.items()
         for each in dirs
-        # Brokers before Kafka 3.3 (KIP-827) do not report the size of a volume: -1 is no sample.
+        # Skip brokers before Kafka 3.3 (KIP-827), which report -1 for the size of a volume.
         if each.usable_bytes >= 0
     }

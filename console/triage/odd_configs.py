@@ -24,7 +24,7 @@ LESS = frozenset(
 )
 """Keys whose lower value makes a broker slower."""
 MORE = frozenset({"replica.fetch.backoff.ms", "replica.fetch.wait.max.ms", "log.cleaner.backoff.ms"})
-"""Keys whose higher value does."""
+"""Keys whose higher value makes a broker slower."""
 OFF = frozenset({"log.cleaner.enable"})
 """Keys that disable a function."""
 
@@ -43,7 +43,7 @@ def odd_keys(snapshot: Snapshot, broker: int) -> Mapping[str, tuple[str, str]]:
         values = {id_: entry.value for id_, configs in sets.items() if (entry := configs.get(key)) is not None}
         mine = values.pop(broker, None)
         others = [each for each in values.values() if each is not None]
-        # All must be known: a hidden value of one broker may be equal.
+        # All values must be known: a hidden value may be equal.
         if mine is not None and len(others) + 1 == len(sets) and all(_is_worse(key, mine, each) for each in others):
             found[key] = mine, Counter(others).most_common(1)[0][0]
     return found

@@ -18,9 +18,9 @@ from console.triage.facts import ChangeKey
 from console.triage.remembered import RememberedEach
 
 MOST = 50
-"""Limit of edits of a step that are judged: one that has more gives many places the same value."""
+"""Maximum number of edits of a step that are judged: a step with more gives many places the same value."""
 _VALUES = (edits.SetConfig, edits.UnsetConfig, edits.SetQuota, edits.UnsetQuota, edits.AddAcl, edits.RemoveAcl)
-"""Edits that put a value in the place of another one; others, as an election, have no value to compare with."""
+"""Edits that replace a value by another one; other edits, such as an election, have no value to compare with."""
 
 
 class _Seen:
@@ -45,10 +45,11 @@ def offered(claims: Sequence[Claim], snapshot: Snapshot, taken_back: Collection[
     Returns:
         The same objects where nothing is left out. A step that is left out only says where to look.
     """
-    # Most of 10,000 claims share the objects of their steps, so there are few different values.
+    # Judge each distinct step once: most of 10,000 claims share the objects of their steps.
     steps = chain.from_iterable({id(claim.next): claim.next for claim in claims}.values())
     seen, values = _Seen(snapshot), dict.fromkeys(_values(step) for step in steps if step.edits)
-    # Each poll makes its claims again; the state that their edits would change is mostly the same.
+    # Reuse the results of the last poll: claims are made again in each poll, but the state that their edits would
+    # change is mostly the same.
     worse = dict(zip(values, _each_worse.of((each, (each[:MOST], seen)) for each in values), strict=True))
     if not taken_back and not any(worse.values()):
         return [*claims]
@@ -97,7 +98,7 @@ def _worse(values: _Edits, seen: _Seen) -> str:
     """Return the warning of a plan's rule that these edits cause and that does not hold without them; ``""`` without
     one.
     """
-    # The kinds of edits are a megabyte that a cluster without trouble does not need.
+    # Imported late: the kinds of edits take a megabyte, which a cluster without trouble does not need.
     from console.plan.compile import predict
     from console.plan.kinds.registry import kind_of
     from console.plan.plan import Plan

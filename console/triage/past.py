@@ -32,17 +32,16 @@ from console.triage.static_members import Instance, Joined, joined_after
 from console.triage.symptoms import Poll, gone
 
 KEPT = timedelta(minutes=30)
-"""The period of the events."""
+"""The period over which events are kept."""
 MOST = 500
-"""Limit of events of each kind, the latest ones."""
+"""Maximum number of events of each kind, the latest ones."""
 RETENTION = ("retention.ms", "retention.bytes", "cleanup.policy")
 DENY = Permission.parse("DENY")
 NOTICED = 120.0
-"""Seconds after a deletion in which a change of the retention may still be its cause: large clusters' configs are read
-each minute.
-"""
+"""Seconds after a deletion in which kac may still learn of the change of retention that caused it: configs of large
+clusters are read once a minute."""
 PURGED = "-repartition"
-"""The suffix of topics from which Kafka Streams deletes records that it has read (RepartitionTopicConfig)."""
+"""The suffix of topics from which Kafka Streams deletes the records that it has read (RepartitionTopicConfig)."""
 
 
 Offsets = Mapping[tuple[str, int], int]
@@ -73,14 +72,13 @@ class Unclean(NamedTuple):
     was: Partition
     """The partition before."""
     could: tuple[int, ...]
-    """The replicas of its ISR and its eligible leader replicas that could have led it then."""
+    """The replicas that could have led the partition then: its ISR and its eligible leader replicas."""
     leader: int
     epoch: int
     at: datetime
     sure: bool
-    """Whether it had no leader, and none of these replicas was there in between. Otherwise one may have been, and only
-    a lower end of the log proves the unclean election.
-    """
+    """Whether the partition had no leader, and none of these replicas was alive in between. Otherwise one of them may
+    have been, and only a lower end of the log proves the unclean election."""
 
     @property
     def place(self) -> tuple[str, int]:
@@ -110,7 +108,7 @@ class Loss(NamedTuple):
     jump: Jump
     why: str
     change: ConfigChange | None
-    """The change of the retention that is the cause."""
+    """The change of retention that is the cause; None if none is known."""
     unread: Mapping[str, int] | None = None
     """Group -> the number of the deleted records that it had yet to read; empty if groups read the partition and all
     had read them; None if that is unknown.
@@ -129,7 +127,7 @@ class AclChange(NamedTuple):
     after: datetime
     at: datetime
     first: bool = False
-    """Whether it is the first ACL of its resource, and an allow."""
+    """Whether it is an allow, and the first ACL of its resource."""
 
 
 class Past(Struct, frozen=True):
@@ -145,7 +143,7 @@ class Past(Struct, frozen=True):
     nodes: Mapping[int, Node] = MappingProxyType({})
     joined: Mapping[Instance, tuple[Joined, ...]] = field(default_factory=dict)
     shares: Mapping[str, datetime] = MappingProxyType({})
-    """The share groups that came, and when, UTC."""
+    """Share groups that appeared -> the time, UTC."""
     members: Memberships = Memberships()
     begun: Beginnings = MappingProxyType({})
     without_new: tuple[Unread, ...] = ()
@@ -197,7 +195,7 @@ def _config_changes(before: Poll, now: Poll) -> Iterator[ConfigChange]:
     known, whole = before.snapshot.configs_at, before.snapshot.read_at.get(Part.CONFIGS, before.at)
     for resource, key, was, became in config_differences(old, new):
         entries = [configs.get(key) for configs in (old[resource], new[resource])]
-        # Values in its file change only by a restart, and brokers hide sensitive values.
+        # Skip values of a broker's file, which change only by a restart, and sensitive values, which brokers hide.
         if HIDDEN in (was, became) or not any(entry is not None and is_override(entry, resource) for entry in entries):
             continue
         values = [entry.value if entry is not None else None for entry in entries]
@@ -247,7 +245,7 @@ def _acl_changes(before: Poll, now: Poll) -> Iterator[AclChange]:
     after = before.snapshot.read_at[Part.ACLS]
     ranges = host_ranges(now.snapshot)
     gone, come = acl_differences(old, new)
-    # Only the last ones are kept: a copy of another cluster's ACLs adds thousands, and each is compared with many.
+    # Keep only the last ones: a copy of another cluster's ACLs adds thousands, and each is compared with many.
     for acl in gone[-MOST:]:
         takes = acl.permission != DENY and not _is_said(acl, new, ranges)
         yield AclChange(acl, False, takes, after, now.at)
@@ -296,8 +294,8 @@ def _elections(before: Poll, now: Poll) -> Iterator[Unclean]:
         known = old.get(name)
         if known is None or known is topic or known.topic_id != topic.topic_id:
             continue
-        # An election shows as a higher epoch with another leader. If a replica of the ISR was alive, it was a clean
-        # one; only if all possible leaders were away, the new leader lacked records.
+        # An election shows as a higher epoch with another leader. If a replica of the ISR was alive, the election was
+        # clean; only if all replicas that could lead were away, the new leader lacked records.
         for was, partition in _led_anew(known, topic):
             could = _could_lead(before.snapshot, name, was)
             if could is None:
@@ -356,7 +354,7 @@ def _unread(jump: Jump, then: Offsets, there: Offsets) -> Mapping[str, int] | No
         if now < jump.start:
             unread[group] = jump.start - max(now, jump.was)
         elif then.get((group, number), -1) < jump.start:
-            return None  # it read or skipped them: unknown which
+            return None  # whether the group read or skipped them is unknown
         known = True
     return unread if known else None
 
@@ -374,7 +372,7 @@ def _losses(
     if not logs.jumps:
         return kept
     seen = {each.jump for each in kept}
-    # A jump is examined when it is seen, and again only for a change of the retention that was read after it.
+    # Examine a jump when it is first seen, and again only for changes of retention that were read after it.
     new = before.facts.logs.at
     recent = [each for each in logs.jumps if each not in seen and (each.at > new or each.at > moment - NOTICED)]
     for jump in recent:
@@ -429,9 +427,9 @@ def _still(cuts: list[Cut], before: Poll, now: Poll) -> list[Cut]:
 def _is_tighter(key: str, held: str | None, holds: str | None) -> bool:
     """Return whether a value of a topic's key keeps records for a shorter time than another."""
     if key == "cleanup.policy":
-        # An empty policy deletes nothing; an unknown one is Kafka's default.
+        # An empty policy deletes nothing; if a value is unknown, assume Kafka's default.
         return "delete" in (holds or "") and "delete" not in ("delete" if held is None else held)
-    # -1 is unlimited: any limit is shorter.
+    # -1 is unlimited: any limit is tighter.
     was, became = long_number(held), long_number(holds)
     return was is not None and became is not None and became >= 0 and (was < 0 or became < was)
 
@@ -461,8 +459,8 @@ def _loss(jump: Jump, poll: Poll, cut: Cut | None, unread: Mapping[str, int] | N
         from_ = "" if cut.broker is None else f", inherited from broker {cut.broker}"
         why = f"{cut.key} was {cut.held}, and became {cut.holds}{from_}"
         return Loss(jump, why, cut.change, unread)
-    # Without a change that explains it, a jump is examined once. If all groups had read the records, a program
-    # probably deletes what it has read.
+    # Without a change that explains it, a jump is examined once. If all groups had read the records, a program probably
+    # deletes the records that it has read.
     if not is_new or jump.topic.endswith(PURGED) or unread == {}:
         return None
     why = _too_early(jump, poll)
@@ -480,7 +478,8 @@ def _too_early(jump: Jump, poll: Poll) -> str:
     if policy is not None and policy.value is not None and "delete" not in policy.value:
         return f"cleanup.policy is {policy.value or 'empty'}: only a request deletes from the beginning of the log"
     limit = long_number(time_limit)
-    # If the size is also limited, a burst of new records may rightly delete the newest old ones.
+    # If the size is limited too, a burst of new records may rightly delete old ones that have not reached the time
+    # limit.
     if limit is None or long_number(size_limit) != -1:
         return ""
     if limit < 0:

@@ -19,7 +19,7 @@ def left_behind(group: Group, lag: GroupLag, trend: LagTrend | None, *, had_memb
     """
     standing: Mapping[Place, Standing] = trend.standing if trend is not None else {}
     free = [where for each in lag.partitions if not each.member and not _was_read(standing, where := place(each))]
-    # No member has any of its partitions: probably their assignment is unknown, not all partitions left behind.
+    # If no member has any of its partitions, the assignment is probably unknown; not all partitions are left over.
     if (had_members or not group.is_vacant) and len(free) == len(lag.partitions):
         return frozenset()
     return frozenset(free)

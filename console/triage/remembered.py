@@ -43,8 +43,8 @@ def remembered_by(count: int | None) -> Callable[[Callable[P, R]], Callable[P, R
 
 
 def _is_same(one: object, other: object) -> bool:
-    # Identity, because comparing snapshots of 100,000 partitions costs more than most functions; sets are small and new
-    # in each poll.
+    # Compare by identity, because comparing snapshots of 100,000 partitions costs more than most functions. Sets are
+    # small, and new objects in each poll.
     return one is other or (type(one) is frozenset and one == other)
 
 
@@ -71,7 +71,8 @@ class RememberedEach(Generic[K, R]):
 
 
 Table = Mapping[K, object] | frozenset[K]
-"""An argument of each part by the part's name: its entry in a mapping, None without one; or whether it is in a set."""
+"""An argument that has an entry for each part: a mapping by the part's name, None without an entry; or a set, whether
+the name is in it."""
 
 
 class RememberedAmong(Generic[K, R]):

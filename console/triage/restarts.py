@@ -19,20 +19,20 @@ from console.triage.observations import FLAPS, PROVED, QUICK, Observations
 from console.triage.remembered import remembered
 
 LEAVES = timedelta(seconds=30)
-"""The time in which a broker that handed its leaders over ends: it closes its logs, and a busy host is slow."""
+"""The time within which a broker that handed its leaders over ends its process: it closes its logs, and a busy host is
+slow."""
 CATCHES_UP, SOON, LITTLE = timedelta(minutes=5), timedelta(minutes=1), 256 << 20
-"""The time in which a replica of a broker that is back joins an ISR, after the one before it; the same if it lacks at
-most so many bytes.
-"""
+"""Maximum time in which the next replica of a broker that is back joins an ISR; the shorter time if it lacks at most
+LITTLE bytes."""
 
 
 class Restart(Struct, frozen=True):
     """A restart of a broker."""
 
     handed_over: datetime | None
-    """The time at which its leaders were seen elsewhere while it was up, UTC; None if it failed before it came back."""
+    """The time at which its leaders were seen elsewhere while it was up, UTC; None if it failed before."""
     back: datetime | None
-    """The time at which it answered again, UTC; None if it is away, or still leaves."""
+    """The time at which it answered again, UTC; None if it is away, or still stopping."""
 
 
 @remembered
@@ -50,16 +50,16 @@ def restarting(observations: Observations) -> Mapping[int, Restart]:
     listed = {each.id for each in cluster.brokers}
     for broker in sorted(behind.keys() | symptoms.gone(observations.last.snapshot) | observations.last.silent):
         if cluster.shows_fenced and broker not in listed:
-            continue  # it was unregistered: it does not come back
+            continue  # the broker was unregistered and does not come back
         stop = observations.handed_over.get(broker)
-        # Topics that show it back may be newer than the listing that has it fenced.
+        # Topics that show the broker back may be newer than the listing that shows it fenced.
         is_open = stop is not None and (stop.over is None or stop.over > described)
         at = stop.at if stop is not None and is_open else None
         back = observations.back_since(broker, at)
         if len(observations.intervals.get((symptoms.BROKER_GONE, symptoms.Subject(broker=broker)), ())) >= FLAPS:
             continue
         if back is not None:
-            # A replica that left its ISR after the broker came back does not catch up.
+            # A replica that left its ISR after the broker came back is not catching up.
             left = behind.get(broker, observations.last.at)
             joined = _last_joined(observations, broker, back)
             if left <= back + QUICK and observations.last.at - joined <= _catches_up(observations, broker):

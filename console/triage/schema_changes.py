@@ -22,7 +22,7 @@ from console.triage.judged_changes import JudgedChange, Versions
 _REPLICATION = "errors.deadletterqueue.topic.replication.factor"
 _HEADERS = "errors.deadletterqueue.context.headers.enable"
 _REPLICAS = 3
-"""The replicas of a topic of dead letters that a worker makes, unless the config has another number."""
+"""The replication factor of a topic of dead letters that a worker creates, unless the config has another number."""
 _LONGEST_TOPIC = 249
 MOST_NAMED = 3
 _NONE = Versions((), (), ())

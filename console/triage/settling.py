@@ -13,9 +13,10 @@ from console.triage.cause import Claim
 from console.triage.symptoms import Subject
 
 HELD = timedelta(minutes=1)
-"""The longest time for which a name stays without a claim."""
+"""Maximum time for which a name stays without a claim."""
 MOST_PREDICTED = 50
-"""Limit of predictions of a name that is held: a row for thousands of groups is made of claims that change often."""
+"""Maximum number of predictions of a name that is held: a row for thousands of groups is made of claims that change
+often."""
 _SEVERITIES, _CERTAINTIES = tuple(Severity), tuple(Certainty)
 Name = tuple[str, Subject]
 """The cause and the subject of a row."""
@@ -28,7 +29,7 @@ class Held(NamedTuple):
     claimed_at: datetime
     """The time of the last poll with evidence for the cause, UTC."""
     explains: frozenset[str]
-    """The names of the cause's symptoms."""
+    """The names of the symptoms that the cause explains."""
 
     @property
     def name(self) -> Name:

@@ -17,7 +17,7 @@ from console.model.snapshot import Snapshot
 SHARE = "share"
 RESET = "share.auto.offset.reset"
 FEW = 20
-"""Records that no client misses: tests of a new topic."""
+"""Maximum number of records that no client misses, such as tests of a new topic."""
 
 
 class Passed(NamedTuple):

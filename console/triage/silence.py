@@ -13,14 +13,12 @@ from console.triage.observations import Observations
 from console.triage.remembered import remembered
 
 WROTE, QUIET, SETTLES = 30.0, 12.0, 5.0
-"""Limits in seconds: from the last write to a topic to the change; without new records since; for records in flight
-that still arrive after the change.
-"""
+"""Limits in seconds: maximum from the last write to a topic to the change; minimum without new records since; maximum
+for records in flight that arrive after the change."""
 STEADY, SEEN, PAUSES, FORGOTTEN = 8.0, 2.0, 3.0, 1_800.0
-"""Limits for a silence without a change: the least seconds for which the topic was seen to be written to, and that time
-and the silence as multiples of the longest pause before it; the seconds after which the topic counts as one without
-producers.
-"""
+"""Limits for a silence without a change: the minimum seconds between the first and the last write; the minimum of that
+time, and of the silence, as multiples of the longest pause before; the seconds after which the topic counts as one
+without producers."""
 
 
 class Silence(NamedTuple):
@@ -30,7 +28,7 @@ class Silence(NamedTuple):
     grew_at: float
     """The time of the last poll with new records, Unix seconds."""
     pause: float
-    """An upper limit of the longest time without new records before, in seconds."""
+    """An upper bound of the longest time without new records before the silence, in seconds."""
 
 
 def silences(observations: Observations) -> Sequence[Silence]:
@@ -40,7 +38,7 @@ def silences(observations: Observations) -> Sequence[Silence]:
 
 @remembered
 def _silences(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Sequence[Silence]:
-    # The pauses of a topic are not longer than those of any of its partitions that was written to all the time.
+    # A topic's longest pause is at most that of any of its partitions that was written to all the time.
     seen: dict[str, tuple[float, float, float]] = {}  # topic -> last write, first read, shortest of the longest pauses
     for (topic, _), log in logs.logs.items():
         if log.grew_at is not None:
@@ -58,11 +56,11 @@ def _silences(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Sequence[Silen
 
 
 FIRST_LOOK = 15.0
-"""Seconds after which every topic of the first look was read."""
+"""Seconds after the start within which every topic was read at least once."""
 APPEARED = 60.0
-"""Seconds between the last record of a topic and the first look at the topic that is written to instead."""
+"""Maximum seconds from the last record of a topic to the first look at the topic that is written to instead."""
 SIMILAR = 0.8
-"""The least similarity of two names (difflib's ratio) that one of them may be a slip of the other."""
+"""Minimum similarity (difflib's ratio) of two names to suspect that one is a slip of the other."""
 
 
 def instead_of(observations: Observations) -> Sequence[tuple[Silence, str]]:
@@ -97,7 +95,7 @@ def fell_silent(observations: Observations, after: datetime, at: datetime, broke
     earliest, latest = after.timestamp() - WROTE, at.timestamp() + SETTLES
     for topic, by_leader in _last_writes(logs, observations.last.snapshot.topics).items():
         last = max(by_leader.values()) if broker is None else by_leader.get(broker)
-        # Silence is measured at the last read of the logs, not now: offsets are read less often than polls are taken.
+        # Measure the silence at the last read of the logs, not now: offsets are read less often than polls are taken.
         if last is not None and logs.at - last >= QUIET and earliest <= last <= latest:
             yield topic
 

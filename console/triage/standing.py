@@ -29,7 +29,8 @@ _NO_TIME = datetime.fromtimestamp(0, UTC)
 _EMPTY = BY_NAME["broker-empty"]
 
 Key = tuple[str, str, str, int]
-"""The name of a rule, its finding's subject and key as text, and its number among those with the same."""
+"""The name of a rule, its finding's subject and key as text, and a number that separates findings that are equal in
+these."""
 
 
 class Stands(NamedTuple):
@@ -41,7 +42,8 @@ class Stands(NamedTuple):
     since: datetime | None
     """The time at which it began, or of the first poll with it, UTC; None if the rule's first look found it."""
     is_meant: bool = False
-    """Whether a user caused it on purpose while kac watched, for example by moving all replicas away from a broker."""
+    """Whether a user caused the finding on purpose while kac watched, for example by moving all replicas away from a
+    broker."""
 
 
 class Standing(Struct, frozen=True):
@@ -49,7 +51,7 @@ class Standing(Struct, frozen=True):
 
     findings: Mapping[Key, Stands] = field(default_factory=dict)
     looked: frozenset[str] = frozenset()
-    """The rules that have looked at least once, with all that they read."""
+    """The rules that have judged at least once all data that they need."""
 
 
 def standing_after(known: Standing, before: Poll, poll: Poll) -> Standing:
@@ -68,7 +70,7 @@ def standing_after(known: Standing, before: Poll, poll: Poll) -> Standing:
         for found in _found(rule, seen):
             place = _place(found)
             key = rule.name, place.name, found.key, 0
-            while key in findings:  # a broker has several listeners
+            while key in findings:  # a broker may have one finding for each listener
                 key = *key[:3], key[3] + 1
             was = known.findings.get(key)
             if was is not None:

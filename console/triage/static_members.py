@@ -13,7 +13,7 @@ Instance = tuple[str, str]
 KEPT = timedelta(minutes=5)
 """The period for which changes of hands are kept."""
 MOST = 20
-"""Limit of changes that are kept of an instance id, the latest ones."""
+"""Maximum number of changes that are kept of an instance id, the latest ones."""
 
 
 class Joined(NamedTuple):
@@ -22,7 +22,7 @@ class Joined(NamedTuple):
     member_id: str
     client: str
     at: datetime
-    """The time of the first poll with it, UTC."""
+    """The time of the first poll with the new member, UTC."""
 
 
 def joined_after(

@@ -45,7 +45,7 @@ VOTER_BEHIND = "voter-behind"
 EPOCH_JUMPS = "epoch-jumps"
 REBALANCING = "rebalancing"
 COMMITS_LATER = "commits-later"
-"""Records arrive without a commit so far: only later polls show whether members read."""
+"""Records arrive in a new group's topics without a commit so far: only later polls show whether members read."""
 LAG_GROWS = "lag-grows"
 COMMIT_STANDS_STILL = "commit-stands-still"
 OFFSET_OUT_OF_RANGE = "offset-out-of-range"
@@ -88,38 +88,40 @@ WORK = frozenset(
         NEW_UNREAD,
     }
 )
-"""Symptoms that are only a problem if a cause claims them: moves run, members join, leave, commit later and have yet to
-find new partitions, Connect gives its tasks to other workers, a flow of MirrorMaker was taken down, and a share group
-begins with what comes.
-"""
+"""Symptoms that are only a problem if a cause claims them: reassignments run; members join, leave, commit later or have
+yet to find new partitions; Connect gives tasks to other workers; a flow of MirrorMaker was taken down; a share group
+begins with new records."""
 
 MOVING_STATES = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
-"""States of a group that is not at work."""
+"""States of a group that is not reading."""
 
 COORDINATORS = frozenset({OFFSETS, TRANSACTIONS, SHARES})
 """Topics whose partitions' leaders coordinate groups and transactions."""
 
 IMBALANCE = 0.10
-"""leader.imbalance.per.broker.percentage: the share of leaders away from a broker that brokers themselves tolerate."""
+"""The share of leaders away from a preferred broker that brokers themselves tolerate: the default of
+leader.imbalance.per.broker.percentage."""
 GROWTH = 0.1
-"""The share of new records by which a lag has to grow: a smaller one looks like noise within half a minute."""
+"""Minimum growth of a lag as a share of the new records: a smaller one looks like noise within half a minute."""
 QUORUM_SECONDS = 15.0
 """Seconds without a response about the quorum, after which it has no leader: an election takes one or two."""
 SILENT_SECONDS = 5.0
-"""The same while most of its voters do not answer."""
+"""Seconds without a response about the quorum while most of its voters do not answer."""
 FULL = 0.10
 """The usable share of a disk below which it is nearly full."""
 LATE_SECONDS = 8.0
-"""Seconds for which a broker has to show an old state: many fetches of the metadata log, and a round of requests."""
+"""Seconds for which a broker has to show an old state: long enough for many fetches of the metadata log, and a round of
+requests."""
 DEAD_LETTER_SECONDS = 120.0
-"""Seconds after a record without another one in which dead letters count as growing."""
+"""Seconds after a dead letter within which the topic counts as growing."""
 WATCHED_MIRROR, HALTED_MIRROR, MISSED_WATCHED = 10.0, 120.0, 5
-"""Least seconds for which kac has to see no new heartbeat of a flow; the same for those that it copies, which stay away
-for a while after it started; and the heartbeats that have to be missing meanwhile."""
+"""Minimum seconds for which kac has to see no new heartbeat of a flow that it watches; the minimum for heartbeats that
+are copied, which pause for a while after a start; and the minimum number of missing heartbeats."""
 AHEAD_MS = 3_600_000
-"""Least milliseconds of a timestamp in the future: message.timestamp.after.max.ms of Kafka 4."""
+"""Minimum milliseconds by which a timestamp is in the future: the default of message.timestamp.after.max.ms since Kafka
+4.0."""
 SECONDS_BELOW = 10**11
-"""Limit for timestamps that are probably in seconds: as milliseconds they are before March 1973."""
+"""Bound below which a timestamp is probably in seconds: in milliseconds it would be before March 1973."""
 
 
 class Subject(Struct, frozen=True, omit_defaults=True, order=True, cache_hash=True):
@@ -135,7 +137,7 @@ class Subject(Struct, frozen=True, omit_defaults=True, order=True, cache_hash=Tr
     listener: str | None = None
     entity: str | None = None
     change: str | None = None
-    """The time at which the causing change was seen, as 10:31:05: two changes of a key are separate causes."""
+    """The time at which the causing change was seen, as 10:31:05, so that two changes of a key are separate causes."""
     connector: str | None = None
     """kac's name of the connector."""
     task: int | None = None
@@ -154,7 +156,7 @@ class Symptom(Struct, frozen=True):
     brokers: tuple[int, ...] = ()
     """The brokers that the symptom points to, for example those missing from an ISR, or the preferred leader."""
     count: int = 1
-    """The number of its partitions."""
+    """The number of affected partitions."""
 
 
 Key = tuple[str, Subject]
@@ -174,7 +176,7 @@ class Own(NamedTuple):
 
 
 THROTTLED_MS = 50
-"""Least milliseconds of each second by which a throttled console is late."""
+"""Minimum milliseconds of each second by which brokers delay a console that counts as throttled."""
 
 
 class Poll(Struct, frozen=True):
@@ -273,11 +275,11 @@ def out_of_sync(topics: Mapping[str, Topic]) -> tuple[tuple[str, Partition], ...
 
 
 def _broker_symptoms(poll: Poll) -> Iterator[Symptom]:
-    if poll.snapshot.cluster.controllers:  # kac is connected to controllers only
+    if poll.snapshot.cluster.controllers:  # kac is connected only to controllers
         for controller in sorted(poll.silent):
             yield Symptom(CONTROLLER_SILENT, Subject(broker=controller), (controller,))
         return
-    # A broker that is gone is also silent: that is one problem.
+    # Report a broker that is gone only once: it does not answer either.
     away = gone(poll.snapshot)
     for broker in sorted(away):
         yield Symptom(BROKER_GONE, Subject(broker=broker), (broker,))
@@ -304,11 +306,11 @@ def _partition_symptoms(
         wanted = min_isr(configs, topic.name)
         if wanted is not None and is_isr_impossible(wanted, topic.replication, are_all_enough=enough):
             yield Symptom(MIN_ISR_ABOVE_REPLICATION, Subject(topic=topic.name), count=len(topic.partitions))
-            wanted = None  # its consequences are reported only once
+            wanted = None  # don't report its consequences too
         elif wanted is not None:
             wanted = min(wanted, max(1, topic.replication))
         for partition in topic.partitions:
-            # Only a preferred leader that is in sync can be elected: another one is not yet an imbalance.
+            # Count only preferred leaders that are in sync: others can't be elected, so they are no imbalance yet.
             if partition.replicas and partition.replicas[0] in partition.isr:
                 should[partition.replicas[0]] = should.get(partition.replicas[0], 0) + 1
                 if partition.leader == partition.replicas[0]:
@@ -317,7 +319,7 @@ def _partition_symptoms(
                 yield from _replica_symptoms(topic.name, partition, wanted)
     for broker, count in sorted(should.items()):
         missing = count - led.get(broker, 0)
-        # With few partitions a single one would already be above the share.
+        # With few partitions, a single one would already exceed the share.
         if missing > 1 and missing > IMBALANCE * count:
             yield Symptom(NOT_PREFERRED, Subject(broker=broker), (broker,), missing)
 
@@ -347,7 +349,7 @@ def _dir_symptoms(snapshot: Snapshot) -> Iterator[Symptom]:
             subject = Subject(broker=broker, dir=log_dir.path)
             if log_dir.failure is not None:
                 yield Symptom(DIR_ERROR, subject, (broker,))
-            # Brokers before Kafka 3.3 (KIP-827) report -1 for the size of a volume.
+            # Skip brokers before Kafka 3.3 (KIP-827), which report -1 for the size of a volume.
             elif 0 <= log_dir.usable_bytes < FULL * log_dir.total_bytes:
                 yield Symptom(DIR_NEARLY_FULL, subject, (broker,))
     for each in uncleaned(snapshot):
@@ -398,10 +400,10 @@ def _quorum_symptoms(poll: Poll) -> Iterator[Symptom]:
         or len(voters_away(poll)) > len(quorum.voters) // 2
         or quorum_silence(poll) > QUORUM_SECONDS
     ):
-        # Without a leader the positions of voters are those of its last response, which are not evaluated.
+        # Without a leader, the positions of voters are those of its last response: don't judge them.
         yield Symptom(NO_QUORUM_LEADER, CLUSTER)
         return
-    # The leader's clock: it provides the times of voters, and clocks of hosts differ.
+    # Use the leader's clock, which the times of voters come from: clocks of hosts differ.
     now = model_quorum.leaders_clock(quorum) or int(poll.at.timestamp() * 1000)
     for voter in quorum.voters:
         caught_up = voter.last_caught_up_ms
@@ -425,7 +427,7 @@ def grows(trend: LagTrend) -> bool:
     if trend.rate is None or trend.rate < 1 or recovers(trend):
         return False
     then = {(each.topic, each.partition): each.end for each in trend.base.lag.partitions}
-    # Ends and commits are read one after the other, so on a busy topic a steady lag seems to change a little.
+    # Ends and commits are read one after the other: on a busy topic, even a steady lag seems to change a little.
     written = sum(each.end - then.get((each.topic, each.partition), each.end) for each in trend.last.lag.partitions)
     return trend.rate * (trend.last.at - trend.base.at) >= GROWTH * written
 
@@ -439,7 +441,7 @@ def _may_yet_commit(group: Group, trend: LagTrend) -> bool:
 
 
 _LAG_OF = "lag of "
-"""The name of the failure to read a group's lag: an earlier trend does not show the present."""
+"""Prefix of the failure to read a group's lag; while it fails, an earlier trend does not show the present."""
 
 
 def _groups_symptoms(snapshot: Snapshot) -> dict[Key, Symptom]:
@@ -560,7 +562,8 @@ def held_by(facts: Facts) -> Iterator[tuple[transactions.OpenTransaction, transa
 def _transaction_symptoms(facts: Facts) -> Iterator[Symptom]:
     seen = facts.transactions
     places = {each.place for each, _ in held_by(facts)}
-    # A partition that can't be examined is a symptom once it is stuck for longer than any transaction may last.
+    # A partition whose transactions can't be read is a symptom once it is stuck for longer than any transaction may
+    # last.
     places |= {place for place in seen.failures if facts.logs.stood(place) * 1000 > seen.max_timeout_ms}
     for topic, number in sorted(places):
         if facts.logs.stood((topic, number)) >= 0:
@@ -572,7 +575,7 @@ def _transaction_symptoms(facts: Facts) -> Iterator[Symptom]:
 
 def ahead(poll: Poll) -> dict[str, tuple[int, Newest]]:
     """Return topic -> the partition and its record that is furthest in the future, for topics that delete by time."""
-    # The later of both clocks: a slow one would blame good records.
+    # Take the later of both clocks: with a slow one, good records would seem to be in the future.
     limit = int(max(cluster_time(poll), poll.at).timestamp() * 1000) + AHEAD_MS
     if not poll.facts.newest:
         return {}
@@ -630,7 +633,7 @@ def _connect_symptoms(poll: Poll) -> Iterator[Symptom]:
     unread = {each.entity for each in snapshot.failures if each.part == Part.CONNECT and each.entity}
     for name in sorted(unread):
         yield Symptom(CONNECT_UNREACHABLE, connect_subject(name))
-    # The last state of a cluster that does not answer is not judged: it may be another one by now.
+    # Don't judge the last state of a cluster that does not answer: the present one may differ.
     seen = {name: each for name, each in snapshot.connect.items() if name not in unread} if unread else snapshot.connect
     for failed in connectors.failed(seen):
         name = CONNECTOR_FAILED if failed.task is None else TASK_FAILED
@@ -675,12 +678,12 @@ def mirror_subject(name: str) -> Subject:
 def _mirror_symptoms(poll: Poll) -> Iterator[Symptom]:
     snapshot = poll.snapshot
     at = snapshot.read_at.get(Part.MIRRORS)
-    # Without its newest records a flow may look silent.
+    # Without its newest records, a flow may look silent.
     if at is None or any(each.part == Part.MIRRORS for each in snapshot.failures):
         return
     for flow in snapshot.mirrors.values():
         if not flow.topics:
-            continue  # it copies nothing to this cluster
+            continue  # the flow copies nothing to this cluster
         if _stands(flow.beat, at, WATCHED_MIRROR):
             yield Symptom(MIRROR_SILENT, mirror_subject(flow.name))
         elif flow.beat is not None and _stands(flow.copied, at, HALTED_MIRROR) and not copies_grow(poll, flow):

@@ -16,7 +16,7 @@ from console.triage import symptoms
 
 PartitionPlace = tuple[str, int]
 FEWEST_PEERS = 3
-"""Least number of brokers among which one that differs from all others is odd: of two either may be."""
+"""Minimum number of brokers for a broker that differs from all others to be odd: of two, either may be."""
 
 
 class Troubles(Struct, frozen=True):
@@ -50,8 +50,8 @@ def troubles(poll: symptoms.Poll) -> Troubles:
     for each in symptoms.symptoms(poll):
         subject = each.subject
         if each.name in (symptoms.MOVING, symptoms.COMMITS_LATER):
-            continue  # that is work, not a problem
-        # A lagging group marks no topic and no broker: the partitions themselves are well.
+            continue  # these are normal work, not a problem
+        # A lagging group marks no topic and no broker: the partition itself is well.
         if subject.group is not None:
             groups.add(subject.group)
             if subject.topic is not None and subject.partition is not None:
@@ -59,7 +59,7 @@ def troubles(poll: symptoms.Poll) -> Troubles:
             continue
         if subject.broker is not None:
             brokers.add(subject.broker)
-        elif each.name != symptoms.LEADERLESS:  # it points to all replicas
+        elif each.name != symptoms.LEADERLESS:  # its brokers are all replicas
             brokers.update(each.brokers)
         if subject.topic is not None:
             topics.add(subject.topic)
@@ -105,7 +105,7 @@ def _outliers(snapshot: Snapshot) -> Iterator[ConfigPlace]:
                 values.setdefault(entry.name, {})[resource] = entry.value
     for key, held in values.items():
         counts = Counter(held.values())
-        # Keys such as broker.id or listeners differ by nature.
+        # Skip keys such as broker.id and listeners, which differ by nature.
         if len(counts) != 2 or len(held) < FEWEST_PEERS or min(counts.values()) > 1 or is_of_each_broker(key):
             continue
         odd = min(counts, key=lambda value: counts[value])

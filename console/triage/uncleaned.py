@@ -13,8 +13,7 @@ from console.triage.remembered import remembered
 
 UNCLEANED = 3.0
 """Factor by which a compacted replica exceeds every other one of its partition, in addition to two segments, if no
-cleaner runs: a cleaner leaves at most half of a log dirty (min.cleanable.dirty.ratio).
-"""
+cleaner runs: a working cleaner leaves at most half of a log dirty (min.cleanable.dirty.ratio)."""
 
 
 class Uncleaned(NamedTuple):
@@ -38,7 +37,7 @@ def uncleaned(snapshot: Snapshot) -> Sequence[Uncleaned]:
 
 @remembered
 def _uncleaned(compacted: Mapping[str, int], dirs: Mapping[int, tuple[LogDir, ...]]) -> Sequence[Uncleaned]:
-    # Sizes by partition are only read for a broker with much of a topic.
+    # Read sizes by partition only for topics that take much space on a broker.
     large = {
         topic
         for topic, segment in compacted.items()
@@ -72,6 +71,6 @@ def _larger(topic: str, partition: int, held: Mapping[int, int], segment: int) -
     """Yield the replica of a partition that is far larger than all others. held: broker -> bytes of its replica."""
     broker = max(held, key=held.__getitem__)
     other = max((size for each, size in held.items() if each != broker), default=-1)
-    # The active segment is never cleaned, so small logs may differ by that alone.
+    # Require two segments more: the active segment is never cleaned, so small logs may differ by that alone.
     if other >= 0 and held[broker] > UNCLEANED * other and held[broker] - other > 2 * segment:
         yield Uncleaned(broker, 1, topic, partition, held[broker], other)

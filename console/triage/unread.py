@@ -11,7 +11,7 @@ from console.triage.symptoms import SILENT_SECONDS, Poll, quorum_silence
 TIMED_OUT, UNSUPPORTED = "TIMED_OUT", "UNSUPPORTED"
 """The names of a failure to answer in time, and of the failure of a server that lacks an API."""
 VITAL = tuple(part for part in Part if part.about.is_vital)
-"""Parts that every verdict needs, even one without problems: the brokers, their responses, and the partitions."""
+"""Parts that every verdict needs, even a verdict without problems: the brokers, their responses, and the partitions."""
 
 
 def vital_parts(poll: Poll) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ def unread_parts(poll: Poll) -> frozenset[str]:
     gaps = [each for each in snapshot.failures if each.part in VITAL or not _is_no_gap(each, snapshot)]
     whole = {each.part for each in gaps if each.entity in ("", each.part)}
     asked = {each.part for each in gaps}
-    # Each Connect cluster is a whole of its own: without an answer nothing is known of its connectors.
+    # Each Connect cluster counts as a whole: without an answer, nothing is known of its connectors.
     nothing = {Part.LOG_DIRS: not snapshot.log_dirs, Part.CONFIGS: not snapshot.configs, Part.CONNECT: True}
     return frozenset(
         {

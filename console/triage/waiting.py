@@ -16,7 +16,7 @@ from console.triage.readers import Reading
 from console.triage.remembered import remembered
 
 STANDS = 3.0
-"""Seconds for which a last stable offset does not move before clients count as waiting."""
+"""Seconds without a move of the last stable offset after which clients count as waiting."""
 
 
 class Wait(NamedTuple):
@@ -68,7 +68,7 @@ def _waits(
     for place in places:
         offset = facts.logs.logs[place].last
         open_ = sorted(seen.at(*place), key=lambda each: each.producer.start_offset)
-        # The last stable offset is where the earliest open transaction begins: the others do not hold it yet.
+        # The last stable offset is where the earliest open transaction begins: the others don't hold it yet.
         holder = open_[0] if open_ else None
         transaction = seen.by_producer.get(holder.producer.id) if holder is not None else None
         found[place] = Wait(place, offset, tuple(sorted(groups.get(place, ()))), holder, transaction)

@@ -52,7 +52,7 @@ from widgets.line_painting import MovedWidgets
 from widgets.line_view import LineView
 
 if TYPE_CHECKING:
-    from console.contexts import Context  # type argument of the base class
+    from console.contexts import Context  # a type argument of the base class
     from console.language.errors import LanguageError
     from console.language.statements import Statement
     from console.session.command_history import CommandHistory
@@ -194,14 +194,15 @@ class Console(KeysInOrder["Context"]):
         """Subscribe to the session, handle signals, show the first view and begin to read."""
         self.set_keymap({action: ",".join(remap.keys) for action, remap in self._remaps.items()})
         self.session.subscribe(self._listen)
-        with suppress(ValueError, RuntimeError, NotImplementedError):  # only the main thread handles signals
+        with suppress(ValueError, RuntimeError, NotImplementedError):  # only the main thread can handle signals
             for number in (signal.SIGTERM, signal.SIGHUP):
                 asyncio.get_running_loop().add_signal_handler(number, self._ended, int(number))
         self.frame.put_color()
         self.navigator.show()
         if exposures := self.session.context.settings.exposures:
             self.message_line.say(f"warning: {' · '.join(exposures)}", "failed")
-        # Work that keeps the interpreter busy waits for the first frame, and all but the first rows waits for these.
+        # Begin reading after the first frame: work that keeps the interpreter busy would delay it, and later reads
+        # would delay the first rows.
         self.call_after_refresh(self._first_reads.begin)
 
     async def on_unmount(self) -> None:
@@ -410,7 +411,7 @@ class Console(KeysInOrder["Context"]):
 
     @on(ClusterLost)
     def _cluster_lost(self, message: ClusterLost) -> None:
-        # Wrong credentials, sent again every few seconds, would lock the account.
+        # Stop reading after wrong credentials: sending them every few seconds would lock the account.
         self.reading.paused |= message.final
         self._touch(
             contact.lost(self.reading.contact, message.failure, message.final, self.session.snapshot.read_at.values())

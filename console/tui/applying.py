@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 MOST_LINES = 10
 """Maximum number of lines of one kind in a question."""
 MOST_CONFLICTS = 3
-"""Maximum number of conflicts in a question: with four or five lines each, all are visible on 24 lines."""
+"""Maximum number of conflicts in a question: with four or five lines each, all of them are visible on 24 lines."""
 
 
 class Applying:
@@ -131,7 +131,7 @@ class Applying:
 
         self._flow = start(app, partial(self._work, flow, "applied"), group="change", name="question")
 
-    # -- the front end of the flow -------------------------------------------------------------------------------------
+    # -- methods that the apply flow calls -----------------------------------------------------------------------------
 
     @property
     def can_ask(self) -> bool:
@@ -188,7 +188,7 @@ class Applying:
             self.busy = True
             self._message.say("applying…", "pending")
             return True
-        # Other edits of the plan may have been sent before.
+        # The apply may have sent other edits of the plan before.
         self._message.say("another client's changes stay; the plan shows what is there now", "muted")
         return False
 
@@ -277,7 +277,7 @@ class Applying:
         """Wait until the apply has ended and its outcome is shown."""
         await self._session.work.wait()
         if self._flow is not None:
-            # A worker that failed or was cancelled has also ended.
+            # The worker has ended, too, if it failed or was cancelled.
             with suppress(WorkerError):
                 await self._flow.wait()
 
@@ -290,7 +290,7 @@ class Applying:
         from rich.text import Text
 
         app = self._app
-        # `Text`, because Textual prints a plain string as markup, which names and failures can contain.
+        # Wrap the text in `Text`: Textual parses a plain string as markup, which names and failures may contain.
         words = session_apply_flow.unfinished_text(self._session.work.in_flight, self._session.work.committed)
         if self._session.work.in_flight is not None:
             self._session.work.give_up()
@@ -314,7 +314,7 @@ class Applying:
 
         kac sends no more requests, and waits for the responses to those sent, unless the signal arrives again.
         """
-        # One lost connection raises SIGHUP twice: from the kernel, and from the driver, which reads the end of input.
+        # A lost connection raises SIGHUP twice: by the kernel, and by the driver, which reads the end of the input.
         if self._ended and number == signal.SIGHUP:
             return
         again, self._ended = self._ended, True
@@ -362,7 +362,7 @@ class Applying:
 
 
 _ASKS = session_apply_flow.Asks(signals=False, deletions=False)
-"""Deletions are read while the question is visible, not before it."""
+"""The questions of an apply. Deletions are read while the question is visible, not before."""
 
 
 def _danger(lines: list[str]) -> list[Line]:

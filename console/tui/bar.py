@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 COMMAND, FILTER, SECRET, PALETTE = "command", "filter", "secret", "palette"
 """Names of the bar's modes."""
 READ_AFTER = 0.15
-"""Seconds without a key before the names for a completion are read."""
+"""Seconds without a key before kac reads the names for a completion."""
 
 log = logging.getLogger(__name__)
 
@@ -129,7 +129,7 @@ class Bar:
         self._filter_before = ""
         self._asked: asyncio.Future[Secret | None] | None = None
         self.asked_for = ""
-        """The secret that the line asks for, or asked for last."""
+        """The name of the secret that the line asks for, or that it asked for last."""
         self.line = BarLine(self, {COMMAND: history.read()} if history else None)
 
     @property
@@ -262,7 +262,7 @@ class Bar:
             asked.set_result(secret)
 
     def _filtered(self, text: str) -> None:
-        if text.strip() == "/":  # no pattern yet: `//` searches all panes
+        if text.strip() == "/":  # the second slash of `//`, which searches all panes
             self._navigator.view.take_filter(self._filter_before)
             self.line.close()
             self.command("find ")

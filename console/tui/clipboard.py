@@ -23,9 +23,9 @@ TMUX_SECONDS = 2.0
 _WITHOUT = frozenset(
     ["linux", "dumb", "unknown", "dtterm", "sun", "cons25", "vt52", "vt100", "vt102", "vt220", "vt320"]
 )
-"""TERM values of terminals without a clipboard."""
+"""Values of TERM for terminals without a clipboard."""
 _SCREENS_STRING = 240
-"""Characters of a string that screen passes on; its limit is 256 in old releases."""
+"""Maximum length of a string that GNU screen passes on: its limit is 256 characters in old releases."""
 
 
 def takes_copies(environ: Mapping[str, str]) -> bool:
@@ -43,12 +43,12 @@ def sequence(text: str, environ: Mapping[str, str]) -> str:
     term = environ.get("TERM", "")
     osc = f"\x1b]52;c;{b64encode(text.encode()).decode('ascii')}\x07"
     if environ.get("TMUX") or term.startswith("tmux"):
-        # tmux handles the first with set-clipboard on, and passes on the second with allow-passthrough on.
+        # tmux takes the first sequence with set-clipboard on, and passes on the second one with allow-passthrough on.
         doubled = osc.replace("\x1b", "\x1b\x1b")
         return f"{osc}\x1bPtmux;{doubled}\x1b\\"
     if environ.get("STY") or term.startswith("screen"):
         parts = (osc[at : at + _SCREENS_STRING] for at in range(0, len(osc), _SCREENS_STRING))
-        # Over ssh from within tmux, TERM may be screen's: tmux handles only the first.
+        # Over ssh from within tmux, TERM may be that of screen: tmux takes only the first sequence.
         return osc + "".join(f"\x1bP{part}\x1b\\" for part in parts)
     return osc
 
@@ -62,7 +62,7 @@ async def copy(app: App[Any], text: str, environ: Mapping[str, str]) -> tuple[st
     if takes_copies(environ):
         return SENT, "muted"
     file = state_directory(environ) / "copied"
-    # Imported here, because the start needs no programs.
+    # imported late: a start needs no programs
 
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ def _in_tmux(text: str, environ: Mapping[str, str]) -> bool:
 
     Needs neither set-clipboard nor allow-passthrough, which are off by default.
     """
-    # Imported here, because the start needs no programs.
+    # Imported late: a start needs no programs.
     from console.programs import finished, home_folder, of_user
 
     with suppress(OSError, subprocess.TimeoutExpired):

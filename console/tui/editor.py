@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from textual.app import App
 
 READ_ONLY = {"vi": "-R", "vim": "-R", "nvim": "-R", "view": "-R", "nano": "-v"}
-"""The option with which an editor only shows a file."""
+"""Editor -> its option for viewing a file without changing it."""
 FALLBACK = "vi"
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from console.tui.reading import Reading
 
 AGES_EVERY = timedelta(seconds=5)
-"""Lifetime of the cached list of unobserved parts while nothing is read."""
+"""Maximum age of the cached list of unobserved parts while nothing is read."""
 
 
 class EventWatch:
@@ -64,7 +64,7 @@ class EventWatch:
             start(self._app, self._run, group="events", name="events")
 
     async def _run(self) -> None:
-        # Its imports take a while, and must not delay a key.
+        # Import in a thread: these imports take a while and must not delay a key.
         feed = await asyncio.to_thread(import_module, "console.session.event_feed")
         self._feed = feed.EventFeed(self._session, self._tell)
         self._tell(())

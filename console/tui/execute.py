@@ -229,19 +229,20 @@ class Executor:
         edits: list[Edit] = []
         plan = session.plan
         secrets: dict[str, Secret] | None = None
-        # Only a statement about an entity can omit it, and then applies to each marked one.
+        # A statement about an entity that names none applies to each marked entity.
         left_out = statement.leaves_out_entity
         self._left_out = self._navigator.view.left_out() if left_out else []
         for selected in self._selected() if left_out else [None]:
             await read_needs(session, needs(statement, selected), sparing=True)
-            # The screen reads on meanwhile: letters and edits of one statement are made on one snapshot.
+            # Keep the snapshot, as the screen reads on meanwhile: letters and edits of one statement have to be made
+            # from the same one.
             snapshot = session.snapshot
             if secrets is None:
                 secrets = await resolve_secrets(statement, self._ask_hidden)
                 statement = await with_records(
                     session.records, session.context, statement, secrets, snapshot, self._kept.append
                 )
-                # Batches of records are numbered behind those of the statements before.
+                # Apply the statements before: batches of records are numbered after theirs.
                 plan = stage(session.plan, before, snapshot).plan if before else session.plan
             made = to_edits(statement, snapshot, selected=selected, plan=plan, secrets=secrets)
             self._made.append((made, snapshot))
@@ -263,7 +264,7 @@ class Executor:
             return
         selected = self._navigator.view.targets()
         if name == keymap.ENTITIES and selected and isinstance(selected[0], ConfigResource):
-            # The configs of the selected entity, as in the verb's help.
+            # Open the configs of the selected entity, as the help of the verb says.
             self._navigator.open_resource(selected[0])
             return
         await self._navigator.goto(view_place(name))

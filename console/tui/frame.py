@@ -54,7 +54,7 @@ _KEY_SIGNS = {
 
 
 EVENTS_SHOWN = 3
-"""Most events of the cursor in time in the message line."""
+"""Maximum number of events at the cursor in time that the message line shows."""
 
 
 def sign(key: str) -> str:
@@ -183,7 +183,7 @@ def _width(hint: Hint) -> int:
 
 
 _ON_COLOR = {"strong": "strong", "failed": "strong", "danger": "strong", "stale": "reverse"}
-"""Style of a meaning on a context's background colour; other meanings are plain."""
+"""Meaning -> its style on a context's background colour; all other meanings are plain."""
 
 
 class ActiveKeys:
@@ -295,7 +295,7 @@ class Frame:
             return State(f"! STALE since {clock(since)}" if since else never, "stale", current=False)
         if self._cluster.reading.paused:
             return State("paused", "pending")
-        # The first poll may wait for a broker that hangs, while others have answered triage.
+        # The first poll may wait for a broker that hangs while others have answered triage.
         is_answered = contact.answered_at or self._cluster.session.snapshot.read_at
         text = "live" if is_answered else "connecting"
         return State(text, "muted", is_led=self._cluster.triage.is_led)

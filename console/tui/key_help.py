@@ -14,7 +14,7 @@ from widgets.columns import ColumnView
 from widgets.line_view import LineView
 
 INDENT = 14
-"""Width of the keys before their text, in cells."""
+"""Number of cells for the keys before their text."""
 MOTIONS = (
     ("j k ↓ ↑", "Move by a line; PgUp PgDn (^↑ ^↓) by a window, ^U ^D by half a window"),
     ("g G", "Go to the first and the last line; also Home and End"),

@@ -21,25 +21,26 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 PASSING = frozenset({"goto", "command", "palette", "check", "apply"})
-"""Names of the workers that run the operator's requests; a key typed ahead waits for them."""
+"""Names of the workers that run the operator's requests; a key typed ahead waits until they end."""
 TYPING = "typing"
-"""Name of the worker that reads names for the completion of a half-typed command."""
+"""Name of the worker that reads names to complete a half-typed command."""
 PATIENCE = 1.0
-"""Seconds after which a key counts as handled, because its widget may have been removed before it reported that."""
+"""Seconds after which a key counts as handled: its widget may have been removed before it could report that."""
 AHEAD = 0.15
-"""Seconds: if a key follows another sooner, the operator can't have seen the effect of the first."""
+"""Maximum seconds between two keys for the second to count as typed ahead: the operator can't have seen the effect of
+the first."""
 LONGEST = 5.0
-"""Longest wait, in seconds, of a key typed ahead for the work of the key before it."""
+"""Maximum seconds for which a key typed ahead waits for the work of the key before it."""
 ALT = "alt+"
 CHECK_EVERY = 0.01
 """Seconds between two checks while a key waits."""
 RESTS = 8
-"""Looks in succession at which every widget waits, with a round of the loop between two: what a worker or a timer has
-begun takes some until it sends a message."""
+"""Number of checks in succession that have to find all widgets waiting, with a round of the loop between two: work that
+a worker or a timer has begun takes some rounds until it sends a message."""
 A_LOOK = 0.002
-"""Seconds that count as one more of them: a loop that is busy with other work takes that long for a round."""
+"""Seconds that count as another such check: a loop that is busy with other work takes as long for a round."""
 ROUNDS = 20
-"""Rounds of messages that lead to further messages, after which a key is passed on regardless."""
+"""Number of rounds of messages, each caused by the round before, after which a key is passed on in any case."""
 
 
 class Typed(NamedTuple):
@@ -47,7 +48,7 @@ class Typed(NamedTuple):
 
     event: events.Key | events.Paste
     ahead: bool
-    """Whether it was typed before the operator can have seen the effect of the one before."""
+    """Whether it was typed before the operator can have seen the effect of the key before."""
 
 
 class KeysInOrder(App[Result]):
@@ -131,7 +132,7 @@ class KeysInOrder(App[Result]):
                 before = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
                 os.killpg(0, signal.SIGTSTP)
                 signal.signal(signal.SIGTSTP, before)
-        except (SuspendNotSupported, ValueError):  # no terminal, or not the main thread
+        except (SuspendNotSupported, ValueError):  # there is no terminal, or this is not the main thread
             self.tell("this screen can't be suspended")
 
     async def on_event(self, event: events.Event) -> None:
@@ -161,7 +162,7 @@ class KeysInOrder(App[Result]):
             return
         error = task.exception()
         if error is not None:
-            # Better a key too early than none: quitting is one of them.
+            # Pass the key on after an error: a key too early is better than none, as one of them quits.
             log.error("the console could not wait for its widgets before a key", exc_info=error)
         self.call_next(self._hand_on)
 
@@ -181,14 +182,16 @@ class KeysInOrder(App[Result]):
         """
         began, sent, rested = monotonic(), 0, 0
         while sent < ROUNDS and rested < RESTS:
-            # Not to each widget: Textual takes longer to dispatch forty messages than to handle most keys.
+            # Send messages only to widgets that are not waiting: Textual takes longer to dispatch forty messages than
+            # to handle most keys.
             reached = [one for pump in self._pumps() if not waits(pump) if (one := _noted(pump)) is not None]
             if reached:
                 sent, rested = sent + 1, 0
                 if (await asyncio.wait(reached, timeout=PATIENCE))[1]:
                     return
             elif self._is_to_be_laid_out() and monotonic() - began < PATIENCE:
-                # A timer of the screen does that, of which no queue knows: a key before it would read former sizes.
+                # A timer of the screen will lay it out, which no queue shows: a key before that would see the former
+                # sizes.
                 await asyncio.sleep(CHECK_EVERY)
             else:
                 looked = monotonic()
@@ -209,11 +212,11 @@ class KeysInOrder(App[Result]):
 
     async def _hand_on(self) -> None:
         self._under_way = None
-        if not self._held or self._exit:  # when the app exits, no screen is left to receive a key
+        if not self._held or self._exit:  # once the app exits, no screen can receive a key
             return
         event = self._held.popleft().event
         if isinstance(event, events.Key) and event.key.startswith(ALT) and not self._is_bound(event.key):
-            # Esc and a key that arrive together look like that key with Alt.
+            # Esc and a key that arrive together look like that key with Alt: pass on both.
             behind = events.Key(event.key.removeprefix(ALT), event.character)
             event = events.Key("escape", "\x1b")
             for key in (event, behind):
@@ -243,7 +246,7 @@ class KeysInOrder(App[Result]):
     async def _on_key(self, event: events.Key) -> None:
         """Count a key as handled if no widget kept it, after the app's bindings have run."""
         await super()._on_key(event)
-        # Textual would call the bases' handlers after this one, which has called them already.
+        # Prevent Textual from calling the handlers of the bases after this one, which has called them already.
         event.prevent_default()
         self._done(event)
 
@@ -257,7 +260,8 @@ def waits(pump: MessagePump) -> bool:
     ready: Any = pump._message_queue.ready_event
     if ready.is_set() or pump._pending_message is not None:
         return pump._closing or pump._closed
-    # asyncio says of no event who waits for it; a Python without this attribute sends each widget a message instead.
+    # asyncio has no public attribute for the waiters of an event; a Python without this one sends each widget a message
+    # instead.
     waiters = getattr(ready, "_waiters", ())
     return any(not each.done() for each in waiters) or pump._closing or pump._closed
 

@@ -30,7 +30,7 @@ CONNECTORS, CONNECT_WORKERS, CONNECT_PLUGINS = "connectors", "connect-workers", 
 CONNECT_LOGGERS, CONNECTOR, CONNECTOR_OFFSETS = "connect-loggers", "connector", "connector-offsets"
 MIRRORS = "mirrors"
 GRAPHED = (NOW, OVERVIEW, WATCH, TOPICS, TOPIC, GROUPS, GROUP, BROKERS)
-"""The views with graphs of the last half hour, in which the cursor in time moves."""
+"""The views with graphs of the last half hour, in which the cursor in time can move."""
 OF_CONNECT = (CONNECTORS, CONNECT_WORKERS, CONNECT_PLUGINS, CONNECT_LOGGERS, MIRRORS)
 OF_CONNECTOR = (CONNECTOR, CONNECTOR_OFFSETS)
 VIEWS = {
@@ -72,7 +72,7 @@ VIEWS = {
     EVENTS: ("What changed", EVENTS),
     FIND: ("What was found", ""),
 }
-"""The views: name -> its title in docs/keys.md, and the pane that has it; ``""`` if each pane may have it."""
+"""The views: name -> its title in docs/keys.md, and its pane; ``""`` if the view may be in any pane."""
 _OF_PARTS = {Part.CONNECT: CONNECTORS, Part.CONNECTOR_OFFSETS: CONNECTORS}
 
 
@@ -85,19 +85,19 @@ class Key(NamedTuple):
     """A key and its action."""
 
     id: str
-    """The name of the action, under which settings can remap it."""
+    """The name of the action, by which settings can remap it."""
     keys: str
-    """Textual's names of the keys, separated by commas."""
+    """The names of the keys in Textual, separated by commas."""
     label: str
     """The text in the footer."""
     help: str
-    """The help, a sentence without a full stop."""
+    """The help: a sentence without a full stop."""
     where: frozenset[str]
-    """The views that have it."""
+    """The views in which the key works."""
     needs: tuple[str, ...] = ()
-    """The names of its conditions, see `_REASONS`."""
+    """The names of its conditions; see `_REASONS`."""
     rank: int = 0
-    """The position in the footer, 0 for none; the lowest rank stays longest."""
+    """The position in the footer, 0 for no place in it; the lowest rank stays longest when the footer is narrow."""
 
 
 def _key(id_: str, keys: str, label: str, help_: str, *where: str, needs: Iterable[str] = (), rank: int = 0) -> Key:
@@ -105,17 +105,17 @@ def _key(id_: str, keys: str, label: str, help_: str, *where: str, needs: Iterab
 
 
 _row_key = partial(_key, needs=("row",))
-"""A key for the row under the cursor."""
+"""Makes a key for the row under the cursor."""
 _change = partial(_key, needs=("writable",))
-"""A key that stages an edit, or begins a command that does."""
+"""Makes a key that stages an edit, or begins a command that does."""
 _row_change = partial(_key, needs=("writable", "row"))
-"""A key that stages an edit for the row under the cursor."""
+"""Makes a key that stages an edit for the row under the cursor."""
 _replay_key = partial(_key, needs=("replay",))
-"""A key that goes to another time of a record."""
+"""Makes a key that goes to another time of a record."""
 
 
 KEYS: tuple[Key, ...] = (
-    # Navigation
+    # Keys for navigation
     _key("brokers", "1", "brokers", "The brokers, the controller and the cluster default"),
     _key("topics", "2", "topics", "The topics"),
     _key("configs", "3", "configs", "All entities that have configs"),
@@ -156,7 +156,7 @@ KEYS: tuple[Key, ...] = (
     _key("palette", "ctrl+p", "palette", "Find an action by name"),
     _key("quit", "q,ctrl+q", "quit", "Quit; asks first while edits are staged"),
     _key("suspend", "ctrl+z", "suspend", "Back to the shell until fg, as with other programs"),
-    # Display
+    # Keys for display
     _key("refresh", "r,ctrl+r", "refresh", "Read this view now, and clear the change marks", rank=85),
     _key(
         "pause",
@@ -396,7 +396,7 @@ KEYS: tuple[Key, ...] = (
     _row_change("fix", "F", "fix", "Stage the repair, or put its command into the bar", NOW, LINT, MOVES, rank=10),
     _row_key("mute", "m", "mute 1 h", "Mute the cause for an hour; a second time ends the mute", NOW, rank=20),
     _key("effective", "f", "effective", "The effective quota of a user and a client", QUOTAS, rank=30),
-    # Changes, all of them staged
+    # Keys that change entities; each of them only stages the change
     _row_change(
         "edit",
         "e",
@@ -538,7 +538,7 @@ KEYS: tuple[Key, ...] = (
     ),
     _key("undo", "u", "undo", "Undo the last change to the plan", needs=("writable", "past"), rank=62),
     _key("redo", "U", "redo", "Redo the last undone change", needs=("writable", "future")),
-    # The plan
+    # Keys for the plan
     _key(
         "check",
         "c",
@@ -565,17 +565,17 @@ def keys_of(view: str) -> tuple[Key, ...]:
 
 GLOBAL = keys_of(EVERYWHERE)
 PANE_KEYS = PANES
-"""The ids of the panes' keys, in order of the panes."""
+"""The ids of the panes' keys, in the order of the panes."""
 
 
 class KeyState(NamedTuple):
     """The state that conditions check."""
 
     read_only: str | None
-    """The name of the read-only context; None for another context."""
+    """The name of the context if it is read-only; None otherwise."""
     row: bool
     list_key: bool
-    """Whether the config key under the cursor has a list value."""
+    """Whether the value of the config key under the cursor is a list."""
     parts: bool
     staged: bool
     past: bool

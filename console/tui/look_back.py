@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 RECORD = "this-console.kacflight"
 OF_TERMINAL = ("TERM", "COLORTERM", "COLORFGBG", "NO_COLOR", "TERM_PROGRAM", "TMUX", "STY", "SSH_TTY")
-"""Variables that decide how a screen is drawn, and whether its clipboard is reached."""
+"""Environment variables that determine how a screen is drawn, and whether its clipboard can be reached."""
 
 
 async def look_back(app: App[Any], recorder: Recorder | None, context: str, cluster_id: str, at: datetime) -> str:
@@ -45,7 +45,7 @@ async def look_back(app: App[Any], recorder: Recorder | None, context: str, clus
         time = [] if at.timestamp() * 1000 <= began_ms else ["--at", f"{at.astimezone():%H:%M:%S}"]
         try:
             await write_record(recorder, context, cluster_id, path)
-            # Polls and operations of this console go on meanwhile, and nothing of it is drawn.
+            # This console's polls and operations continue meanwhile, but it draws nothing.
             with app.suspend(), app.batch_update():
                 program = programs.python("-m", "console", "replay", path, *time, folder=Path(folder))
                 program = program._replace(environ={**program.environ, **_of_terminal()})

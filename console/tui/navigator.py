@@ -88,7 +88,7 @@ class Navigator:
         with self._body.app.batch_update():
             if new is not old:
                 old.display = False
-                if not new.is_attached:  # mounted once, then only hidden, so cursor, marks and filter stay
+                if not new.is_attached:  # mount once and only hide later, so that cursor, marks and filter stay
                     await self._body.mount(new)
                 new.display = True
             self.show()
@@ -100,8 +100,7 @@ class Navigator:
 
     def open_resource(self, resource: ConfigResource) -> None:
         """Show an entity inside the current pane: its configs, or the last section shown of a topic."""
-        # Opened from the list of topics, a topic shows the section that was last read there; from elsewhere its configs
-        # are meant.
+        # From the list of topics, open the section of a topic that was shown last; from elsewhere, open its configs.
         keeps = resource.type == codes.TOPIC and self.stack.place.view == keymap.TOPICS
         section = self._section if keeps else keymap.CONFIGS
         self._start(places.Place(section, self.stack.place.pane, resource))

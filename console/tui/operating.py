@@ -32,11 +32,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 BEGINS = "begins, and works on it while kac is open"
-"""The answer that begins an operation."""
+"""The text of the answer that begins an operation."""
 MARGIN = 4
-"""Columns of a question next to its text."""
+"""Number of columns of a question in addition to its text."""
 LAST_ANSWER = 5.0
-"""Seconds that leaving waits for the response to a step's request; after that the next process checks the outcome."""
+"""Seconds for which leaving waits for the response to a step's request; afterwards the next process checks the
+outcome."""
 
 
 class Operating:
@@ -57,7 +58,7 @@ class Operating:
         self._task: asyncio.Task[None] | None = None
         self.at_work = ""
 
-    # -- beginning -----------------------------------------------------------------------------------------------------
+    # -- beginning an operation ----------------------------------------------------------------------------------------
 
     def ask_and_begin(self, goal: Goal, throttle: int | None) -> None:
         """Show the forecast of a goal, ask, and begin the operation.
@@ -69,7 +70,7 @@ class Operating:
         self._start_question(partial(self._begin, goal, throttle))
 
     def _start_question(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        # Not as a worker that delays keys typed ahead: they answer the question.
+        # Don't use a worker of `PASSING`: the question has to receive the keys typed ahead.
         start(self._app, partial(self._reported, work), group="operation", name="question")
 
     async def _begin(self, goal: Goal, throttle: int | None) -> None:
@@ -133,7 +134,7 @@ class Operating:
             self._app.push_screen(TextScreen(f"{goal}: nothing is sent", lambda _width: why))
             self._message.say("nothing was sent: choose with where, or name their topic with to", "failed")
             return
-        # The warnings come before what a low terminal cuts.
+        # Put warnings first: a low terminal cuts off the end.
         lines: list[Line] = [
             [(clean(line, 400), "failed" if line.startswith("! ") else "")]
             for line in (
@@ -172,7 +173,7 @@ class Operating:
 
         return await asyncio.to_thread(planned)
 
-    # -- continuing ----------------------------------------------------------------------------------------------------
+    # -- continuing an operation ---------------------------------------------------------------------------------------
 
     def do_work(self) -> None:
         """Run the open operation."""

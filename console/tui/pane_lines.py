@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from console.tui.watch import ShownCluster
 
 PAGE = 20
-"""Rows that kac writes at once."""
+"""Number of rows that kac writes at once."""
 MOST_CHANGES = 8
-"""Changes of rows that kac writes at once."""
+"""Maximum number of changes of rows that kac writes at once."""
 TEXT_WIDTH = 400
-"""Width, in cells, that texts are made for; the terminal's width folds them later."""
+"""Number of cells for which texts are made; the terminal folds longer lines itself."""
 _TOLD = {"lag_seconds": "behind"}
-"""Column -> its name as told, where another column has the usual one: ``lag`` is in records."""
+"""Column -> its name in lines, if another column has the usual name: ``lag`` is a number of records."""
 HANG = triage.LABEL
-"""Blanks at the beginning of a line of details that continues the line before."""
+"""Number of blanks at the beginning of a line of details that continues the line before."""
 
 
 class PaneLines:
@@ -68,7 +68,7 @@ class PaneLines:
             self._row = next(iter(self._numbers), None)
         if self._row is not None and lines.move_cursor(self._row):
             if number and isinstance(self._navigator.view, NowView):
-                self._navigator.view.on_key(Key("down", None))  # a number chooses the row as a move of the cursor does
+                self._navigator.view.on_key(Key("down", None))  # choosing a row counts as moving the cursor
             return True
         gone, self._row = self._row, None
         self._voice.say("that row is gone: again says the rows" if gone is not None else "there are no rows here")
@@ -233,7 +233,7 @@ class PaneLines:
             kept.add(key)
             if key not in self._numbers:
                 self._number(key, words)
-                if isinstance(view.lines, DiffView):  # the statement's outcome reports it
+                if isinstance(view.lines, DiffView):  # the statement's outcome reports the row
                     continue
                 text = in_words.row_text(columns, words, self._usual)
                 told.append((in_words.badness(words), f"new, row {self._numbers[key]}: {text}"))
@@ -283,7 +283,7 @@ class PaneLines:
         before, self._troubles = self._troubles, now
         if now is None or before is None or not self.says_changes:
             return
-        if self._navigator.view.NAME != keymap.NOW:  # on Now, the rows tell it
+        if self._navigator.view.NAME != keymap.NOW:  # on Now, the rows report the causes
             for cause, text in now.items():
                 if cause not in before:
                     self._voice.say_at(f"{keymap.NOW}, new, {in_words.spoken(text)}")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT = 60.0
-"""Longest pause, in seconds, before the header is written again while an edit is due for reversal at a known time."""
+"""Maximum seconds until the header is written again while an edit is due for reversal at a known time."""
 
 
 def operation_text(operation: Operation) -> str:
@@ -159,10 +159,10 @@ class Journal:
         waits = [(due.until - now).total_seconds() for due in self._expiring if due.until > now]
         if self._known is not None and self._known.operations and not self._watches:
             self._watches = True
-            # One timer at a time, however often this method runs.
+            # Set one timer at a time, however often this method is called.
             self._app.set_timer(LONGEST_WAIT, self._read_again)
         if waits:
-            # The clock may be set during the wait, so check again after a minute at the latest.
+            # Check again after a minute at most, as the clock may be set during the wait.
             self._app.set_timer(min(*waits, LONGEST_WAIT) + 0.1, self._update)
 
     def _read_again(self) -> None:

@@ -21,10 +21,10 @@ class Pane(NamedTuple):
     """A pane, as the line of panes names it."""
 
     view: str
-    """Its top view."""
+    """The top view of the pane."""
     key: str
     titles: tuple[str, str, str]
-    """Its titles: the usual one, the one of a narrow terminal, and the one of fewer than 64 columns."""
+    """The titles of the pane: the usual one, one for a narrow terminal, and one for fewer than 64 columns."""
 
 
 PANES = (
@@ -42,11 +42,11 @@ PANES = (
     Pane(keymap.EVENTS, ",", ("Events", "Event", "Ev")),
 )
 ORDER = (11, *range(1, 11), 12)
-"""The panes from left to right, Now first. A narrow terminal leaves out the last one."""
+"""The numbers of the panes from left to right; Now is first. A narrow terminal leaves out the last one."""
 SECTIONS = {keymap.CONFIGS: "Configs", keymap.TOPIC: "Partitions", keymap.ACLS: "ACLs"}
-"""The sections of a topic: view -> title, in the order of the tab key. The ACLs are those that apply to it."""
+"""The sections of a topic: view -> title, in the order of the Tab key. The ACLs are those that apply to the topic."""
 NODES = {keymap.BROKERS: "Brokers", keymap.QUORUM: "Quorum", keymap.FEATURES: "Features"}
-"""The parts of the brokers pane, in the same form."""
+"""The sections of the brokers pane: view -> title."""
 CONNECT_PARTS = dict(zip(keymap.OF_CONNECT, ("Connectors", "Workers", "Plugins", "Loggers", "MM2"), strict=True))
 CONNECTOR_PARTS = {keymap.CONNECTOR: "Tasks", keymap.CONFIGS: "Config", keymap.CONNECTOR_OFFSETS: "Offsets"}
 
@@ -57,7 +57,7 @@ class Place(NamedTuple):
     view: str
     pane: int
     about: ConfigResource | QuotaEntity | Records | Analyze | BeginRedrive | str | None = None
-    """The entity, group, records, analysis or dead letters that it shows; None for the whole pane."""
+    """The entity, group, records, analysis or dead letters that the view shows; None for the whole pane."""
 
     @property
     def topic(self) -> str | None:
@@ -160,7 +160,7 @@ def record_title(about: Records) -> str:
 
 
 LONGEST_CONDITION = 30
-"""Characters of a condition in the breadcrumbs."""
+"""Maximum length of a condition in the breadcrumbs in characters."""
 MOST_PLACES = 50
 
 
@@ -179,8 +179,8 @@ class BackStack:
             aside: whether the place is another section of the same entity; the stack then stays as it is.
         """
         if not aside:
-            # Back from a search hit or a chart always returns to the search or the overview, even if the place is on
-            # the stack.
+            # Coming back from a search hit or a chart always leads to the search or the overview, even if the place is
+            # on the stack.
             is_new = place not in self._before or self.place.view in (keymap.FIND, keymap.OVERVIEW)
             index = None if is_new else self._before.index(place)
             self._before = self._before[:index] if index is not None else [*self._before, self.place][-MOST_PLACES:]

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from console.tui.tools import Tools
 
 SIZE = (1000, 40)
-"""The size of the screen that no one sees: wide, so that nothing is cut or wrapped."""
+"""The size of the invisible screen: wide, so that nothing is cut or wrapped."""
 TICK = 0.25
-"""Seconds between two looks for changes."""
+"""Seconds between two checks for changes."""
 PATIENCE = 60.0
-"""Seconds that the next line waits for the work of the line before."""
+"""Maximum seconds for which the next line waits for the work of the line before."""
 MOST_CANDIDATES = 8
 YES, NO = frozenset({"y", "yes"}), frozenset({"n", "no", "esc", "escape", "back"})
 
@@ -64,11 +64,11 @@ HELP = (
 
 
 _BY_LINES = frozenset({"command", "palette", "suspend", "help", "copy", "filter", "find", "earlier", "later"})
-"""Keys that open something to type in, or act on a screen or a graph: here their work has its own words."""
+"""Keys that open an input, or act on a screen or a graph: lines have commands of their own for these."""
 
 
 _VIEWS = frozenset({keymap.LINT, *places.NODES, *keymap.OF_CONNECT})
-"""Views that the screen reaches from others, with Tab."""
+"""Views that the screen reaches from other views by Tab."""
 
 
 class Plain:
@@ -125,11 +125,11 @@ class Plain:
             lines.echo(True)
             self._voice.say("left")
 
-    # -- the conversation ----------------------------------------------------------------------------------------------
+    # -- the dialogue with the operator --------------------------------------------------------------------------------
 
     async def _talk(self, _pilot: object) -> None:
         app, context = self._app, self._cluster.session.context
-        with suppress(ValueError, RuntimeError, NotImplementedError):  # only the main thread handles signals
+        with suppress(ValueError, RuntimeError, NotImplementedError):  # only the main thread can handle signals
             asyncio.get_running_loop().add_signal_handler(SIGINT, lambda: self._applying().do_quit())
         mode = "read-only" if context.read_only else "read and write"
         self._voice.say(f"{clean(context.name, 80) or 'cluster'}, {mode}. help says what can be typed, quit leaves.")
@@ -186,7 +186,7 @@ class Plain:
         if isinstance(top, Confirm | Waiting):
             self._answer(top, line.strip())
             return
-        if bar.line.is_open:  # only a secret is left open
+        if bar.line.is_open:  # the line can only be open for a secret
             self._lines.echo(True)
             if line:
                 bar.submitted(CommandBar.Submitted(bar.line, SECRET.name, line))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from console.model.snapshot import Snapshot
 
 SCRIPT, RUNBOOK = "the plan as a script", "the plan as commands of Kafka's tools"
-"""Titles of the two texts."""
+"""The titles of the two texts."""
 
 
 def script_lines(plan: Plan, most: int | None = None) -> list[Line]:
@@ -25,7 +25,7 @@ def script_lines(plan: Plan, most: int | None = None) -> list[Line]:
     Args:
         most: the number of commands, from the first; None: all.
     """
-    # Not cut: a command without its end would be another command.
+    # Don't cut commands: without its end, a command would be another one.
     return [[(clean(line, len(line) + 1), "")] for line in script(plan, most).split("\n")]
 
 

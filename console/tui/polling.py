@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from console.tui.watch import ShownCluster
 
 PATIENCE = 5.0
-"""Seconds without a response after which kac sends each broker a small request; after as many again without one, the
-cluster counts as silent."""
+"""Seconds without a response after which kac sends each broker a small request; after the same time without a response
+to that, the cluster counts as silent."""
 MORE_AFTER = 0.5
-"""Seconds that slow reads wait for the view's rows."""
+"""Seconds for which slow reads wait for the rows of the view."""
 LONGEST_POLL = 10.0
-"""Cap, in seconds, on the previous poll's duration; a poll counts as late after twice that duration."""
+"""Maximum seconds of the previous poll that count; a poll is late after twice the previous one's duration."""
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class ClusterLost(Message):
 
 
 FIRST_ANSWERS = 2.0
-"""Longest wait, in seconds, of other reads and of the import of triage for the prefetched responses and their rows."""
+"""Maximum seconds for which other reads, and the import of triage, wait for the prefetched responses and their rows."""
 
 
 class FirstReads:
@@ -94,10 +94,10 @@ class FirstReads:
         assert self._prefetched is not None
         session, reading = self._cluster.session, self._cluster.reading
         if await self._prefetched.arrived(FIRST_ANSWERS):
-            with self._app.batch_update():  # the first rows are painted once, with brokers and topics
+            with self._app.batch_update():  # paint the first rows once, with brokers and topics
                 await session.read_cluster()
                 await session.read_whole(Part.QUORUM if reading.at_controllers else Part.TOPICS)
-        # All other reads begin once the first rows are painted.
+        # Begin all other reads only once the first rows are painted.
         self._app.call_after_refresh(self._go_live)
 
     def _go_live(self) -> None:
@@ -105,8 +105,8 @@ class FirstReads:
         start(self._app, self._cluster.reading.reads.run, group="live", name="live")
         self._cluster.half_hour.begin()
         if self._cluster.reading.at_controllers or self._cluster.triage.request_logs:
-            # A context for brokers opens on Now, which starts triage; a context for controllers opens on the quorum,
-            # with the number of causes in its header. Triage also reads request logs, whatever pane is open.
+            # A context for brokers opens on Now, which starts triage. A context for controllers opens on the quorum,
+            # and its header has the number of causes. Triage also reads request logs, whatever pane is open.
             self._cluster.triage.begin()
 
 
@@ -131,7 +131,7 @@ class Polling:
         self._silent: frozenset[int] = frozenset()
         self._was_read = (view().place, reading.session.clock.now())
         self._reads_take = 0.0
-        # A poll that waited for silent brokers needs no rest: the screen should soon show that they answer again.
+        # Don't rest after a poll that waited for silent brokers: the screen should soon show that they answer again.
         reading.reads.put(Scheduled(VIEW, Pace(reading.refresh, from_begin=True), self._read, in_view=True))
         reading.tick()
 
@@ -150,8 +150,8 @@ class Polling:
         finally:
             poll.cancel()
         if self._reading.lost and (self._lost_since_asked or self._session.snapshot.read_at is known.read_at):
-            # The responses may be older than the loss, or the view read no part of the cluster: neither shows that
-            # brokers answer again.
+            # Neither responses from before the loss nor a view that read no part of the cluster show that brokers
+            # answer again.
             await self._find_silent()
         elif self._session.snapshot is not known:
             self._reading.lost = False
@@ -208,7 +208,7 @@ class Polling:
             await self._find_silent(unread)
         except AdminError:
             return False
-        except Exception:  # the reads must continue, whatever error occurred
+        except Exception:  # the reads have to continue after any error
             log.exception("asking which brokers answer")
             return False
         return True
@@ -225,7 +225,7 @@ class Polling:
         try:
             self._silent = await self._session.client.run(cluster.silent_brokers, PATIENCE)
         except AdminError as error:
-            # The reason why brokers do not answer this request is more specific than a poll's timeout.
+            # The reason why brokers do not answer this request says more than the timeout of a poll.
             known = unread is not None and unread.name != "TIMED_OUT"
             self._lost(unread if unread and known else error.failure, final=isinstance(error, AuthenticationFailed))
             raise

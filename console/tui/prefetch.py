@@ -55,7 +55,7 @@ class Prefetch:
 
         def one_is_there(_: Future[Any]) -> None:
             if all(each.done() for each in ahead):
-                with suppress(RuntimeError):  # the loop was closed before the result arrived
+                with suppress(RuntimeError):  # the loop may have been closed before the result arrived
                     loop.call_soon_threadsafe(all_there.set)
 
         for each in ahead:

@@ -39,7 +39,7 @@ def start(
     Takes the function, not its coroutine: a worker that is cancelled before its first step, as on exit, would leave a
     coroutine that was never awaited, for which Python prints a warning.
     """
-    # Without a description Textual formats the bound object, which may be the whole cluster.
+    # Pass a description: without one, Textual formats the bound object, which may be the whole cluster.
     worker: Worker[None] = node.run_worker(work, group=group, name=name, description=name, exclusive=exclusive)
     return worker
 
@@ -52,7 +52,7 @@ class Contact(Struct, frozen=True):
     lost: Failure | None = None
     """The reason why no broker answers; None while one does."""
     final: bool = False
-    """Whether an automatic retry would do harm."""
+    """Whether trying again automatically would do harm."""
     silent: frozenset[int] = frozenset()
     """The brokers that do not answer while others do."""
     unread: Failure | None = None
@@ -155,13 +155,14 @@ class StatusMessage(Message):
 
 
 VIEW, MORE = "view", "more of the view"
-"""The scheduled reads of the visible view: on each tick, and in between."""
+"""The scheduled reads of the visible view: on each tick, and between ticks."""
 HEADER = (Part.CLUSTER, Part.QUORUM, Part.VERSIONS, Part.TOPICS)
 """The parts of the snapshot that the lines around each view show."""
 SLOW_EVERY = 12
-"""Ticks between two slow reads of a view."""
+"""Number of ticks between two slow reads of a view."""
 WHOLE_REST = 20
-"""Least pause before all topics' metadata, or all ACLs, are read again, as a multiple of the last read's duration."""
+"""Minimum rest before the metadata of all topics, or all ACLs, are read again, as a multiple of the last read's
+duration."""
 
 
 class Reading:
@@ -188,7 +189,7 @@ class Reading:
         self.lost = False
         self.held = False
         self.reads = EventReads(session, FOR_SCREEN, self._may)
-        # A little less than a tick, so that a tick that comes early does not skip the read.
+        # Take a little less than a tick, so that a tick that comes early does not skip the read.
         self._whole = {part: Turns(Pace(refresh * 0.9, WHOLE_REST)) for part in (Part.TOPICS, Part.ACLS)}
 
     def _may(self, part: Scheduled, turn: Turn) -> bool:
@@ -200,7 +201,7 @@ class Reading:
             return True
         if self.lost or self.contact.answered_at is None:
             return False
-        # The read would wait for a broker that does not answer.
+        # Skip this read: it would wait for a broker that does not answer.
         return not (part.name == Part.VERSIONS and self.contact.silent)
 
     @property

@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from console.session.record_reading import Collected
 
 SHOWN_EVERY = 0.25
-"""Least seconds between two changes of the rows during a search."""
+"""Minimum seconds between two changes of the rows during a search."""
 SHARE = 4
-"""The rows of a search are made again after at least so many times the seconds that they took the last time."""
+"""Factor of the time that making the rows took last: the minimum time until they are made again."""
 SOON = 0.5
-"""Seconds that a read of the view waits for the end of its search, so that keys typed ahead find its rows."""
+"""Seconds for which a read of the view waits for the end of its search, so that keys typed ahead find its rows."""
 LIVE = 50
-"""Records a second that a search that follows shows."""
+"""Maximum number of records per second that a search which follows shows."""
 LIVE_KEPT = 2_000
-"""The newest records of a search that follows that are kept."""
+"""Maximum number of records that a search which follows keeps: the newest ones."""
 
 
 class _Run(NamedTuple):
@@ -47,7 +47,7 @@ class _Run(NamedTuple):
     further: model.Start | None
     halt: Halt
     before: model.Progress
-    """The progress of the runs that it continues."""
+    """The progress of the former runs that this one continues."""
 
 
 class AskedRecords:
@@ -76,7 +76,7 @@ class AskedRecords:
         self._run: _Run | None = None
         self._resumed = asyncio.Event()
         self.settled = asyncio.Event()
-        """Set while no search runs."""
+        """Set while no search is running."""
 
     @property
     def left_out(self) -> int:
@@ -107,7 +107,7 @@ class AskedRecords:
         if self._run is None or not self.is_searching:
             return False
         self._run.halt.ask()
-        self._resumed.set()  # a paused search would not see that it is to end
+        self._resumed.set()  # a paused search would not notice the end
         return True
 
     def resume(self) -> None:
@@ -140,7 +140,7 @@ class AskedRecords:
                 self.is_searching = False
                 self.settled.set()
                 changed()
-        # The records are shown before: a registry may be slow, or not answer.
+        # Learn the names of schemas after the records are shown: a registry may be slow, or not answer.
         if self._run is run:
             await self._learn(run, changed)
 
@@ -156,7 +156,7 @@ class AskedRecords:
         async with aclosing(reader.search(wanted, filter_of(run.wanted), run.halt)) as portions:
             async for portion in portions:
                 if self._run is not run:
-                    return  # another statement was taken meanwhile
+                    return  # another statement replaced this one
                 self._take(portion, collected, run)
                 if (began := time.monotonic()) >= due:
                     await self._show(wanted, collected)
@@ -179,7 +179,7 @@ class AskedRecords:
         """Make the answer from the records found so far."""
         read = collected.read()
         if wanted.follow:
-            # `collected` has only the counts: the records come and go, up to the cap.
+            # Take the records from `_live`, as `collected` has only the counts: records come and go, up to a limit.
             read = replace(read, records=tuple(reversed(self._live)))
         shown = await self._cluster.session.records.readable(read)
         if self._collected is collected:

@@ -109,7 +109,7 @@ class RecordedHalfHour(HalfHourWatch):
 
     def shown(self) -> Shown:
         """Return the data to draw, up to the moment shown."""
-        # Live, a column waits until its samples are settled; here the operator chose the time.
+        # Live, a column waits until its samples are complete; here the operator chose the time.
         return super().shown()._replace(is_exact=True)
 
     def take(self, moment: Moment) -> None:
@@ -204,7 +204,7 @@ class ReplayConsole(Console):
             at_ms: time to show first, milliseconds since 1970; None: the first poll that brokers answered.
         """
         self.record = open_record(replay)
-        # A record changes only with the time that is shown, and `_show` then has all read again.
+        # Don't refresh: the data of a record change only with the time shown, and `_show` then reads everything again.
         still = replace(settings or ConsoleSettings(), refresh=0)
         super().__init__(self.record.session, still, history, Given(()))
         self._events = RecordedEvents()
@@ -330,7 +330,7 @@ class ReplayConsole(Console):
         """Show the cluster as of a moment. The panes read again, as of then, all data that is not in the snapshot."""
         self._shown = moment
         self.record.client.at_ms = moment.at_ms
-        # While it plays, its own clock runs on between two polls: set back to this one, it might never reach the next.
+        # While playing, keep the clock running between two polls: set back to this one, it might never reach the next.
         if not playing:
             self._played_ms = moment.at_ms
         self._events.record = moment.events

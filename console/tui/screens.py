@@ -243,7 +243,7 @@ class Confirm(ModalScreen[bool]):
             lines.append([("  y", "strong"), (f" {self.yes}   ", ""), ("Esc", "strong"), (" goes back", "")])
         width, height = max(20, self.size.width - 2), self.size.height - 2
         shown = wrap_all(lines, width, 4)
-        if len(shown) > height:  # the prompt stays on the screen
+        if len(shown) > height:  # keep the prompt on the screen
             shown = _cut(lines[:-1], wrap(lines[-1], width, indent=4), height)
         self._text.styles.height = len(shown)
         self._text.set(*shown)

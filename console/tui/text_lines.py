@@ -20,7 +20,8 @@ from widgets.line_painting import Line as PaintedLine
 from widgets.line_painting import LinePainter
 
 FOLD_GAP, FOLDED_FROM = 4, 6
-"""Blank cells between the rows of a table that stand next to each other; the rows from which they do."""
+"""Number of blank cells between the parts of a table that is folded into columns, and the minimum number of rows for
+folding it."""
 _BETWEEN = (" " * FOLD_GAP, "")
 MESSAGE_LINES = 3
 MOST_HEARD = 20
@@ -150,7 +151,7 @@ class MessageLine(TextLines):
         self._said: Line = []
         self._said_at = 0
         self.heard: list[str] = []
-        """The messages since a front end that does not draw them last took them; the latest `MOST_HEARD`."""
+        """The messages that a front end without a screen has yet to take; the latest `MOST_HEARD`."""
 
     def say(self, text: str, meaning: str = "", *, is_progress: bool = False) -> None:
         """Show a message until the operator moves on.

@@ -22,7 +22,7 @@ class Tools(NamedTuple):
     """The arguments of each pane; a pane takes those that it needs."""
 
     cluster: ShownCluster
-    """The visible session, its reads and its contact."""
+    """The visible session, its reads and its contact with the cluster."""
     navigator: Navigator
     """Shows other panes."""
     editing: Editing

@@ -99,7 +99,7 @@ class TopicAnalyses:
         finally:
             run.is_running = False
         if self._runs[topic] is not run:
-            return  # a later one of the topic counts now
+            return  # a later analysis of the topic replaced this one
         if run.found is not None and run.found.facts.records:
             self._learn(kept(run.found))
         self._redraw()

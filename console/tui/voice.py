@@ -17,7 +17,7 @@ from console.present.columns import clock
 from console.terminal import stdout
 
 MOST_LINES = 40
-"""Lines of a text that kac writes at once."""
+"""Maximum number of lines of a text that kac writes at once."""
 
 
 class SilentDriver(HeadlessDriver):
@@ -104,13 +104,13 @@ class InputLines:
 
     def echo(self, on: bool) -> None:
         """Let the terminal show typed characters, or not."""
-        with suppress(termios.error, OSError):  # not a terminal
+        with suppress(termios.error, OSError):  # raised if there is no terminal
             flags = termios.tcgetattr(0)
             flags[3] = flags[3] | termios.ECHO if on else flags[3] & ~termios.ECHO
             termios.tcsetattr(0, termios.TCSADRAIN, flags)
 
     def _read(self) -> None:
-        # Not sys.stdin: this thread would hold its lock when the interpreter exits.
+        # Don't use sys.stdin: this thread would hold its lock when the interpreter exits.
         rest = b""
         while not self.ended:
             self._wanted.acquire()

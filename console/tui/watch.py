@@ -47,23 +47,24 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 RESTS = Pace(every=0.0)
-"""Pace of diagnoses, which use the processor."""
+"""The pace of diagnoses, which take processor time."""
 SAMPLE, OF_SAMPLES = "half hour", "rates and lags"
-"""The scheduled part that takes samples of the half hour, and the part that reads their data."""
+"""The names of the scheduled part that takes samples of the half hour, and of the part that reads their data."""
 STEP = 1.0
 """Seconds between two checks for a due sample of the half hour."""
 SETTLES = 3.0
-"""Seconds after the first rows without reads for samples: the visible rows come first."""
+"""Seconds after the first rows without reads for samples: the visible rows go first."""
 READS_EVERY, GROUPS_AT_ONCE = timedelta(seconds=10), 100
-"""Time between two reads for samples; lags that another read refreshed in that time are not read again. Number of
-groups in a read, which takes the groups in turn."""
+"""The time between two reads for samples; lags that another read refreshed in that time are not read again. And the
+number of groups in one of these reads, which take the groups in turn."""
 COUNTS, COUNTS_EVERY, FIRST_AFTER, LAST_AFTER = "lint", 60.0, 10.0, 40.0
-"""The scheduled part that counts findings for Now, the seconds between two counts, and those before the first: as soon
-as triage has read all its parts, and at last without those that it can't read."""
+"""The name of the scheduled part that counts findings for Now; the seconds between two counts; and those before the
+first one: the minimum, which applies once triage has read all its parts, and the maximum, if it can't read some of
+them."""
 OLD_FOR_LINT = timedelta(seconds=30)
-"""Age from which on a part is read again for the pane."""
+"""The age above which a part is read again for the pane."""
 LOOKS = Pace(5.0, rest=20.0)
-"""Pace of the looks while the pane is visible: rules over 100,000 topics use the processor for seconds."""
+"""The pace of linting while the pane is visible: rules over 100,000 topics take seconds of processor time."""
 
 
 class Watch:
@@ -237,7 +238,7 @@ class Drawn(NamedTuple):
 
     lines: Sequence[tuple[Line, Graph | None]] = ()
     seconds: int = 0
-    """The seconds of a column; 0 without a chart."""
+    """The seconds that a column covers; 0 without a chart."""
 
 
 NO_GRAPHS = "there is no graph on the screen: a taller one has some, and ^G"
@@ -345,7 +346,7 @@ class HalfHourWatch:
             return {}
         now: Mapping[Any, Sentence] = cluster_graphs(known) if about is None else own_graphs(known, *about)
         told = still_told(self._told.get(about, {}), now)
-        # Keep the sentences of the cluster and of the row under the cursor.
+        # Keep only the sentences of the cluster and of the row under the cursor.
         for other in [key for key in self._told if key not in (None, about)]:
             del self._told[other]
         self._told[about] = told
@@ -381,7 +382,7 @@ class HalfHourWatch:
         if not snapshot.read_at:
             return
         if self.known is None:
-            # Imported once there are rows.
+            # Imported late, once there are rows.
             from console.model.half_hour import HalfHour
 
             self.known = HalfHour()
@@ -473,7 +474,8 @@ class LintWatch:
 
         with self._looks:
             try:
-                # Triage reads certificates each hour; a handshake for each look would be many.
+                # Leave the certificates to triage, which reads them once an hour: a handshake for each lint would be
+                # too many.
                 seen = await read_for_lint(self._session, self.readable(), OLD_FOR_LINT)
             except (AdminError, Refused) as error:
                 log.warning("reading for lint: %s", error.failure)
@@ -557,9 +559,9 @@ class ShownCluster(NamedTuple):
     triage: Watch
     """The causes of problems."""
     half_hour: HalfHourWatch
-    """The last half hour."""
+    """The values of the last half hour."""
     changed: Changed
-    """The marks of the changes since the operator's last refresh."""
+    """The marks of changes since the operator's last refresh."""
     lint: LintWatch
     """The findings of lint."""
     analyses: Callable[[], TopicAnalyses]

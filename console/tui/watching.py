@@ -75,7 +75,7 @@ def subjects_in(context: Context, name: str) -> tuple[Watched, ...]:
 
     try:
         statements = parse(f"watch {context.watch[name]}")
-    except LanguageError as error:  # its place is one in the text of the set
+    except LanguageError as error:  # the place of the error is in the text of the set
         raise CommandError(f"set {name}: {error.message}", error.hint) from None
     match statements:
         case [Watch(subjects=subjects)] if subjects:

@@ -40,7 +40,7 @@ READS = frozenset(
         *("offset_fetch", "offset_for_leader_epoch", "share_group_describe", "streams_group_describe"),
     }
 )
-"""APIs that change nothing. FindCoordinator creates the coordinators' topic if it is missing: see
+"""APIs that change nothing, except that FindCoordinator creates the coordinators' topic if it is missing: see
 `admin.groups.find_coordinators`."""
 
 

@@ -25,11 +25,12 @@ class _Lists(NamedTuple):
     answered: str
     """The field of the list in the answer."""
     name: Callable[[Any], Hashable]
-    """Returns an item's name, equal for a request's item and its answer."""
+    """Returns an item's name, which is equal for a requested item and its answer."""
     flags: tuple[str, ...] = ()
     """The fields of the request that affect the answer of each item."""
     all: bool = False
-    """Whether a request without a list requests everything; its parts then have only the names of its items."""
+    """Whether a request without a list requests everything; the keys of its parts then are the names of its items
+    alone."""
     inside: _Inside | None = None
     """The lists in the items, such as partitions in topics."""
 

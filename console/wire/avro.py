@@ -23,20 +23,20 @@ from console.model.foreign_json import json_as
 from console.model.schemas import Allowance, NotDecoded, SchemaText
 
 MOST_VALUES = 250_000
-"""Most values of a payload, nulls included."""
+"""Maximum number of values in a payload, nulls included."""
 DEEPEST = 60
-"""Most levels of a payload, and of a schema."""
+"""Maximum nesting depth of a payload, and of a schema."""
 LARGEST_DECIMAL = 1_024
-"""Most bytes of a number that is printed in digits; a larger one stays bytes."""
+"""Maximum size in bytes of a number that is printed in digits; a larger one stays bytes."""
 _DIGITS = Context(prec=2_500)
-"""More digits than such a number has."""
+"""A precision that is enough for the digits of such a number."""
 LARGEST_SCHEMA = 20_000
-"""Most types and fields of a schema with its references."""
+"""Maximum number of types and fields of a schema with its references."""
 
 _WHOLE = "kac_whole"
 _DECIMAL, _SYMBOLS = "kac_decimal", "kac_symbols"
-"""Names under which fastavro checks neither the attributes of a decimal nor the symbols of an enum; Java does not
-either."""
+"""Names that replace the logical type of a decimal and the symbols of an enum, as fastavro checks these and Java does
+not."""
 
 
 def missing() -> str:
@@ -70,7 +70,8 @@ def _parsed(schema: SchemaText) -> tuple[Any, dict[str, Any]]:
     documents = [_document(each.text) for each in (*schema.references, schema)]
     if sum(map(_size, documents)) > LARGEST_SCHEMA:
         raise NotDecoded(f"its schema has more than {LARGEST_SCHEMA:,} types and fields")
-    # fastavro would parse a union or a lone name again for each payload: a record's only field has the same bytes.
+    # fastavro would parse a union or a lone name again for each payload. Wrap it as the only field of a record, which
+    # has the same encoding.
     documents[-1] = {"type": "record", "name": _WHOLE, "fields": [{"name": _WHOLE, "type": documents[-1]}]}
     named: dict[str, Any] = {}
     try:
@@ -116,7 +117,7 @@ def _encoded(
     except Exception as error:  # noqa: BLE001 the error's class depends on the mistake in the value
         raise NotDecoded(f"{type(error).__name__} {error}") from None
     payload = output.getvalue()
-    _decoded(parsed, named, payload, None, allowance)  # no reader gets what kac itself can't read
+    _decoded(parsed, named, payload, None, allowance)  # refuse what kac itself can't read: no reader should get it
     return payload
 
 

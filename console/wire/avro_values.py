@@ -16,7 +16,7 @@ from uuid import UUID
 from console.model.schemas import NotDecoded
 
 DEEPEST = 60
-"""Most levels of a value."""
+"""Maximum nesting depth of a value."""
 _INT, _LONG = 2**31, 2**63
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FRACTION = re.compile(r"\.(\d{1,9})")
@@ -86,7 +86,7 @@ def _branch(named: Mapping[str, Any], schemas: list[Any], value: Any, where: str
         except NotDecoded as error:
             problem = problem or error
             continue
-        # fastavro takes a branch by a record's name, and by the branch itself for others.
+        # fastavro's writer identifies a record's branch of a union by its name, and any other branch by its schema.
         is_record = isinstance(branch, dict) and branch["type"] in ("record", "error")
         return (branch["name"] if is_record else branch, found)
     raise problem if problem is not None and len(schemas) <= 2 else NotDecoded(f"{where} fits no branch of its union")

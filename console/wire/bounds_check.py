@@ -34,10 +34,10 @@ _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 _PRESENT = 1
 _LONGEST_TEXT = 2**15 - 1
 _LONGEST_LAYOUT = 256
-"""Most bytes of a remembered layout. Longer elements seldom have the same layout."""
+"""Maximum size in bytes of a remembered layout. Longer elements seldom have the same layout."""
 _LAYOUTS = 4
 _FRUITLESS = 32
-"""Elements of one array without a known layout, after which the others are walked without comparisons."""
+"""Number of an array's elements without a known layout after which the others are walked without comparisons."""
 
 
 class _FieldWalk(NamedTuple):

@@ -57,7 +57,7 @@ class Scratch:
 
     GAP = 64
     _SPARE = 64
-    """Bytes behind a body, so that a decoder that reads a number beyond its end stays in this memory."""
+    """Bytes of memory behind a body, into which a decoder may read beyond the body's end."""
     _MOST_KEPT = 4 << 20
 
     def __init__(self) -> None:
@@ -113,8 +113,8 @@ def _gzip(data: Bytes, limit: int) -> bytes:
         begins, piece = at, _FIRST_PIECE
         try:
             while not unpacking.eof:
-                # The bytes after a member are copied with its last piece: with large pieces, many small members would
-                # copy them again and again.
+                # Begin with small pieces: zlib copies the bytes after a member with the member's last piece; with large
+                # pieces, many small members would copy the same bytes again and again.
                 part = view[at : at + piece]
                 if not part:
                     raise DamagedData("its gzip ends too early")

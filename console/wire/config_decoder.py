@@ -94,7 +94,7 @@ class ConfigDecoder:
         """
         try:
             return self._results(body, asked)
-        except Exception as error:  # kio raises several classes
+        except Exception as error:  # kio raises errors of several classes
             raise MalformedFrame(f"DescribeConfigsResponse v{self.version}: {error}") from error
 
     def _results(self, body: bytes, asked: Mapping[tuple[int, str], ConfigResource]) -> list[Described]:
@@ -188,7 +188,7 @@ class ConfigDecoder:
         check_message(self._entry_type, body, offset)
         try:
             return self._read_entry(body, offset)
-        except KeyError:  # tagged fields: Kafka defines none, and kio does not skip unknown ones
+        except KeyError:  # a tagged field: Kafka defines none here, and kio can't skip unknown ones
             known, size = without_unknown_tags(self._entry_type, memoryview(body)[offset:])
             return self._read_entry(known, 0)[0], size
 

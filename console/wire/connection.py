@@ -30,18 +30,19 @@ from console.wire.schemas import api_key, response_type, version_range
 _conn = import_aiokafka_conn()
 
 NO_LIMIT_MS = 24 * 3600 * 1000
-"""aiokafka's own timeout for each request, out of the way: every caller here has its own timeout."""
+"""aiokafka's timeout for each request, too long to matter: callers here have their own timeouts."""
 MAX_IDLE_MS = 9 * 60 * 1000
-"""Brokers close an idle connection after ten minutes (connections.max.idle.ms). The client closes it earlier."""
+"""Brokers close an idle connection after ten minutes (connections.max.idle.ms); the client closes it before they do."""
 PROBE_SECONDS = 1.0
 MAX_EARLY_FRAME = 512 * 1024
-"""Most bytes of a response before authentication: API versions, or a SASL token (sasl.server.max.receive.size). A
-greater length is text or TLS read as a length, or comes from a peer that is not authenticated yet."""
+"""Maximum size in bytes of a response before authentication: API versions, or a SASL token
+(sasl.server.max.receive.size). A greater length is text or TLS that was read as a length, or comes from a peer that is
+not authenticated yet."""
 MAX_FRAME = 100 * 1024 * 1024
-"""Most bytes of a response: the limit of brokers for a request (socket.request.max.bytes), and about that of librdkafka
-for a response (receive.message.max.bytes)."""
+"""Maximum size in bytes of a response: the brokers' limit of a request (socket.request.max.bytes), and about
+librdkafka's limit of a response (receive.message.max.bytes)."""
 USUAL_BUFFER = 64 * 1024
-"""Bytes of the receive buffer while no response is expected."""
+"""Size in bytes of the receive buffer while no response is expected."""
 GROWTH = 8
 """Factor by which a full buffer grows, at most to the size of the frame."""
 
@@ -224,7 +225,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         code = int.from_bytes(raw.body[:2], "big", signed=True)
         if code == ErrorCode.rebootstrap_required:
             raise AnotherNode(meant)
-        if code:  # a broker without this version answers in another one
+        if code:  # a broker without this version answers in version 0
             raise _TellsNoNode(f"ApiVersions is refused with {code}")
         response = decode_body(response_type(raw.api, raw.version), raw.body)
         self._versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
@@ -232,7 +233,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
     def _send_handshake(self, request: AiokafkaRequest) -> None:
         if self._writer is not None:
             self._handshake = asyncio.ensure_future(super().send(request))
-            # If ApiVersions fails, nothing awaits this.
+            # Retrieve the exception: if ApiVersions fails, nothing awaits this future.
             self._handshake.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def _ask_who_logged_us_in(self, meant: Node) -> None:

@@ -20,13 +20,13 @@ from msgspec import Struct
 from console.model.schemas import Allowance, NotDecoded, SchemaText
 
 MEMORY = 1 << 30
-"""Most bytes of the process's address space."""
+"""Maximum size in bytes of the process's address space."""
 _PROCESSOR_SECONDS = 10
-"""Processor seconds for one request: the end if no other process is left to end this one."""
+"""Maximum processor seconds for one request, which end the process if no other process is left to end it."""
 LARGEST_MADE = 16 << 20
-"""Most bytes of JSON from one payload."""
+"""Maximum size in bytes of the JSON from one payload."""
 _MOST_KEPT, _MOST_KEPT_TEXT = 200, 8 << 20
-"""Most parsed schemas in the cache, and the approximate bytes of their texts."""
+"""Maximum number of parsed schemas in the cache, and the approximate maximum size of their texts in bytes."""
 
 
 class Load(Struct, frozen=True, tag=True):
@@ -38,7 +38,7 @@ class Load(Struct, frozen=True, tag=True):
     main: str = ""
     """The name of the schema's own file in the descriptors."""
     encodes: bool = False
-    """Whether its payloads are made from JSON: then a request has JSON, and its answer a payload."""
+    """Whether payloads are made from JSON: a request then contains JSON, and its answer a payload."""
 
     @property
     def size(self) -> int:
@@ -53,7 +53,7 @@ class Decode(Struct, frozen=True, tag=True):
     payload: bytes
     indexes: bytes | None
     values: int
-    """The most values that it may have."""
+    """The maximum number of its values."""
 
 
 class Made(Struct, frozen=True, tag=True):
@@ -84,7 +84,7 @@ def serve() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     output = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # a library's output is no answer
+    os.dup2(2, 1)  # a library's output must not get among the answers
     with os.fdopen(0, "rb", closefd=False) as requests, output:
         _send(output, Made())
         kept = _Kept()

@@ -13,8 +13,8 @@ E = TypeVar("E")
 Fields = Mapping[str, Any]
 """A message as plain data: the names of its fields and their values. A structure in it is again such a mapping."""
 Asked = Fields | Callable[[ModuleType], Any]
-"""The fields of a request, of which a version lacks some, or a function that makes it from kio's module of a version.
-"""
+"""The fields of a request, some of which a version may lack; or a function that makes the request from kio's module of
+a version."""
 
 SIZES = {
     "bool": 1, "int8": 1, "uint8": 1,
@@ -34,7 +34,7 @@ class Shape(NamedTuple):
     entity: Any
     """The class of the entity."""
     is_array: bool
-    """Whether the field is an array of these."""
+    """Whether the field is an array of this type."""
     is_nullable: bool
 
 

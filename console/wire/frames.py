@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 # Error codes as plain integers.
 #
-# kio decodes an error code into its enumeration and raises ValueError on an unknown one: the whole response is lost. A
-# broker may be newer than kio. So each response class gets a subclass with the same slots, in which the fields of kind
-# ``error_code`` are declared ``int16``; kio's native reader follows the declarations, at the same speed. Times that
-# can't be null are read as milliseconds: brokers send -1 for a missing time (DescribeTransactions), for which kio also
-# raises.
+# kio decodes an error code into its enumeration and raises ValueError for an unknown one, so that the whole response is
+# lost. A broker may be newer than kio. Therefore each response class gets a subclass with the same slots, in which
+# fields of kind ``error_code`` are declared ``int16``; kio's native reader follows the declarations, at the same speed.
+# Times that can't be null are read as milliseconds: brokers send -1 for a missing time (DescribeTransactions), for
+# which kio raises too.
 
 ReadEntity = Callable[[bytes | memoryview, int], tuple[Any, int]]
 """(buffer, offset) -> (entity, bytes read)."""
 
 
-@cache  # kio's reader caches by the class's address, so a class that it has read must never be freed
+@cache  # keeps the class: kio's reader caches by a class's address, so a class that it has read must never be freed
 def with_open_codes(entity: type) -> type:
     """Return the entity's class with error codes as plain integers: a subclass, or the class itself if it has no
     codes."""
@@ -87,7 +87,7 @@ def open_reader(entity: type) -> ReadEntity:
     return reader
 
 
-# The client's side.
+# Encoding requests and decoding responses, as a client.
 
 _INT32 = struct.Struct(">i")
 
@@ -170,7 +170,7 @@ def decode_body(response: type[ResponsePayload], body: bytes | memoryview) -> An
     return entity
 
 
-# The broker's side.
+# Decoding requests and encoding responses, as a broker.
 
 _REQUEST_HEAD = struct.Struct(">hhi")
 _INT16 = struct.Struct(">h")
@@ -230,9 +230,9 @@ def decode_request(request: Any, payload: bytes) -> Any:
     try:
         try:
             entity, _ = read(payload, 0)
-        except (KeyError, InvalidUnicode):  # unknown tags; bytes that are not UTF-8
+        except (KeyError, InvalidUnicode):  # unknown tags, or bytes that are not UTF-8
             entity, _ = read(without_unknown_tags(request, payload, mend_text=True)[0], 0)
-    except Exception as error:  # kio raises several classes
+    except Exception as error:  # kio raises errors of several classes
         raise MalformedFrame(f"{request.__name__} v{request.__version__}: {error}") from error
     return entity
 
@@ -245,7 +245,7 @@ def _request_reader(request: Any) -> Callable[[bytes, int], tuple[Any, int]]:
 
 @cache
 def _response_writer(entity: Any) -> Callable[[BytesIO, Any], None]:
-    # Open codes allow any number as the error code of a response.
+    # The class with open codes takes any number as the error code of a response.
     return entity_writer(with_open_codes(entity))
 
 

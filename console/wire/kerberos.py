@@ -14,10 +14,10 @@ from console.wire.sasl import KerberosFailed, NotTheBroker, SaslStep
 
 LIBRARIES = ("libgssapi_krb5.so.2", "libgssapi_krb5.dylib")
 PACKAGES = "Debian: libgssapi-krb5-2; Red Hat: krb5-libs"
-"""Packages of operating systems with the library."""
+"""The library's packages in operating systems."""
 
 _CALLING, _ROUTINE = 0xFF000000, 0x00FF0000
-"""Masks of errors in a major status; the rest are hints."""
+"""Masks of the errors in a major status; the other bits are hints."""
 _CONTINUE_NEEDED = 1
 _MUTUAL, _SEQUENCE, _INTEGRITY = 2, 8, 32
 _INITIATE = 1
@@ -75,7 +75,7 @@ def _library() -> CDLL:
         except (OSError, AttributeError):
             continue
         out, word = c_void_p, c_uint32
-        # Every argument needs its type: a pointer may be wider than an int.
+        # Declare the type of every argument: a pointer may be wider than an int.
         acquire.argtypes = (out, c_void_p, word, c_void_p, c_int, out, out, out, out)
         found.gss_import_name.argtypes = (out, out, out, out)
         found.gss_init_sec_context.argtypes = (
@@ -114,7 +114,7 @@ class KerberosAuthenticator:
             keys = self._keys
             if keys.keytab is None:
                 raise
-            # The library's text names only its cache.
+            # Name the keytab: the library's text names only its cache.
             raise KerberosFailed(f"{error} (keytab {keys.keytab}, principal {keys.principal})") from None
         if token is None:
             self._exchange.close()
@@ -143,7 +143,7 @@ class KerberosAuthenticator:
                 answer = yield token
                 if is_complete:
                     break
-            # An empty message requests the security layers, unless the last token was one already.
+            # An empty message requests the security layers, unless the server's last token had them already (RFC 4752).
             offer = (yield b"") if not token else answer
             layers = _through(library.gss_unwrap, context, offer or b"")
             if len(layers) != 4 or not layers[0] & _NO_LAYER:
@@ -173,7 +173,8 @@ def _credentials(keys: Keys) -> c_void_p:
             Path(keys.keytab).open("rb").close()
         except OSError as error:
             raise KerberosFailed(f"keytab not readable: {error.strerror}") from None
-        # Tickets from a keytab stay in memory, in one cache for each: a cache on disk may be another principal's.
+        # Keep tickets from a keytab in memory, in a cache for each keytab and principal: a cache on disk may be another
+        # principal's.
         identity = hashlib.sha256(repr(keys).encode()).hexdigest()[:16]
         pairs = [(b"client_keytab", f"FILE:{keys.keytab}".encode()), (b"ccache", f"MEMORY:kac-{identity}".encode())]
     elif keys.cache is not None:

@@ -21,9 +21,9 @@ _IDS_SINCE, _ERROR_SINCE = 10, 13
 _WITH_OPERATIONS = range(8, 11)
 _HEAD = Struct(">hiii")
 _ONE_BYTE = 0x80
-"""Bound below which a varint is one byte."""
+"""Bound below which a varint takes one byte."""
 _LISTS_KEPT = 4_096
-"""Most distinct lists of partitions in the cache."""
+"""Maximum number of distinct lists of partitions in the cache."""
 _NO_ID = bytes(16)
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
@@ -73,7 +73,7 @@ def _topics(version: int, body: bytes, partitions: _Partitions) -> dict[str, Top
             topic_id = _id_text(body[end:at])
         internal = body[at]
         mine, at = partitions.at(at + 1)
-        if internal > 1 or body[at + 4]:  # tagged fields after the authorized operations
+        if internal > 1 or body[at + 4]:  # the topic has tagged fields, which follow its authorized operations
             raise _Seldom
         at += 5
         name = intern(name)  # other responses repeat it
@@ -91,7 +91,7 @@ def _topics(version: int, body: bytes, partitions: _Partitions) -> dict[str, Top
 
 def _after_cluster(body: bytes) -> int:
     """Return the offset of the topics: after brokers, cluster id and controller."""
-    brokers, at = read_count(body, 4)  # the throttle time is first
+    brokers, at = read_count(body, 4)  # the throttle time precedes the brokers
     if not brokers:
         raise _Seldom
     for _ in range(brokers):
@@ -132,15 +132,15 @@ class _Partitions:
     def at(self, at: int) -> tuple[tuple[Partition, ...], int]:
         """Return the partitions of the topic at this offset, by number, and the offset after them."""
         body, known, first = self._body, self._partitions, at
-        # Most topics of a large cluster have the partitions of another one. A list is self-delimiting, so equal bytes
-        # are equal lists; the size of the last list with the same first byte serves as a guess.
+        # Most topics of a large cluster have the same partitions as another topic. A list is self-delimiting, so equal
+        # bytes are equal lists; the size of the last list with the same first byte is a guess.
         end = at + self._sizes.get(body[at], 0)
         if (list_before := self._lists.get(body[at:end])) is not None:
             return list_before, end
         count, at = read_count(body, at)
         found = []
         for _ in range(count):
-            # Three lists of nodes, then an empty section of tagged fields.
+            # After the head follow three lists of nodes and an empty section of tagged fields.
             isr = at + _HEAD.size + 4 * body[at + _HEAD.size] - 3
             offline = isr + 4 * body[isr] - 3
             end = offline + 4 * body[offline] - 2
@@ -179,6 +179,6 @@ class _Partitions:
         known = self._nodes.get(data)
         if known is None:
             if not 0 < data[0] < _ONE_BYTE or len(data) != 4 * data[0] - 3:
-                raise _Seldom  # null, or more than 126 replicas, or cut off
+                raise _Seldom  # it is null, has more than 126 replicas, or is cut off
             known = self._nodes[data] = Struct(f">{data[0] - 1}i").unpack_from(data, 1)
         return known

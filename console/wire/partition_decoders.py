@@ -42,7 +42,7 @@ def decode_offsets(version: int, body: bytes, said: Callable[[int, int, int], T]
         return None
     found: dict[tuple[str, int], T] = {}
     try:
-        topics, at = read_count(body, 4)  # the throttle time is first
+        topics, at = read_count(body, 4)  # the throttle time precedes the topics
         for _ in range(topics):
             name, at = _text(body, at)
             partitions, at = read_count(body, at)
@@ -63,9 +63,8 @@ class DirAnswer(NamedTuple):
     code: int
     path: str
     replicas: list[tuple[str, int, int, int, bool]]
-    """For each replica: the topic, the partition, the bytes (-1 if the broker does not return them), the records
-    behind, and whether it is a future replica.
-    """
+    """For each replica: the topic, the partition, the size in bytes (-1 if the broker does not return it), the number
+    of records that it lags behind, and whether it is a future replica."""
     total_bytes: int = -1
     usable_bytes: int = -1
     cordoned: bool = False

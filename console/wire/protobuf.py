@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
 MOST_VALUES = 250_000
-"""Most values of a message, defaults included."""
+"""Maximum number of values in a message, defaults included."""
 DEEPEST = 60
 MOST_INDEXES = 32
-"""Most indexes in the path to a nested message."""
+"""Maximum number of indexes in the path to a nested message."""
 _PACKAGE = "google.protobuf."
 _WHOLE = 2**53
-"""Bound below which a whole number of JSON is shown as an integer."""
+"""Bound below which a whole number is shown as an integer in JSON."""
 _AS_TEXT = frozenset({"Timestamp", "Duration", "FieldMask"})
 _WRAPPERS = frozenset(
     f"{name}Value" for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 )
-"""Google's types with their own JSON form, next to ``Struct``, ``ListValue``, ``Value`` and ``Any``."""
+"""Google's types with a JSON form of their own, in addition to ``Struct``, ``ListValue``, ``Value`` and ``Any``."""
 
 
 def missing() -> str:
@@ -72,7 +72,7 @@ def _encoded(
     message = message_of((0,))()
     try:
         if document.lstrip()[:1] == b"[":
-            raise NotDecoded("a list")  # which Google's parser takes for an empty message
+            raise NotDecoded("a list")  # Google's parser takes a list for an empty message
         json_format.Parse(document, message, max_recursion_depth=DEEPEST)
         encoded: bytes = message.SerializeToString(deterministic=True)
     except MemoryError:
@@ -131,7 +131,7 @@ def _decoded(
         except NotDecoded as error:
             problem = problem or error
         except Exception as error:  # noqa: BLE001 the error's class depends on the mistake in the payload
-            if "alloc failed" in str(error):  # the limit of this process, not the payload's form
+            if "alloc failed" in str(error):  # the process is out of memory; the payload may be valid
                 raise MemoryError from None
             problem = problem or NotDecoded(f"it is no such message: {error}")
     else:
@@ -251,7 +251,7 @@ def message_indexes(data: bytes, *, zigzag: bool = True) -> tuple[tuple[int, ...
     found = tuple(number() for _ in range(count))
     if any(each < 0 for each in found):
         raise NotDecoded("an index of its message is below 0")
-    # A single zero means the first message of the file.
+    # Confluent's serializers write the indexes of the file's first message, [0], as an empty list.
     return found or (0,), data[at:]
 
 
@@ -308,7 +308,7 @@ class _Plain:
         except Exception:  # noqa: BLE001 the error's class depends on the mistake in the payload
             return {**made, "value": b64encode(message.value).decode()}
         found = self.message(inner, depth + 1)
-        # A type with its own JSON form gets the key "value", whatever fields it has.
+        # A type with a JSON form of its own gets the key "value", whatever fields it has (JSON mapping of Any).
         has_fields = isinstance(found, dict) and not of.full_name.startswith(_PACKAGE)
         return {**made, **found} if has_fields else {**made, "value": found}
 
@@ -326,7 +326,7 @@ class _Plain:
         entry = field.message_type
         if entry is not None and entry.GetOptions().map_entry:
             of = entry.fields_by_name["value"]
-            # A map has no order: sort it, so that equal records read alike.
+            # Sort a map, which has no order, so that equal records look alike.
             return {_text(key): self._one(of, value[key], depth) for key in sorted(value)}
         return [self._one(field, each, depth) for each in value]
 

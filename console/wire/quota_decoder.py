@@ -30,13 +30,13 @@ from console.wire.tagged_fields import read_varint, skip_tags
 
 _DOUBLE = Struct(">d")
 _NO_TAGS = b"\x00"
-_NULL, _EMPTY = b"\x00", b"\x01"  # the lengths of names without bytes
-_KNOWN = 8  # most layouts to remember; entities of other layouts are read field by field
+_NULL, _EMPTY = b"\x00", b"\x01"  # the encoded lengths of null and of an empty name
+_KNOWN = 8  # maximum number of layouts to remember; entities of other layouts are read field by field
 _KNOWN_VALUES = 1024
 _AT_ONCE = 64 * 1024  # bytes; small enough to keep intermediate objects in the processor's cache
 _SAMPLE = 64
-_BYTES = "latin-1"  # one character per byte, so that texts are sliced without a decoding step each
-_LENGTHS = bytes(range(1, 0x80)) + bytes(0x81)  # a length in one byte: it is one more; 0 if it takes two bytes
+_BYTES = "latin-1"  # one character per byte, so that slices of the text need no decoding each
+_LENGTHS = bytes(range(1, 0x80)) + bytes(0x81)  # a length in one byte is one more than the length; 0 if it takes two
 
 Quotas = dict[QuotaEntity, QuotaValues]
 
@@ -60,7 +60,7 @@ def decode_quotas(version: int, body: bytes) -> Quotas | QuotaError:
             return _Decoder(body, _KNOWN).decode()
         except _NotAName:
             return _Decoder(body, 0).decode()
-    except Exception as error:  # kio raises several classes
+    except Exception as error:  # kio raises errors of several classes
         raise MalformedFrame(f"DescribeClientQuotasResponse v{version}: {error}") from error
 
 
@@ -124,7 +124,7 @@ def _names(lengths: Sequence[str], texts: Sequence[str]) -> Sequence[str | None]
     said = "".join(lengths).encode(_BYTES)
     try:
         short = bytes(map(len, texts)).translate(_LENGTHS) == said.replace(_NULL, _EMPTY)
-    except ValueError:  # one of more than 255 bytes
+    except ValueError:  # a text has more than 255 bytes
         short = False
     if not short or not "".join(texts).isascii():
         return list(map(_name, lengths, texts))
@@ -233,11 +233,11 @@ class _Decoder:
         """
         if self._known_entity is None:
             return [], start
-        # One split makes all columns, without an object for each row. The text between matches is empty.
+        # One split finds all columns without an object for each row. The text between two matches is empty.
         pieces = self._known_entity.split(str(self._view[start : start + _AT_ONCE], _BYTES))
         groups = self._known_entity.groups
         end = min(start + _AT_ONCE, len(self._body))
-        if len(pieces) > 1 and pieces[-2]:  # the bytes after the last entity of a known layout
+        if len(pieces) > 1 and pieces[-2]:  # bytes remain after the last entity of a known layout
             end -= len(pieces[-2])
             del pieces[-groups - 1 :]
         columns = [pieces[group :: groups + 1] for group in range(1, groups)]
@@ -296,7 +296,7 @@ class _Decoder:
         keys: tuple[str, ...],
         around_values: tuple[bytes, ...],
     ) -> None:
-        # The regular expression ends a name at the first zero byte.
+        # The regular expression ends a name at the first zero byte, so the text after a name has to begin with one.
         if not all(piece.startswith(_NO_TAGS) for piece in (*before_names[1:], around_values[0])):
             return
         has_types = any(before_names == known.before_names for known in self._types)

@@ -19,25 +19,25 @@ from console.model.records import NO_TIMESTAMP, BatchFacts, Header, Record
 from console.wire.compression import Codec, DamagedData, Scratch, decompress
 
 _ENTRY = struct.Struct(">qi")
-"""Start of a batch or a message: its offset, and the number of bytes after these twelve."""
+"""Beginning of a batch or a message: its offset, and the number of bytes after these twelve."""
 HEADER = struct.Struct(">qiibIhiqqqhii")
 """Header of format v2: a `BatchHeader`."""
 _MAGIC_AT, _CRC_FROM, _LAST_DELTA_AT = 16, 21, 23
 _LAST_DELTA = struct.Struct(">i")
 _V0, _V1 = struct.Struct(">Ibb"), struct.Struct(">Ibbq")
-"""crc, magic, attributes; and v1's timestamp."""
+"""crc, magic and attributes; v1 also has a timestamp."""
 _SIZE = struct.Struct(">i")
 _CODEC, _APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 _MESSAGE_LEAST = _V0.size + 2 * _SIZE.size
 
 MOST_UNPACKED = 32 << 20
-"""Most bytes of a batch's decompressed records."""
+"""Maximum size in bytes of a batch's decompressed records."""
 _LEAST_RECORD = 7
-"""Bytes of the smallest record: length, attributes, three differences and lengths, and the count of its headers."""
+"""Size in bytes of the smallest record: length, attributes, two differences, two lengths, and the number of headers."""
 
 
 _AT_ONCE = 1 << 12
-"""Records between two checks of the time."""
+"""Number of records between two checks of the time."""
 
 
 class BatchHeader(NamedTuple):
@@ -66,9 +66,8 @@ class Batch(NamedTuple):
     """One batch, or one message of an old set, with its records still encoded."""
 
     base_offset: int
-    """The offset of the first record, from the header, which the checksum covers only in part; for a compressed old
-    message, that of its last record.
-    """
+    """The offset of the first record, from the header; the checksum covers only a part of the header. For a compressed
+    old message, the offset of its last record."""
     last_offset: int
     """The offset of the last record, from the same header."""
     facts: BatchFacts
@@ -78,7 +77,7 @@ class Batch(NamedTuple):
     codec: int
     body: memoryview
     problem: str = ""
-    """The reason why it can't be decoded; ``""`` if none is known."""
+    """The reason why the batch can't be decoded; ``""`` if no reason is known."""
 
     @property
     def aborts(self) -> bool:
@@ -86,7 +85,7 @@ class Batch(NamedTuple):
         if not self.control:
             return False
         for record in records(self, "", 0):
-            # The key is version and type, both int16; 0 is ABORT (ControlRecordType).
+            # The key of a control record has a version and a type, both int16; type 0 is ABORT (ControlRecordType).
             return record.key is not None and record.key[2:4] == b"\x00\x00"
         return False
 
@@ -259,7 +258,7 @@ def _fast() -> Any:
 
 
 _FAST_FAULTS = (Exception,)
-"""Any error of the decoder in C: the bytes are read again by this module's own."""
+"""Any error of the decoder in C: this module's own decoder then reads the bytes again."""
 
 
 def records(

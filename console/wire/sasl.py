@@ -25,7 +25,7 @@ _conn = import_aiokafka_conn()
 # The exchange: SaslHandshake, then SaslAuthenticate until the mechanism has nothing more to send (KIP-43, KIP-152).
 
 SaslStep = bytes | None
-"""Bytes to send; None at the end."""
+"""Bytes to send; None once the exchange has ended."""
 
 
 class Authenticator(Protocol):
@@ -53,7 +53,7 @@ class Login(NamedTuple):
 
     mechanism: str
     begin: Callable[[str], Authenticator]
-    """Makes the authenticator of one exchange with the broker of this host name."""
+    """Makes the authenticator of one exchange, given the host name of the broker."""
 
 
 class SaslRefused(Exception):
@@ -140,14 +140,15 @@ async def log_in(
 
 
 EARLIEST, LATEST = 0.85, 0.95
-"""Bounds of the share of a session's lifetime after which it is renewed, at random so that not all clients renew at
-once (as SaslClientAuthenticator does)."""
+"""Bounds of the share of a session's lifetime after which it is renewed. The share is random, so that not all clients
+renew at once (as in SaslClientAuthenticator)."""
 LEAST_MARGIN = 2.0
-"""Seconds before its end by which a session is renewed, if it is long enough: a request that a busy broker reads after
-the end closes the connection, and its outcome is unknown."""
+"""Seconds before its end by which a long enough session is renewed: if a busy broker reads a request after the end, it
+closes the connection, and the request's outcome is unknown."""
 LEAST_SESSION = 2.0
-"""Seconds of the shortest session to use. A shorter one is the end of a token: the broker may read a request too late,
-and brokers renew no session within a second (KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS)."""
+"""Minimum length in seconds of a session to use. A shorter one comes from a token that is about to expire: the broker
+may read a request too late, and brokers renew no session within a second
+(KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS)."""
 
 
 def renewed_after(lifetime: float) -> float:
@@ -180,18 +181,19 @@ class PlainAuthenticator:
         return False
 
 
-# SCRAM.
+# SCRAM (RFC 5802).
 #
-# A server other than the broker may answer at its address. With few iterations the client's proof is cheap to crack,
-# with two billion the client computes for an hour. Without the right signature at the end the peer does not have the
-# password's keys: it is not a broker with this user.
+# An impostor may answer at the broker's address. With few iterations, it could cheaply crack the password by the
+# client's proof; with two billion, it could keep the client busy for an hour. A peer without the right signature at the
+# end does not have the password's keys: it is not a broker that knows this user.
 
 MIN_ITERATIONS, MAX_ITERATIONS = 4096, 1_000_000
-"""Bounds of the iterations: Kafka allows 4,096 to 16,384 (ScramMechanism); RFC 7677 requires at least 4,096. A million
-takes about a second."""
+"""Bounds of the number of iterations: Kafka allows 4,096 to 16,384 (ScramMechanism), RFC 7677 requires at least 4,096.
+A million iterations take about a second."""
 _EXTENSIONS = r"(?:,[a-hj-qt-zA-Z]=[^,]*)*"
 _SERVER_FIRST = re.compile(r"\Ar=([\x21-\x2b\x2d-\x7e]+),s=([A-Za-z0-9+/]+={0,2}),i=([1-9][0-9]{0,9})" + _EXTENSIONS)
-"""The server-first-message. A mandatory extension (m=) would come first."""
+"""Matches a server-first-message (RFC 5802), unless it begins with a mandatory extension (m=), which kac can't
+support."""
 _SERVER_FINAL = re.compile(r"v=([A-Za-z0-9+/]+={0,2})(?:,.*)?")
 
 
@@ -217,7 +219,7 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
     def first_message(self) -> str:
         """Return the client-first-message."""
         if self._extensions:
-            # Both sides also sign the extensions.
+            # Both sides sign the extensions, too.
             header, _, bare = str(super().first_message()).partition(",,")
             self._auth_message = f"{bare},{self._extensions}"
             return f"{header},,{self._auth_message}"
@@ -265,7 +267,7 @@ def _from_base64(text: str, what: str) -> bytes:
         raise NotTheBroker(f"its {what} is not base 64") from None
 
 
-# OAUTHBEARER.
+# OAUTHBEARER (RFC 7628).
 
 
 class TokenSource(Protocol):

@@ -73,7 +73,7 @@ def response_type(api: str, version: int) -> type[ResponsePayload]:
     return cast("type[ResponsePayload]", getattr(module, name))
 
 
-# The broker's side: by key and version.
+# The messages of an API by key and version, as a broker needs them.
 
 
 class Messages(NamedTuple):
@@ -143,4 +143,4 @@ FIRST_RELEASE: Mapping[str, str] = {
     "consumer_group_describe": "3.7",
     "describe_topic_partitions": "3.8",
 }
-"""kio's name -> release. APIs that all brokers have since 1.0 are left out."""
+"""kio's name of an API -> the release. APIs that all brokers have had since 1.0 are left out."""

@@ -101,7 +101,7 @@ class _Walk:
         count = 1
         if shape.is_array:
             count = self.compact_length() if flexible else self.length(">i")
-        elif shape.is_nullable and shape.entity is not None:  # KIP-893: a byte marks whether it is present
+        elif shape.is_nullable and shape.entity is not None:  # KIP-893: a byte marks whether the entity is present
             count = self.data[self.at] == 1
             self.keep(1)
         for _ in range(count):

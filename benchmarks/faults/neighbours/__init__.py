@@ -36,7 +36,7 @@ from console.triage.symptoms import Poll
 from tests.unit.test_triage import START, TICK, fresh, healthy
 
 Polls = Callable[[bool], AsyncIterator[Poll]]
-"""The polls of a cluster: True for the ill one, False for the one that is well."""
+"""Returns the polls of a cluster: with True of the ill cluster, with False of the healthy one."""
 
 WELL, ILL = "well", "ill"
 

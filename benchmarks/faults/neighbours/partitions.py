@@ -54,7 +54,7 @@ def _throttled(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 KEPT = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
-"""A throttle that an operator keeps, so that no move may ever take the network."""
+"""The configs of a throttle that an operator keeps, so that no move may ever use the whole network."""
 
 
 def _kept_throttle(cluster: EmbeddedCluster, _ill: bool) -> None:

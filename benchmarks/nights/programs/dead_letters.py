@@ -11,9 +11,9 @@ import time
 from confluent_kafka import Consumer, Producer
 
 BAD = b"bad"
-"""What begins so can't be worked on."""
+"""The beginning of records that the service can't process."""
 _WORK = 0.004
-"""Seconds for a record."""
+"""Seconds of work for a record."""
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ import time
 from confluent_kafka import KafkaException, ShareConsumer
 
 _AGAIN = 2.0
-"""Seconds until it is started again."""
+"""Seconds until the worker is started again."""
 
 
 def _work(bootstrap: str, topic: str, group: str, name: str) -> None:

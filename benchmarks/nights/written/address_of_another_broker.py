@@ -35,7 +35,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
             advertised = f"PLAINTEXT://{host}:{client},SASL_PLAINTEXT://{host}:{login}"
             await field.set(3, {"advertised.listeners": advertised})
             await field.restart(3)
-            await field.settled()  # it leads a third again
+            await field.settled()  # wait until broker 3 leads a third of the partitions again
 
         yield begin
 
@@ -49,7 +49,7 @@ async def _twin(field: Field) -> AsyncIterator[Begin]:
             """Another operator changes a setting, and restarts the broker."""
             await field.set(3, {"log.retention.check.interval.ms": "200000"})
             await field.restart(3)
-            await field.settled()  # it leads a third again
+            await field.settled()  # wait until broker 3 leads a third of the partitions again
 
         yield begin
 
@@ -79,7 +79,7 @@ NIGHT = Night(
         r"reset group",
     ),
     security="logins",
-    # Broker 3 is away for the seconds of its restart, of both.
+    # In the night and in the twin, broker 3 is away for the seconds of its restart.
     fine=(r"broker 3\b.*(away|down|gone|restart|stopped|left)|under.?replicated|out of sync|not in sync",),
     watch=70.0,
 )

@@ -84,7 +84,8 @@ NIGHT = Night(
     make=_make,
     twin_story="An agent writes in bursts and is silent in between.",
     twin=_twin,
-    # No request tells of clients that were sent away; a right answer has the silence, and where its reason is found.
+    # No API lists clients whose requests were refused. A correct answer names the silence, and where to find the
+    # reason.
     unknowable=True,
     cause=Words(
         must=(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Client, Field
 
 WORK_MS = 25.0
-"""Milliseconds for a record: one pod alone does two thirds of what is written."""
+"""Milliseconds of work for a record: a single pod can process two thirds of the records that are written."""
 
 
 @asynccontextmanager
@@ -65,8 +65,8 @@ NIGHT = Night(
     make=_make,
     twin_story="The same pod is replaced by one with the same assignor.",
     twin=_twin,
-    # The refusal goes to the client alone. What can be seen: the group has a member less than it had, and nobody took
-    # its place; the rest is in the log of the one that is not there.
+    # Only the client sees the refusal. The console can see that the group has one member less than before, and that
+    # none replaced it; the rest is in the log of the missing member.
     cause=Words(
         (
             r"billing",

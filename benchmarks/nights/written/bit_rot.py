@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LEADER, FOLLOWER = 1, 3
 AWAY = 6.0
-"""Seconds that the follower is away, and the leader goes on writing."""
+"""Seconds for which the follower is away while the leader continues to write."""
 
 
 def _segment(field: Field, broker: int) -> Path:
@@ -87,7 +87,8 @@ NIGHT = Night(
     make=_make,
     twin_story="Broker 3 is restarted and is in sync again after seconds.",
     twin=_twin,
-    # Only the logs of brokers 3 and 1 tell it. An honest answer: this replica alone does not catch up, and look there.
+    # Only the logs of brokers 3 and 1 show the cause. A correct answer is that only this replica does not catch up, and
+    # that those logs have the reason.
     cause=Words(
         (
             r"ledger",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 BROKER = 3
 UP, DOWN = 8.0, 3.0
-"""Seconds for which it is there, and for which nobody starts it."""
+"""Seconds for which the broker is up, and for which it stays down."""
 
 
 @asynccontextmanager
@@ -85,7 +85,8 @@ NIGHT = Night(
     make=_make,
     twin_story="The same broker is restarted in order, twice within two minutes, and is in sync each time.",
     twin=_twin,
-    # Why it ends is in its own log and its machine's; that it ends again and again can be seen by who looks on.
+    # Only the log of the broker and of its machine shows why it ends; a console that keeps watching can see that it
+    # ends repeatedly.
     cause=Words(
         (
             r"broker 3\b",

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 KEYSTORE = "listener.name.ssl.ssl.keystore.location"
 _NAME = "kafka.example"
-"""Old and new certificates have the same subject: brokers take no other in a change of a running listener."""
+"""The name in the old and the new certificates: a broker accepts a new certificate for a running listener only if the
+names stay the same."""
 
 
 async def _listen(field: Field, certificate: Path) -> str:
@@ -53,7 +54,7 @@ async def _renewing(field: Field, *, same_authority: bool) -> AsyncIterator[Begi
     folder = field.cluster.directory
     authority = await asyncio.to_thread(Authority, folder / "authority")
     old = await asyncio.to_thread(authority.issue, _NAME, LOOPBACK)
-    # In a folder of its own: a certificate has the name of its subject.
+    # Use another folder, as the file of a certificate is named after its subject.
     other = await asyncio.to_thread(Authority, folder / "new-authority", "authority of the year after")
     where = folder / "renewed"
     await asyncio.to_thread(where.mkdir)
@@ -82,7 +83,7 @@ async def _renewing(field: Field, *, same_authority: bool) -> AsyncIterator[Begi
                 entity = ("--entity-type", "brokers", "--entity-name", str(broker))
                 renewed = f"{KEYSTORE}={where / 'new.pem'}"
                 await field.tool("kafka-configs", "--alter", *entity, "--add-config", renewed)
-            await asyncio.sleep(10)  # all is well
+            await asyncio.sleep(10)  # everything is healthy in this time
             for service in (billing, gateway):
                 await service.stop()
                 await service.start()

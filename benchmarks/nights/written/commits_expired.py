@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 TOO_LONG, SHORT = 80.0, 20.0
-"""Seconds between two runs; brokers keep commits of an empty group for one minute here, a day in the report."""
+"""Seconds between two runs. Here brokers keep the commits of an empty group for one minute; in the report it was
+a day."""
 
 
 @asynccontextmanager

@@ -86,7 +86,7 @@ NIGHT = Night(
         r"delete (group|topic|records)",
         r"set broker [13] .*max\.connections",
     ),
-    # One broker with a setting that the others don't have is true on the twin, and worth a hint.
+    # In the twin too, one broker has a setting that the others lack, which is worth a hint.
     fine=(r"max\.connections\.per\.ip.*(differ|only|others)|(differ|only|others).*max\.connections\.per\.ip",),
     stands=True,
 )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 LIMIT = 12
-"""Connections of a listener of a broker: thousands elsewhere."""
+"""Maximum number of connections of a broker's listener; thousands elsewhere."""
 LEAK = """
 import socket, sys, time
 held = []
@@ -24,7 +24,7 @@ for port in sys.argv[2:]:
 time.sleep(3600)
 """
 TAKES = 4.0
-"""Seconds until its connections are made."""
+"""Seconds until the program's connections are made."""
 
 
 @asynccontextmanager
@@ -74,8 +74,8 @@ NIGHT = Night(
     make=_make,
     twin_story="The same restart while the probe has a few connections: the service is back in seconds.",
     twin=_twin,
-    # The brokers count connections for JMX only; the limit is a setting that can be read. An honest answer: the group
-    # lost its members and none comes back, so look at what its clients say of their connection.
+    # Brokers report the number of connections only through JMX; the limit is a config that can be read. A correct
+    # answer is that the group lost its members and none comes back, and to look at the errors in its clients' logs.
     cause=Words(
         (
             r"billing|group",

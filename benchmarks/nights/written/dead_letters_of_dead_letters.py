@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 BAD = 12
-"""Records that nobody can work on."""
+"""Number of records that no service can process."""
 
 
 @asynccontextmanager
@@ -76,7 +76,7 @@ NIGHT = Night(
     symptom=Words((r"orders\.DLT|fulfilment", r"grow|grew|rate|more|records|writes|lag|behind|jump|rose|burst|size")),
     step=Words((r"pattern|regex|subscri|stop|exclud|service|client|application|dead.?letter",)),
     wrong=(r"delete topic orders\b(?!\.DLT)", r"reset group fulfilment", r"delete group", r"partitions[ =]\d"),
-    # Dead letters that nobody reads are as they should be, and their first records are an event.
+    # Dead letters without a reader are normal, and their first records are an event worth reporting.
     fine=(r"orders\.DLT.{0,200}(new|first|no (reader|group)|nobody)",),
     versions=("4.3", "4.4"),
 )

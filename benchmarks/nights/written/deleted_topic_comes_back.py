@@ -88,7 +88,7 @@ NIGHT = Night(
         must=(r"auto\.create\.topics\.enable|allow\.auto\.create|auto.?creat|exporter|(stop|find) .{0,40}client",)
     ),
     wrong=(r"delete topic orders", r"delete\.topic\.enable=false", r"reset group billing"),
-    # That a topic was deleted is true, and an operator may want to be told of it.
+    # It is true that a topic was deleted, and an operator may want to know it.
     fine=(r"legacy\.audit.*(delet|\bgone\b|remov)",),
     # Both are Kafka's defaults; default.replication.factor is 1 by default too.
     properties={"auto.create.topics.enable": "true", "num.partitions": "1"},

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 _PATIENCE_MS = 10_000
-"""A member that is refused is gone after this time."""
+"""Milliseconds after which a member whose requests are refused has left its group."""
 
 
 @asynccontextmanager

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 @asynccontextmanager
 async def _release(field: Field, protocol: Literal["classic", "consumer"]) -> AsyncIterator[Begin]:
     """A cluster whose software is new and whose group.version is not, and a new release of the one who reads."""
-    # An upgraded cluster whose levels nobody raised has 0 here; one that was made new has 1, so this takes it back.
+    # In an upgraded cluster whose feature levels were not raised, group.version is 0; in a new cluster it is 1, so
+    # downgrade it.
     await field.tool("kafka-features", "downgrade", "--feature", "group.version=0")
     await field.topic("orders", partitions=3)
     async with AsyncExitStack() as later, field.producer("orders", rate=50):
@@ -65,7 +66,7 @@ NIGHT = Night(
     symptom=Words((r"billing", r"empty|no (active )?member|\blag|behind|nobody reads")),
     step=Words((r"group\.version|features?\b|group\.protocol|classic",)),
     wrong=(r"reset group", r"delete group", r"delete topic", r"downgrade"),
-    # True of the twin too, and worth to know: the level can be raised.
+    # This is true for the twin too, and useful: the level can be raised.
     fine=(r"group\.version|feature",),
     versions=("4.3", "4.4"),
 )

@@ -142,6 +142,6 @@ NIGHT = Night(
     symptom=Words((r"\b2\b", r"answer|reach|under.?replicat|in.?sync|\bisr\b")),
     step=Words((r"network|firewall|listener|\bport\b|route",)),
     wrong=(r"unclean", r"delete topic", r"reset group", r"unregister"),
-    # 30 s by default: it only makes the replicas fall out of sync within the time of a night.
+    # The default is 30 s; the lower value only lets the replicas fall out of sync within the time of a night.
     properties={"replica.lag.time.max.ms": "6000"},
 )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 _WORK_MS = 25.0
-"""Some 38 records a second are what one member can do."""
+"""Milliseconds of work for a record: a member can process about 38 records per second."""
 
 
 @asynccontextmanager
@@ -49,7 +49,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
     """Records without keys: the client fills one partition for some seconds, then another; each gets its third."""
-    # The sticky partitioner stays for a batch or for this time; some seconds instead of milliseconds make it visible.
+    # The sticky partitioner keeps a partition for a batch or for this time; seconds instead of milliseconds make that
+    # visible.
     async with (
         _settling(field),
         field.producer(
@@ -91,7 +92,8 @@ NIGHT = Night(
     wrong=(
         r"reset group settling\b.*latest",
         r"delete (group|topic|records)",
-        # More partitions move keys to other partitions, which breaks their order, and leave the hot key in one.
+        # More partitions would move keys to other partitions, which breaks their order, and would leave the hot key in
+        # one.
         r"(set|alter|add|grow|increase|create).*payments.*partitions",
         r"set topic payments retention",
     ),

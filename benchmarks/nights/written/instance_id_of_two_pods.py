@@ -12,7 +12,7 @@ from benchmarks.nights.night import Begin, Night, Words
 if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
-# Static members are given long sessions, so that a restart ends within one.
+# Static members usually have long sessions, so that a restart ends within the session.
 _SESSION_MS = 180_000
 
 

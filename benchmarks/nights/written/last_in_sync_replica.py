@@ -35,7 +35,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
         async def begin() -> None:
             """Two crashes and one repair."""
             await field.kill(2)
-            await asyncio.sleep(15)  # it is missed after six seconds, and broker 1 takes records alone
+            await asyncio.sleep(15)  # broker 2 leaves the ISR after six seconds, and broker 1 alone accepts records
             await field.kill(1)
             await asyncio.sleep(3)
             await field.start(2)
@@ -53,7 +53,7 @@ async def _twin(field: Field) -> AsyncIterator[Begin]:
             await field.kill(2)
             await asyncio.sleep(15)
             await field.start(2)
-            await asyncio.sleep(8)  # it catches up
+            await asyncio.sleep(8)  # broker 2 catches up
             await field.kill(1)
             await asyncio.sleep(3)
             await field.start(1)
@@ -81,7 +81,7 @@ NIGHT = Night(
     symptom=Words((r"ledger|broker 1\b", r"leader|offline|unavailable|down|away|gone")),
     step=Words((r"(start|bring|restore|recover|repair)\w*\b.*\bbroker 1\b|\bbroker 1\b.*(start|back|running|\bup\b)",)),
     wrong=(r"unclean", r"unregister", r"delete (topic|records)", r"reassign|move partition"),
-    # A broker that crashed is away for some seconds, and its replicas have to catch up: that is true of the twin.
+    # In the twin too, a broker that crashed is away for some seconds, and its replicas have to catch up.
     fine=(r"brokers? [12]\b",),
     watch=70.0,
 )

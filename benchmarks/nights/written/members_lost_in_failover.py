@@ -19,7 +19,7 @@ async def _reading(field: Field) -> AsyncIterator[tuple[int, tuple[Client, Clien
     """Two groups with the same coordinator (the hash of both names is the same, modulo three), a third one with
     another, and the broker that it is."""
     await field.topic("orders", partitions=3)
-    # A session as short as brokers allow, instead of 45 seconds.
+    # The sessions are as short as brokers allow, instead of 45 seconds.
     soon: dict[str, Any] = {"session_timeout_ms": 6000, "heartbeat_interval_ms": 2000}
     async with (
         field.producer("orders", rate=40),
@@ -90,6 +90,6 @@ NIGHT = Night(
         r"^\s*(move|drain|unregister|elect|reassign)\b",
         r"set topic",
     ),
-    # That a broker was restarted in order is true, and worth a line of history.
+    # It is true that a broker was restarted in order, and worth a line of history.
     fine=(r"(rolling|planned|orderly|controlled) (restarts?|shut ?downs?)|restart(s|ed)? in order|shut down in order",),
 )

@@ -24,7 +24,7 @@ async def _upgrades(field: Field) -> None:
     wanted = [
         f"{name}={level}"
         for name, level in re.findall(r"([a-z.]+\.version)\s*=\s*(\d+)", levels)
-        # One that has its level already is refused, and the others with it.
+        # brokers refuse a feature that already has the level, and with it all others
         if name != "kraft.version" and now.get(name) != level
     ]
     await field.tool("kafka-features", "upgrade", *(word for each in wanted for word in ("--feature", each)))
@@ -77,7 +77,7 @@ NIGHT = Night(
     symptom=Words((r"feature|metadata|upgrade",)),
     step=Words((r"metadata\.version|features?\b|release-version|finali[sz]e",)),
     wrong=(r"downgrade", r"kraft\.version"),
-    # Static voters are worth a hint: the documentation advises the dynamic quorum, and nothing is wrong.
+    # Static voters are worth a hint, as the documentation recommends the dynamic quorum, although nothing is wrong.
     fine=(r"static (quorum|voters?)|controller\.quorum\.voters",),
     stands=True,
     format_options=("--release-version", "4.1"),

@@ -65,6 +65,7 @@ NIGHT = Night(
     symptom=Words((r"payments|broker 3\b", r"down|gone|shut|under.?replicat|in.?sync|offline|writ")),
     step=Words((r"start.{0,30}(broker|it\b|3)|min\.insync\.replicas|replicas? (on|to)|more replicas",)),
     wrong=(r"unclean", r"unregister", r"delete topic", r"reset group"),
-    # The broker is down for a while: that may be said, and that its replicas are missing; not that a write is refused.
+    # The broker is down for a while: a row may say that, and that its replicas are missing, but not that writes are
+    # refused.
     fine=(r"\A(?!.*(refus|reject|cannot be written|no writes)).*(broker 3\b|in sync|under.?replicated)",),
 )

@@ -13,7 +13,7 @@ from benchmarks.nights.night import Begin, Night, Words
 if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
-# Mirrors look for new topics every ten minutes by default.
+# By default, mirrors look for new topics only every ten minutes.
 _EVERY = "12"
 
 

@@ -78,8 +78,8 @@ NIGHT = Night(
         )
     ),
     step=Words((r"\borders?\b", r"producer|client|writer|service|name|auto\.create|auto-?creat|copy|release|deploy")),
-    # What was written to the wrong topic is nowhere else.
+    # The records in the topic with the wrong name exist nowhere else.
     wrong=(r"delete topic orders?\b", r"delete records", r"reset group billing", r"set topic order retention"),
-    # Both are Kafka's defaults, and so is one replica.
+    # The first two values are Kafka's defaults, and so is a single replica.
     properties={"auto.create.topics.enable": "true", "num.partitions": "1", "min.insync.replicas": "1"},
 )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 PARTITIONS, MEMBERS = 3, 6
 WORK_MS = 25.0
-"""Milliseconds for a record: a member does forty in a second."""
+"""Milliseconds of work for a record: a member can process forty per second."""
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 NEW = 3
 BEFORE = 3_000
-"""Records that are there before."""
+"""Number of records in the topic before the move."""
 
 
 @asynccontextmanager

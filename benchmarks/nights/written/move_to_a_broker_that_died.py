@@ -104,7 +104,7 @@ NIGHT = Night(
         )
     ),
     wrong=(r"unclean", r"delete (topic|group|records)", r"unregister broker [12]\b"),
-    # A move that is under way, and its throttle, are true for the seconds that it takes.
+    # In the twin, a move is under way for some seconds, and its throttle is set.
     fine=(r"reassign|\bmov(e|ing)\b|throttle",),
     watch=70.0,
 )

@@ -101,6 +101,6 @@ NIGHT = Night(
         r"reset group",
     ),
     stands=True,
-    # Two brokers have to be enough for what was there before the third one.
+    # Before the third broker is added, two have to be enough.
     properties={"offsets.topic.replication.factor": "2"},
 )

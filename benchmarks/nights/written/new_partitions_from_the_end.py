@@ -17,7 +17,8 @@ async def _grown(field: Field, reset: str) -> AsyncIterator[Begin]:
     """A topic that gets three more partitions. Its producer knows them soon; its group looks at metadata seldom."""
     await field.topic("payments", partitions=3)
     async with (
-        # Java's clients look every five minutes; here it is two seconds and 45, whose difference is what counts.
+        # Java's clients refresh metadata every five minutes. Here the producer takes two seconds and the consumer 45;
+        # what matters is the difference.
         field.producer("payments", rate=150, topic_metadata_refresh_interval_ms=2000),
         field.consumer(
             "payments", "ledger", auto_offset_reset=reset, batch=100, topic_metadata_refresh_interval_ms=45_000

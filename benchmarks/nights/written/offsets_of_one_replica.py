@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 OFFSETS = "__consumer_offsets"
 PARTITION = 1
-"""Where the hash of its name puts billing, of three; mailers are in 0."""
+"""The partition, of three, that the hash of its name gives to the group billing; mailers are in partition 0."""
 _MAINTENANCE = 10.0
 """Seconds of the twin's maintenance."""
 
@@ -126,7 +126,7 @@ NIGHT = Night(
         r"unregister",
         r"elect unclean",
     ),
-    # The default of brokers is still one, for whatever topic of commits they would make.
+    # The brokers' default is still one, for any topic of commits that they would create.
     fine=(r"offsets\.topic\.replication\.factor",),
     properties={"offsets.topic.replication.factor": "1"},
 )

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 _RECORDS = 8000
 _WORK_MS = 10.0
-"""Some 85 records a second: it takes longer than the console watches until the group is at the end again."""
+"""Milliseconds of work for a record, about 85 records per second: the group reaches the end again only after the
+console has stopped watching."""
 
 
 @asynccontextmanager
@@ -27,7 +28,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
         field.consumer("orders", "billing", auto_commit_interval_ms=1000) as member,
     ):
         await field.reads("billing", "orders")
-        await asyncio.sleep(8)  # it is at the end
+        await asyncio.sleep(8)  # the group reaches the end
         await member.tell(work_ms=_WORK_MS)
 
         async def is_reset() -> bool:
@@ -81,7 +82,7 @@ NIGHT = Night(
             r"reset|set back|moved back|went back|rewound|rewind|back ?wards?|jumped back|lower(ed)? (offset|commit)",
             r"offset|earliest|beginning|start of|first record|\d+ records",
         ),
-        # It moves, and quickly.
+        # The group moves, and quickly.
         never=(r"stands? still",),
     ),
     symptom=Words((r"billing", r"lag|behind|catch|again")),

@@ -78,7 +78,7 @@ NIGHT = Night(
     symptom=Words((r"indexer", r"offsets?|committed|records", r"moved|set|reset|changed|jump|ahead|forward")),
     step=Words((r"reset (group )?.*indexer|reset offsets|offsets? .*(back|before)|read .*again",)),
     wrong=(r"delete (topic|group|records)", r"reset group indexer.*(latest|\bend\b)"),
-    # That a group has no members for half a minute, and lag, is true of both.
+    # In the night and in the twin, the group has no members for half a minute, and lags.
     fine=(r"indexer.*(no members?|nobody|empty|lag|behind|stopped)",),
     watch=75.0,
 )

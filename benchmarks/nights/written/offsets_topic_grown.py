@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 _BATCHES = ("invoices", "search", "fraud", "ledger", "reports")
-"""Groups of jobs that run now and then: they have commits and no members. With billing and shipping they are seven; of
-these, all but ledger have another coordinator's partition of twelve than of three."""
+"""Groups of jobs that run now and then: they have commits and no members. Together with billing and shipping there are
+seven. All of them except ledger have another coordinator's partition with twelve partitions than with three."""
 _PARTITIONS = 3
 
 
@@ -33,7 +33,8 @@ async def _reading(field: Field) -> AsyncIterator[None]:
     """Two groups that read, and five that have read."""
     await field.topic("orders", partitions=_PARTITIONS)
     await field.writes("orders", 600)
-    # Java's default where a group has no commit: from the end, and what was written in between is never read.
+    # Java's default for a group without a commit is to start at the end, so records that were written in between are
+    # never read.
     reader: dict[str, Any] = {"auto_offset_reset": "latest", "auto_commit_interval_ms": 1000}
     async with (
         field.producer("orders", rate=30),
@@ -56,7 +57,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
         async def begin() -> None:
             """Grow it, and after a while restart each broker."""
             await field.tool("kafka-topics", "--alter", "--topic", "__consumer_offsets", "--partitions", "12")
-            await asyncio.sleep(15)  # days, in truth: nothing happens until the brokers count again
+            await asyncio.sleep(15)  # days in reality: nothing happens until the brokers count the partitions again
             for broker in field.cluster.broker_ids:
                 await field.restart(broker)
                 await field.settled()
@@ -101,13 +102,14 @@ NIGHT = Night(
             r"commit|offset|lost|unknown|gone|missing|coordinator",
         )
     ),
-    # A topic never shrinks. What helps: keep the offsets of all groups before the restart, and set them again after it.
+    # The number of partitions never shrinks. It helps to keep the offsets of all groups before the restart, and to set
+    # them again afterwards.
     step=Words((r"offsets?|commit|reset|restart|coordinator",)),
     wrong=(
         r"delete (group|topic|records)",
         r"reset group .*latest",
         r"(set|alter) topic __consumer_offsets (cleanup|retention)",
     ),
-    # That clicks has more partitions is true, and its producer has no keys whose order it could break.
+    # It is true that clicks has more partitions, and its producer has no keys whose order could break.
     fine=(r"clicks.*(grown|grew|more partitions|from 3|partitions)",),
 )

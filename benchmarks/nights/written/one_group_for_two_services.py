@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Client, Field
 
 _SESSION = 20.0
-"""Seconds until brokers give a crashed member up; all others wait so long for the next assignment."""
+"""Seconds until brokers remove a crashed member; all other members wait that long for the next assignment."""
 _DOWN, _UP = 2.0, 32.0
-"""Seconds that the crashing service is down, and that it runs."""
+"""Seconds for which the crashing service is down, and for which it runs."""
 
 
 @asynccontextmanager

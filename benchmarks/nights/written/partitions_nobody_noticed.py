@@ -23,7 +23,7 @@ async def _grown(field: Field, refresh_ms: int, reset: str) -> AsyncIterator[Beg
     """
     await field.topic("clicks", partitions=3)
     async with (
-        # The writer sees new partitions soon, as one does that was started after them.
+        # The producer sees new partitions soon, like a producer that was started after they were added.
         field.producer("clicks", rate=90, topic_metadata_refresh_interval_ms=2_000),
         field.consumer("clicks", "sessions", topic_metadata_refresh_interval_ms=refresh_ms, auto_offset_reset=reset),
         field.consumer("clicks", "sessions", topic_metadata_refresh_interval_ms=refresh_ms, auto_offset_reset=reset),

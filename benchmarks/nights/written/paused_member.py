@@ -38,7 +38,7 @@ while not wanted["end"]:
     consumer.poll(0.2)
 consumer.close()
 """
-"""A member that pauses what it has at SIGUSR1 and resumes it at SIGUSR2, and polls all the while."""
+"""A member that pauses its partitions on SIGUSR1 and resumes them on SIGUSR2, and polls all the time."""
 
 
 @asynccontextmanager
@@ -112,8 +112,9 @@ NIGHT = Night(
     make=_make,
     twin_story="A member that pauses for six seconds in twenty, while it writes in bulk, and catches up each time.",
     twin=_twin,
-    # No request tells whether a member has paused what it has, or works on one record without an end. What can be said:
-    # who has the partitions that aren't read, that it is alive, and that its own log or metrics tell the rest.
+    # No API shows whether a member has paused its partitions, or works on one record without an end. The console can
+    # say which member has the partitions that are not read, that it is alive, and that its log or metrics show the
+    # rest.
     cause=Words(
         (
             r"billing",

@@ -71,8 +71,8 @@ NIGHT = Night(
     make=_make,
     twin_story="The old group is deleted before the workers come: they make a share group of that name, and work.",
     twin=_twin,
-    # The brokers tell that the group of consumers is empty. Who tries to be a member of another kind, and is refused,
-    # is only in his log.
+    # The brokers show that the group of consumers is empty. Only the log of a client shows that it tries to join as a
+    # member of another kind, and is refused.
     cause=Words(
         (
             r"mailers",
@@ -86,6 +86,6 @@ NIGHT = Night(
     step=Words((r"\blogs?\b|start|client|application|service|another (name|group)|delete group mailers",)),
     wrong=(r"reset group mailers", r"delete topic", r"delete records", r"add acl"),
     unknowable=True,
-    # Share groups are there from 4.2 on without a preview's switch.
+    # Share groups are available without a preview switch from Kafka 4.2 on.
     versions=("4.3", "4.4"),
 )

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 LIBRARY = "kafka_ex"
 QUOTA = 40_000
-"""Bytes a second of a broker. The one service that used it until now reads about 25 kB/s from each."""
+"""The quota of a broker in bytes per second. The only service that used it until now reads about 25 kB/s from each
+broker."""
 MEMBERS = 3
 
 

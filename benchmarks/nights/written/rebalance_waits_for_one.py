@@ -12,7 +12,8 @@ from benchmarks.nights.night import Begin, Night, Words
 if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
-# What long jobs are told to set, so that they are not put out of their group: the rebalance waits as long.
+# The value that is usually recommended for long jobs, so that they are not removed from their group; a rebalance waits
+# that long, too.
 _MAX_POLL_MS = 900_000
 
 

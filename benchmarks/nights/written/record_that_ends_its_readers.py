@@ -51,7 +51,7 @@ while True:
     os.waitpid(child, 0)
     time.sleep(2)
 """
-"""A pod: it serves, ends at the broken record without a word to its group, and is started again two seconds later."""
+"""A pod: it works, ends at the broken record without leaving its group, and is started again two seconds later."""
 
 
 @asynccontextmanager
@@ -102,8 +102,8 @@ NIGHT = Night(
     make=_make,
     twin_story="A pod ends once, is missed after its session, and the group goes on with that record and the next.",
     twin=_twin,
-    # What can be seen from outside: one partition whose commit stands at one offset, while the others move, and members
-    # that end and come back. What is in the record is the client's to say.
+    # From outside, one can see a partition whose commit stays at one offset while the others move, and members that end
+    # and come back. Only the client can know what is in the record.
     cause=Words(
         (
             r"billing",

@@ -40,7 +40,7 @@ async def _rolled(field: Field, milliseconds: int) -> AsyncIterator[Begin]:
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
     """The failover of the controller is to be faster."""
-    # A fetch of the quorum waits for half a second if there is nothing new.
+    # A fetch of the quorum waits for half a second if there are no new records.
     async with _rolled(field, 400) as begin:
         yield begin
 

@@ -19,8 +19,8 @@ PARTITIONS = 6
 _MIB = 1024 * 1024
 VOLUME = 160 * _MIB
 WANTED = 32 * _MIB
-"""What a broker shall keep of the topic."""
-# Files of deleted segments stay for a minute by default, and segments have a gibibyte.
+"""Number of bytes of the topic that a broker should keep."""
+# By default, files of deleted segments stay for a minute, and segments have a gibibyte.
 _SMALL = {"segment.bytes": str(2 * _MIB), "file.delete.delay.ms": "1000", "retention.bytes": str(4 * _MIB)}
 
 
@@ -43,7 +43,7 @@ async def _small_volume(field: Field) -> AsyncIterator[None]:
         await field.start(BROKER)
         yield
     finally:
-        await _run("umount", "--lazy", str(data))  # its broker may still run
+        await _run("umount", "--lazy", str(data))  # the volume's broker may still run
 
 
 @asynccontextmanager
@@ -64,7 +64,7 @@ async def _filling(field: Field, retention_bytes: int) -> AsyncIterator[Begin]:
         ):
             await field.reads("charts", "clicks")
             await field.reads("billing", "orders")
-            await asyncio.sleep(20)  # as much as it is told to keep
+            await asyncio.sleep(20)  # wait until the topic is as large as its retention
 
             async def begin() -> None:
                 entity = ("--entity-type", "topics", "--entity-name", "clicks")
@@ -113,7 +113,7 @@ NIGHT = Night(
     ),
     step=Words((r"retention\.bytes|retention|larger|more space|bigger|free (some|space)|move .{0,60}clicks",)),
     wrong=(r"unclean", r"delete topic", r"unregister", r"reset group", r"retention\.bytes=-1", r"retention\.ms=-1"),
-    # Five minutes by default: here brokers look every few seconds for what is too much.
+    # The default is five minutes; here brokers check the size every few seconds.
     properties={"log.retention.check.interval.ms": "4000"},
     watch=150.0,
 )

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 MEGABYTE = 1_048_576
 SLOW_MS = 8.0
-"""Milliseconds that the loader works on a record: some 110 a second, of 240 that are written."""
+"""Milliseconds that the loader works on a record: it processes about 110 of the 240 records per second that are
+written."""
 
 
 @asynccontextmanager
@@ -25,8 +26,8 @@ async def _cut(field: Field, work_ms: float) -> AsyncIterator[Begin]:
     """
     await field.topic("clicks", partitions=3, configs={"segment.bytes": str(MEGABYTE)})
     await field.writes("clicks", 9_000, value=b"c" * 1000)
-    # As many records at hand as a reader has that holds little: by default this client has 64 MB of what it did not
-    # work on yet, and would not notice that they are gone.
+    # Let the client prefetch only a few records: by default, it prefetches up to 64 MB, and would not notice that the
+    # records behind are gone.
     little: dict[str, Any] = {
         "queued_min_messages": 10,
         "fetch_message_max_bytes": 50_000,

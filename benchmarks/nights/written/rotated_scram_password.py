@@ -74,8 +74,8 @@ NIGHT = Night(
     make=_make,
     twin_story="The same rotation, and the services are restarted with the new password.",
     twin=_twin,
-    # The brokers tell of a credential only its mechanism and iterations, and of a login that failed nothing: a service
-    # with an old password looks like one that was switched off. To say where that stands counts.
+    # Brokers show only the mechanism and the iterations of a credential, and nothing about a failed login: a service
+    # with an old password looks like one that was switched off. A row counts if it says where the reason can be found.
     unknowable=True,
     cause=Words(
         (

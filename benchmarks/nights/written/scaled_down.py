@@ -95,6 +95,7 @@ NIGHT = Night(
     symptom=Words((r"\b3\b", r"under.?replicat|in.?sync|\bisr\b|missing|offline")),
     step=Words((r"\bmove|reassign|(add|drop|replace|place).{0,40}replica",)),
     wrong=(r"unclean", r"delete topic", r"min\.insync\.replicas=1\b", r"reset group"),
-    # The node that was shut down is a controller too here: the quorum has one voter less, in the twin as well.
+    # The node that was shut down is also a controller here, so in the night and in the twin the quorum has one voter
+    # less.
     fine=(r"quorum|voter|controller",),
 )

@@ -91,6 +91,6 @@ NIGHT = Night(
         r"set topic _schemas.{0,60}retention\.(ms|bytes)=\d",
         r"reset group",
     ),
-    # Five minutes by default: here brokers look every few seconds for what is too old.
+    # The default is five minutes; here brokers check the age of records every few seconds.
     properties={"log.retention.check.interval.ms": "4000"},
 )

@@ -74,6 +74,6 @@ NIGHT = Night(
     step=Words((r"carol|scram|credential|password",)),
     wrong=(r"reset group", r"delete (group|topic|records|user)", r"add acl", r"set topic"),
     security="logins",
-    # Fifteen seconds instead of an hour: how long a connection may live until it has to log in again.
+    # A connection may live for fifteen seconds instead of an hour until the client has to log in again.
     properties={"connections.max.reauth.ms": "15000"},
 )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 _FOR = 25.0
-"""Seconds until it is taken back."""
+"""Seconds until the setting is taken back."""
 
 
 @asynccontextmanager
@@ -71,7 +71,7 @@ NIGHT = Night(
             r"end (offsets? )?(stands|does not move)|silent|idle|quiet",
         )
     ),
-    # It is over: any statement is one too many.
+    # The trouble is over, so any proposed statement would be wrong.
     step=None,
     wrong=(
         r"(?<!un)set broker 2\b.*message\.max\.bytes",

@@ -28,7 +28,7 @@ async def _queue(field: Field) -> AsyncIterator[Begin]:
                 await later.enter_async_context(
                     field.java("kafka-console-share-consumer", "--topic", "mails", "--group", "mailers")
                 )
-            await asyncio.sleep(10)  # they join
+            await asyncio.sleep(10)  # the workers join
 
         yield begin
 
@@ -70,6 +70,6 @@ NIGHT = Night(
     ),
     step=Words((r"share\.auto\.offset\.reset|reset|earliest",)),
     wrong=(r"delete topic mails", r"delete.?records", r"to latest", r"share\.auto\.offset\.reset=latest"),
-    # Share groups are there from 4.2 on without a preview's switch.
+    # Share groups are available without a preview switch from Kafka 4.2 on.
     versions=("4.3", "4.4"),
 )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SINK, GROUP = "orders-sink", "connect-orders-sink"
 NUMBERS = "org.apache.kafka.connect.converters.LongConverter"
-"""A record is a number of eight bytes."""
+"""The converter of the sink, for which a record is a number of eight bytes."""
 THREE = {f"{each}.storage.replication.factor": "3" for each in ("config", "offset", "status")}
 
 
@@ -78,7 +78,8 @@ NIGHT = Night(
     make=_make,
     twin_story="The same record, and a sink that is told to pass over what it can't convert.",
     twin=_twin,
-    # The brokers know a group that has lost its member, and by its name whose it is. Why a task failed, Connect tells.
+    # The brokers know a group that has lost its member, and the name shows whose group it is. Only Connect knows why
+    # the task failed.
     cause=Words(
         (
             r"connect-orders-sink",

@@ -88,8 +88,8 @@ NIGHT = Night(
     make=_make,
     twin_story="The same broker pauses once for three seconds, and goes on.",
     twin=_twin,
-    # No API tells of disks and processors: that this broker is slow where the others are not can be measured; why it is
-    # has to be looked up on its machine.
+    # No API shows disks and processors. It can be measured that this broker is slow and the others are not; the reason
+    # has to be found on its machine.
     cause=Words(
         (
             r"broker 2\b",

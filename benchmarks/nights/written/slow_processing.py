@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 @asynccontextmanager
 async def _working(field: Field) -> AsyncIterator[tuple[Client, Client]]:
     """Two members that take fifty records at a time and have no trouble with them."""
-    # Six seconds instead of five minutes, and a session as short as brokers allow: the nature is the same, it only
-    # turns faster.
+    # The members have six seconds instead of five minutes, and sessions as short as brokers allow: the problem is the
+    # same, but it repeats faster.
     patience: dict[str, Any] = {"max_poll_interval_ms": 6000, "session_timeout_ms": 6000, "heartbeat_interval_ms": 2000}
     await field.topic("orders", partitions=4)
     async with (
@@ -26,7 +26,7 @@ async def _working(field: Field) -> AsyncIterator[tuple[Client, Client]]:
         field.consumer("orders", "billing", name="billing-b", work_ms=5, batch=50, **patience) as second,
     ):
         await field.reads("billing", "orders")
-        await asyncio.sleep(5)  # both have joined, and the rebalance of that is over
+        await asyncio.sleep(5)  # wait until both have joined, and the rebalance is over
         yield first, second
 
 

@@ -12,7 +12,8 @@ from benchmarks.nights.night import Begin, Night, Words
 if TYPE_CHECKING:
     from benchmarks.nights.field import Client, Field
 
-# Long sessions are what static members are for. This client wants no more than its max.poll.interval.ms of 5 minutes.
+# Static members usually have long sessions. This client allows a session of at most its max.poll.interval.ms, 5
+# minutes.
 _SESSION_MS = 240_000
 _RESTART = 8.0
 """Seconds of a restart."""

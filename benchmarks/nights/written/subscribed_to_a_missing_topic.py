@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 TOPIC, MISSING, LATER = "prd.orders", "prod.orders", "prd.audit"
 PIPELINE = 8.0
-"""Seconds by which a service is faster than the pipeline that creates its topic."""
+"""Seconds by which a service starts before the pipeline has created its topic."""
 
 
 @asynccontextmanager
@@ -65,7 +65,8 @@ NIGHT = Night(
     make=_make,
     twin_story="A new service starts seconds before its topic is there, and reads it as soon as it is.",
     twin=_twin,
-    # A member tells its group what it subscribes to; the brokers tell whether there is such a topic.
+    # The group's metadata contain the member's subscription, and the brokers' metadata show whether such a topic
+    # exists.
     cause=Words(
         (
             r"billing",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 NEW = 3
 THROTTLE = 40_000
-"""Bytes a second; far less than what is written to the topic in its busy hours."""
+"""Rate in bytes per second, far below the rate of writes to the topic in its busy hours."""
 AWAY = 15.0
 """Seconds between the stop of the new broker and its start."""
 
@@ -27,7 +27,7 @@ async def _moved(field: Field, *, verified: bool) -> AsyncIterator[Begin]:
     Args:
         verified: the operator ran the tool once more after the move, which takes the throttle away.
     """
-    # One replica in sync is enough, so that the writer goes on while the other one is away.
+    # One replica in sync is enough, so that the producer continues while the other replica is away.
     one = {"min.insync.replicas": "1"}
     await field.topic("metrics", on=[(1, 2), (2, 1), (1, 2)], configs=one)
     await field.topic("orders", partitions=3)

@@ -13,7 +13,7 @@ from benchmarks.nights.night import Begin, Night, Words
 if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
-# Five minutes by default: here brokers look every few seconds for what is too old.
+# The default is five minutes; here brokers check the age of records every few seconds.
 _CHECKS = {"log.retention.check.interval.ms": "4000"}
 
 
@@ -44,7 +44,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
     """A topic that is meant to keep little: its records go after seconds, and both readers are always in time."""
-    # Only whole segments go, and the one that is written to is never too old: short ones are needed for a short life.
+    # Only whole segments are deleted, and never the one that is written to, so a short retention needs short segments.
     await field.topic("alerts", partitions=2, configs={"retention.ms": "30000", "segment.ms": "10000"})
     async with (
         AsyncExitStack() as later,

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 PARTITIONS = 3
 EARLY = 60
-"""Records of each partition that everybody has read."""
+"""Number of records in each partition that all groups have read."""
 WAITS = 12.0
-"""Seconds of records that wait for the job, and until it runs after the click."""
+"""Seconds during which records are written that wait for the job, and seconds until the job runs after the click."""
 
 
 async def _delete_before(field: Field, offset: int) -> None:

@@ -91,7 +91,7 @@ NIGHT = Night(
         r"delete.?records",
         r"set topic orders\b(?!\.v2).{0,40}(retention|partitions)",
     ),
-    # Records in a topic that nobody reads or writes: it may be deleted one day.
+    # The records are in a topic without readers and writers, which may be deleted one day.
     fine=(r"\borders\b(?!\.v2).{0,200}(unused|idle|no (longer|more)|not (used|written)|nobody|stopped|silent)",),
     versions=("4.3", "4.4"),
 )

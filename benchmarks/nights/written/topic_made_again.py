@@ -29,7 +29,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
         async with field.consumer("orders", "billing", auto_commit_interval_ms=1000):
             await field.reads("billing", "orders")
             await asyncio.sleep(3)
-        # Java's auto.offset.reset=none: who must neither lose nor repeat a record sets it, and handles the error.
+        # The same as Java's auto.offset.reset=none, which services set that must neither lose nor repeat a record, and
+        # that handle the error.
         async with field.consumer("orders", "billing", auto_commit_interval_ms=1000, auto_offset_reset="error"):
             await asyncio.sleep(5)
 
@@ -87,8 +88,9 @@ NIGHT = Night(
     ),
     step=Words((r"earliest|beginning|\bstart\b|first record|to (offset )?0\b",)),
     wrong=(r"reset group billing\b.*(latest|\bend\b)", r"delete (group|topic)", r"delete records"),
-    # A topic that was made again is true, and worth telling, on a twin that is well.
+    # It is true for the healthy twin too that a topic was created again, and worth a row.
     fine=(r"re-?created|made again|created again",),
-    # Else a producer's question for the topic makes it again by itself, with one partition: another night.
+    # Otherwise a producer's request for metadata would create the topic again, with one partition, which is another
+    # night.
     properties={"auto.create.topics.enable": "false"},
 )

@@ -12,7 +12,7 @@ from benchmarks.nights.night import Begin, Night, Words
 if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
-# The brokers' maximum by default. Jobs with checkpoints are told to use an hour, where the brokers allow that.
+# The default maximum of brokers. Jobs with checkpoints often use an hour, if the brokers allow it.
 _TIMEOUT_MS = 900_000
 
 

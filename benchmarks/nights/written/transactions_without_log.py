@@ -70,7 +70,7 @@ NIGHT = Night(
     symptom=Words((r"transaction", r"coordinator|not available|cannot|no topic|missing|timeout|timed out")),
     step=Words((r"transaction\.state\.log\.replication\.factor|__transaction_state",)),
     wrong=(r"delete topic", r"\babort", r"reset group"),
-    # True of the twin too: were the topic made anew, it could not be.
+    # This is true for the twin too: if its topic were deleted, it could not be created again.
     fine=(r"transaction\.state\.log\.replication\.factor",),
     properties={"transaction.state.log.replication.factor": "5"},
 )

@@ -66,7 +66,8 @@ NIGHT = Night(
     make=_make,
     twin_story="The same deployment with `range`, which brokers have: the group is empty for a moment, then reads on.",
     twin=_twin,
-    # The brokers tell that nobody is in the group. That somebody tries, and why he is refused, only his log tells.
+    # The brokers show that the group is empty. Only the client's log shows that it tries to join, and why it is
+    # refused.
     cause=Words(
         (
             r"billing",

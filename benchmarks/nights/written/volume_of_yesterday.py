@@ -37,7 +37,7 @@ async def _restarted(field: Field, *, restored: bool) -> AsyncIterator[Begin]:
         restored: with what its volume had at the time of the last copy.
     """
     copy = field.cluster.directory / "readings-0.copy"
-    # The only replica decides alone what it acknowledges.
+    # The only replica alone decides which records are acknowledged.
     await field.topic("readings", on=[(BROKER,)], configs={"min.insync.replicas": "1"})
     await field.topic("orders", partitions=3)
     await field.writes("readings", 500)
@@ -92,7 +92,7 @@ NIGHT = Night(
             r"lost|loss|truncat|shorter|shrank|shrunk|(went|goes|jumped|fell|moved|set|gone) back|backward|rewound"
             r"|rolled back|lower than|dropped from|decreas|smaller",
         ),
-        # It has the id that it had.
+        # The topic still has its id.
         never=(r"topic (was |has been )?(deleted|recreated|made again|created again)",),
     ),
     symptom=Words(
@@ -109,6 +109,6 @@ NIGHT = Night(
         )
     ),
     wrong=(r"delete topic", r"delete group", r"delete.?records", r"unclean"),
-    # One replica is one too few, with the right disk too.
+    # A single replica is too few, also with the correct disk.
     fine=(r"readings.*(one|\b1|single|only).{0,20}replica", r"(one|\b1|single|only).{0,20}replica.*readings"),
 )

@@ -33,7 +33,8 @@ _TRIES = 12
 
 async def _voters_by_record(field: Field) -> None:
     """Make the quorum one whose voters are in its log and can change, as the documentation advises."""
-    # Voters tell the leader what they support a while after they are up; until then it refuses.
+    # Voters report the features that they support only a while after their start; until then, the leader refuses the
+    # upgrade.
     for attempt in range(_TRIES):
         try:
             await field.tool("kafka-features", "upgrade", "--feature", "kraft.version=1")

@@ -67,7 +67,7 @@ NIGHT = Night(
             r"(port|address|endpoint)\b.{0,60}(changed|other|new|wrong|moved|registered|nobody)|"
             r"(changed|other|new|registered|moved|nobody).{0,60}\b(port|address|endpoint)\b",
         ),
-        # It is up, and in sync.
+        # The broker is up, and in sync.
         never=(r"broker 2 (is|was|went) (down|dead|offline)", r"drain"),
     ),
     symptom=Words(
@@ -76,12 +76,13 @@ NIGHT = Night(
     ),
     step=Words((r"advertised\.listeners|listener|address|\bport\b",)),
     wrong=(
-        # Whatever makes it lead makes it worse; whatever takes its replicas away loses redundancy for a wrong line.
+        # Statements that make the broker lead make the situation worse, and statements that remove its replicas lose
+        # redundancy because of a wrong line in a file.
         r"^\s*(move|drain|unregister|elect|reassign)\b",
         r"reset group",
         r"delete (group|topic|records)",
         r"min\.insync",
     ),
-    # That brokers are restarted in order is true, and worth a line of history.
+    # It is true that brokers were restarted in order, and worth a line of history.
     fine=(r"(rolling|planned|orderly|controlled) (restarts?|shut ?downs?)|restart(s|ed)? in order|shut down in order",),
 )

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 PARTITION = 1
 IN_2050_MS = 2_540_000_000_000
-# Brokers of today refuse what is more than an hour ahead; this topic has what was the default before Kafka 4.
+# Since Kafka 4, brokers refuse timestamps that are more than an hour ahead by default; this topic has the former
+# default.
 _ANY_TIME = "9223372036854775807"
 _CONFIGS = {"retention.ms": "20000", "segment.ms": "8000", "message.timestamp.after.max.ms": _ANY_TIME}
 
@@ -34,7 +35,7 @@ async def _sensors(field: Field, stamp_ms: int | None) -> AsyncIterator[Begin]:
         field.consumer("readings", "charts", batch=100),
     ):
         await field.reads("charts", "readings")
-        await asyncio.sleep(30)  # the first segments are gone
+        await asyncio.sleep(30)  # the first segments are deleted in this time
 
         async def begin() -> None:
             when = stamp_ms or int(time.time() * 1000) + 5_000
@@ -87,7 +88,7 @@ NIGHT = Night(
         )
     ),
     wrong=(r"delete topic readings", r"reset group charts", r"delete group charts", r"retention\.ms=-1"),
-    # Five minutes by default: here brokers look every few seconds for what is too old.
+    # The default is five minutes; here brokers check the age of records every few seconds.
     properties={"log.retention.check.interval.ms": "4000"},
     watch=120.0,
 )

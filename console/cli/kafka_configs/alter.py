@@ -26,7 +26,7 @@ from console.session.snapshot_reader import Client, Refused
 
 MECHANISMS = {"SCRAM-SHA-256": ScramMechanism(1), "SCRAM-SHA-512": ScramMechanism(2)}
 DEFAULT_ITERATIONS, LEAST_ITERATIONS = 4096, 4096
-"""ConfigCommand.DefaultScramIterations; ScramMechanism.minIterations of both."""
+"""Kafka's ConfigCommand.DefaultScramIterations, and ScramMechanism.minIterations of both mechanisms."""
 
 _CREDENTIAL = re.compile(r"(?:iterations=(-?[0-9]*),)?password=(.*)")
 _DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
@@ -80,7 +80,7 @@ def _without_unit(key: str, value: str) -> str:
 
 
 def _near(key: str, names: Iterable[str]) -> str:
-    from difflib import get_close_matches  # imported only after an error
+    from difflib import get_close_matches  # imported late, only after an error
 
     found = get_close_matches(key, names, n=1)
     return f"{key[:80]}: did you mean {found[0]}?" if found else ""
@@ -197,7 +197,8 @@ def _iterations(mechanism: str, text: str | None) -> int:
 # Runs --alter: the present values, the edits as a plan, and the wait until a broker describes the change.
 
 _SEEN_TRIES, _SEEN_SECONDS = 20, 0.05
-"""A broker may describe a change some milliseconds after the controller accepted it."""
+"""Number of attempts, and seconds between two: a broker may describe a change some milliseconds after the controller
+accepted it."""
 
 
 class Asked(Struct, frozen=True):
@@ -205,7 +206,7 @@ class Asked(Struct, frozen=True):
 
     staged: tuple[Staged, ...]
     known: ConfigSet | None = None
-    """The configs before; None if unknown."""
+    """The configs before the change; None if unknown."""
 
 
 async def quota_change(

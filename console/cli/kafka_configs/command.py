@@ -319,7 +319,7 @@ def _from_file(path: str) -> dict[str, str]:
     try:
         with Path(path).expanduser().open("rb") as file:
             content = file.read(_FILE_LIMIT + 1)
-        text = content.decode("latin-1")  # as java.util.Properties reads a stream
+        text = content.decode("latin-1")  # java.util.Properties reads a stream as Latin-1
         if len(content) > _FILE_LIMIT:
             raise command_line.UsageError(f"{shown} is no properties file: it has more than {_FILE_LIMIT:,} bytes")
         return {entry.key: entry.value for entry in parse_properties(text)}

@@ -107,7 +107,7 @@ def read_arguments(argv: Sequence[str], options: Mapping[str, Option]) -> Argume
 
 
 def _unknown(said: str, spelled: str, options: Mapping[str, Option]) -> UsageError:
-    from difflib import get_close_matches  # imported only after an error
+    from difflib import get_close_matches  # imported late, only after an error
 
     near = get_close_matches(spelled, options, n=1)
     return UsageError(f"{said} is not a recognized option", f"did you mean --{near[0]}?" if near else "")
@@ -122,13 +122,14 @@ _OTHERS = tuple(each.kafka_type for each in entity_types.listed_alone())
 ENTITY_TYPES = (TOPICS, CLIENTS, USERS, BROKERS, IPS, *_OTHERS, GROUPS, BROKER_LOGGERS)
 """The types of entities, in the order of kafka-configs' own list."""
 TYPE_ALIASES = {each.kafka_word: type_ for type_, each in BY_TYPE.items() if each.kafka_word != type_}
-"""KIP-21 names a type in the singular."""
+"""KIP-21's names of types, in the singular -> the types of kafka-configs."""
 
 ENTITY_FLAGS = {
     BY_TYPE[type_].kafka_word: type_
     for type_ in (TOPICS, CLIENTS, USERS, BROKERS, BROKER_LOGGERS, IPS, *_OTHERS, GROUPS)
 }
-"""In the order of kafka-configs' search for them, which determines which of two entities comes first."""
+"""Singular name -> type of entity, in the order in which kafka-configs looks for them: it determines which of two
+entities comes first."""
 DEFAULT_FLAGS = {f"{flag}-defaults": type_ for flag, type_ in ENTITY_FLAGS.items() if BY_TYPE[type_].has_default}
 
 OUTPUTS = ("table", "kafka", "json", "yaml", "csv")
@@ -234,12 +235,12 @@ def parse_added(text: str) -> dict[str, str]:
     """
     parts = _outside_brackets(text, ",")
     while len(parts) > (0 if "," in text else 1) and not parts[-1]:
-        parts.pop()  # like Java's split, which drops empty parts at the end
+        parts.pop()  # Java's split drops empty parts at the end, too
     added: dict[str, str] = {}
     for place, part in enumerate(parts, start=1):
         pair = _outside_brackets(part, "=")
         if len(pair) != 2:
-            # By its number: the text may be a piece of a secret.
+            # Name the part by its number: its text may be a piece of a secret.
             raise UsageError(NOT_PAIRS, f"look at part {place} of {len(parts)}")
         added[pair[0].strip(_TRIMMED)] = _BRACKETS.sub("", pair[1]).strip(_TRIMMED)
     return added

@@ -31,7 +31,7 @@ class ResourceConfigs(Struct, frozen=True):
     type: str
     """The value of --entity-type."""
     name: str
-    """The name as written; ``""`` for the brokers' default."""
+    """The name as given; ``""`` for the brokers' default."""
     resource: ConfigResource
     entries: tuple[ConfigEntry, ...]
 
@@ -71,9 +71,9 @@ class Unread(Struct, frozen=True):
     what: str
     failure: Failure
     type: str = ""
-    """As in `ResourceConfigs`."""
+    """The type of the entities, as in `ResourceConfigs`."""
     name: str = ""
-    """As in `ResourceConfigs`."""
+    """The name of the entity, as in `ResourceConfigs`."""
 
 
 Described = ResourceConfigs | Absent | QuotaConfigs | ScramConfigs | Unread
@@ -160,7 +160,7 @@ async def _named(client: Client, type_: str, name: str, all_: bool) -> list[Desc
     found = _found(listing, type_, name, resource)
     if all_ and isinstance(found, Absent) and not _are_brokers(type_):
         return [Unread(f"{singular(type_)} {name}", listing.failures[resource], type_, name)]
-    # Brokers describe any name of these types, with defaults.
+    # Brokers describe any name of these types with defaults, so check whether the name exists.
     doubtful = not all_ and command_line.BY_TYPE[type_].listed and isinstance(found, ResourceConfigs) and not found.own
     if doubtful and name not in await _all_names(client, type_):
         return [Absent(type_, name)]
@@ -208,7 +208,7 @@ async def _group_resources(client: Client) -> Iterable[ConfigResource]:
     try:
         return await client.run(list_config_resources, [GROUP])
     except Unsupported:
-        return ()  # an older broker lists none; groups with members are listed anyway
+        return ()  # older brokers list none; groups with members are listed anyway
 
 
 async def _quotas_and_credentials(client: Client, request: ConfigsRequest) -> list[Described]:

@@ -38,7 +38,7 @@ class Block(NamedTuple):
     """An entity's configs."""
 
     entity: tuple[tuple[str, str | None], ...]
-    """Kind and name (None for the default) of each of the entity's parts."""
+    """The kind and name of each part of the entity; the name None is the default."""
     lines: tuple[Line, ...]
     exists: bool = True
 
@@ -161,7 +161,7 @@ def csv_text(blocks_: Sequence[Block]) -> str:
 # Results in kafka-configs' own lines. Its order is that of Java's hash tables; kac's is by name.
 
 _WIDEST = 40_000
-"""The most characters of a line: a value has at most 32,767."""
+"""Maximum length of a line in characters: a value has at most 32,767."""
 _QUOTA_WORDS = {USER: "user-principal", CLIENT_ID: "client-id", IP: "ip"}
 
 
@@ -177,7 +177,7 @@ def kafka_lines(described: Sequence[describe.Described], *, all_: bool) -> Itera
                 yield _heading(type_, name, all_)
                 yield from (_safe(f"  {_entry(entry)}") for entry in (each.entries if all_ else each.own))
             case describe.Unread(type=type_, name=name) if type_:
-                yield _heading(type_, name, all_)  # kafka-configs prints it before the response
+                yield _heading(type_, name, all_)  # kafka-configs prints the heading before the response arrives
             case describe.Absent(type=type_, name=name):
                 yield _safe(f"The {describe.singular(type_)} '{name}' doesn't exist and doesn't have dynamic config.")
             case describe.QuotaConfigs(entity=entity, values=values):

@@ -25,9 +25,9 @@ class ConfigsRequest(Struct, frozen=True):
 
     alter: bool
     types: tuple[str, ...]
-    """The values of --entity-type."""
+    """The values of --entity-type, in kafka-configs' order."""
     names: tuple[str, ...]
-    """The names of the entities; ``""`` is the default. A description may have fewer names than types."""
+    """The names of the entities, ``""`` for the default. A description may have fewer names than types."""
     all: bool = False
     added: str | None = None
     """The text of --add-config."""

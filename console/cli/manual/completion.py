@@ -57,7 +57,7 @@ class Kind(Enum):
 
 
 Named = Kind | EntityType
-"""The kind of a completion. A type whose names only ListConfigResources returns is its own kind."""
+"""The kind of a completion. A type whose names only ListConfigResources returns is a kind of its own."""
 
 
 def _names_of(type_: EntityType) -> Named:
@@ -72,10 +72,10 @@ def _names_of(type_: EntityType) -> Named:
 
 
 ENTITY_KINDS = {each.kafka_type: _names_of(each) for each in of_kafka()}
-"""Entity type in kafka-configs' spelling -> the kind of its names."""
+"""Type of entity as kafka-configs spells it -> the kind of its names."""
 
 PATIENCE = 2.0
-"""The timeout of a completion, in seconds."""
+"""The timeout of a completion in seconds."""
 
 _ENTITIES = {f"--{each.kafka_word}": each.kafka_word for each in of_kafka()}
 
@@ -167,7 +167,7 @@ def _connection(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--via", dest="via")
     try:
         return parser.parse_known_args(list(filter(None, words)))[0]
-    except argparse.ArgumentError:  # the line ends before a required value
+    except argparse.ArgumentError:  # the line may end before a required value
         return argparse.Namespace(bootstrap=None, controllers=None, context=None, command_config=None)
 
 
@@ -215,7 +215,7 @@ async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterab
             await session.read_cluster()
             resource = _resource(about, session.snapshot)
             await session.read_configs([resource])
-            if about[0] == "topic" and resource not in session.snapshot.configs:  # one that is yet to be created
+            if about[0] == "topic" and resource not in session.snapshot.configs:  # it is yet to be created
                 await session.read_topics()
                 resource = topic_resource(next(iter(session.snapshot.topics), ""))
                 await session.read_configs([resource])
@@ -239,7 +239,7 @@ def _resource(about: tuple[str, str], known: Snapshot) -> ConfigResource:
 
 
 FILES = ":files"
-"""The only line of the answer if the shell itself is to complete names of files."""
+"""The only line of the answer if the shell should complete names of files itself."""
 
 MOST = 500
 
@@ -263,7 +263,7 @@ _VALUE_KINDS: dict[str, Named] = {
 """Option -> the kind of its value."""
 
 _EXPLAINED = {"--explain": Kind.PRINCIPAL, "topic": Kind.TOPIC, "group": Kind.GROUP}
-"""Word of `--explain` -> the kind of the next word."""
+"""A word of `--explain` -> the kind of the next word."""
 
 Names = Callable[[Named, Sequence[str], str], Iterable[str]]
 
@@ -316,7 +316,7 @@ def candidates(shell: str, line: str, word: str, names: Names) -> list[str]:
 def _as_completed(line: str, shell: str) -> Iterator[None]:
     """Set the environment variables that argcomplete reads while the block lasts, and restore the former ones."""
     former = dict(os.environ)
-    # argcomplete's variables in the environment belong to another program's completion.
+    # Remove argcomplete's variables from the environment: they belong to another program's completion.
     for name in [name for name in os.environ if name.startswith(("_ARGCOMPLETE", "_ARC_DEBUG"))]:
         del os.environ[name]
     os.environ.update(
@@ -361,7 +361,8 @@ class _Finder(CompletionFinder):
         """Return the replacements of the word, for bash only its own part of it, quoted. zsh and fish quote names."""
         found = [each for each in completions if is_harmless(each)][:MOST]
         if self.shell == "fish":
-            # The one character that fish leaves unquoted: it would expand to a user's home.
+            # Leave out names that begin with ~, the only character that fish does not quote: it would expand to a
+            # user's home.
             return [each for each in found if not each.startswith("~")]
         if self.shell != "bash":
             return found
@@ -439,7 +440,7 @@ class _Line:
         if name == "entity-name":
             types = [word for word in self._words if word in ENTITY_KINDS]
             return ENTITY_KINDS[types[-1]] if types else Kind.NOTHING
-        if name == "explain":  # PRINCIPAL OPERATION topic NAME
+        if name == "explain":  # its values are PRINCIPAL OPERATION topic NAME
             return _EXPLAINED.get(self._words[-1] if self._words else "", Kind.NOTHING)
         if option.value == "FILE" or name in ("command-config", "config.properties", "add-config-file"):
             return Kind.FILE
@@ -454,7 +455,7 @@ class _Line:
             start, end = done + comma, "=" if kind is Kind.ASSIGNMENT else ""
         if kind is Kind.NOTHING:
             return []
-        # A name that begins like an option would be parsed as one, unless it follows the = of its own option.
+        # A name that begins like an option would be parsed as an option, unless it follows the = of its own option.
         alone = not self.typed.startswith("-")
         found = self._names(kind, self._words, self.command)
         return [f"{start}{name}{end}" for name in found if name and not (alone and not start and name.startswith("-"))]
@@ -504,7 +505,7 @@ def _for_bash(text: str, quote: str) -> str:
     if quote == "'":
         return "" if "'" in text else text
     if quote == '"':
-        # Inside double quotes a backslash does not prevent history expansion of !.
+        # Leave out an exclamation mark: within double quotes, a backslash does not prevent its history expansion.
         return "" if "!" in text else "".join(f"\\{char}" if char in '"$`\\' else char for char in text)
     return "".join(
         char if char.isalnum() or char in "-_.=:,/@%+" or not char.isascii() else f"\\{char}" for char in text

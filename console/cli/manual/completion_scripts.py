@@ -7,7 +7,8 @@ import shlex
 
 from console.terminal import put
 
-# bash puts COMPREPLY onto the line unchanged: each line of the answer is one element, neither split nor expanded.
+# bash puts the elements of COMPREPLY onto the line unchanged, so each line of the answer becomes one element, neither
+# split nor expanded.
 BASH = """\
 # kac completion for bash: put into ~/.bashrc:  source <(kac completion bash)
 _kac() {

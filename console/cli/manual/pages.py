@@ -26,7 +26,7 @@ from console.model.quota import CLIENT_KEYS, IP_KEYS
 from console.present.kinds import filter_names
 from console.terminal import put
 
-# docs/commands.md.
+# The page docs/commands.md.
 
 _INTRODUCTION = """\
 # Commands
@@ -124,9 +124,9 @@ class OptionHelp(Struct, frozen=True):
     """The placeholder of its value; ``""`` for an option without one."""
     help: str = ""
     choices: tuple[str, ...] = ()
-    """The legal values if there are few."""
+    """The valid values if there are few."""
     group: str = ""
-    """The heading above it."""
+    """The heading above the option."""
 
 
 class CommandHelp(Struct, frozen=True):
@@ -136,7 +136,7 @@ class CommandHelp(Struct, frozen=True):
     help: str
     options: tuple[OptionHelp, ...]
     epilog: str = ""
-    """The examples, printed verbatim."""
+    """The examples, which are printed verbatim."""
 
 
 def top() -> CommandHelp:
@@ -172,7 +172,7 @@ def _configs_options() -> Iterator[OptionHelp]:
 
 
 def _options(parser: argparse.ArgumentParser) -> Iterator[OptionHelp]:
-    for action in parser._actions:  # argparse has no public access to a parser's options
+    for action in parser._actions:  # argparse has no public access to the options of a parser
         if action.help == argparse.SUPPRESS:
             continue
         choices = tuple(map(str, action.choices)) if action.choices is not None else ()

@@ -11,20 +11,21 @@ from console.present.text import clean
 from console.sensitive import seems_sensitive, without_secrets
 
 ROWS, MOST_ROWS = 100, 1_000
-"""Rows of each list of an answer by default, and at most."""
+"""Default and maximum number of rows for each list in an answer."""
 LONGEST_TEXT = 2_000
-"""The most characters of one text of an answer."""
+"""Maximum length of one text in an answer in characters."""
 LARGEST = 200_000
-"""The most characters of an answer as JSON. A longer one gets fewer rows, then shorter texts, until it fits."""
+"""Maximum length of an answer in characters of JSON. A longer answer gets fewer rows, then shorter texts, until it
+fits."""
 SEARCHED = 1 << 15
-"""The most characters of a text to search for secrets: a config's value has no more."""
+"""Maximum length in characters of a text that is searched for secrets: a config's value has no more."""
 FIELDS = 64
-"""The number of a mapping's entries that always stay: a row's fields are fewer, values by broker may be more."""
+"""Number of a mapping's entries that always stay: rows have fewer fields, but there may be more values by broker."""
 HIDDEN: Final = "[hidden]"
-"""Replacement of a value that is or may be a secret."""
+"""Text in place of a value that is or may be a secret."""
 _NAMES = ("key", "name")
 _BESIDE = ("source", "hidden", "known")
-"""Fields next to the value of one side of a change."""
+"""Fields that accompany the value on one side of a change."""
 _VALUES = frozenset({"value", "values", "left", "right", "was", "became", "old", "new", "theirs", "mine"})
 
 
@@ -32,7 +33,7 @@ class LeftOut(NamedTuple):
     """A list of an answer that was shortened."""
 
     where: str
-    """The fields that lead to the list, as ``topics`` or ``configs.synonyms``."""
+    """The fields that lead to the list, such as ``topics`` or ``configs.synonyms``."""
     shown: int
     of: int
 
@@ -42,7 +43,7 @@ class Fitted(NamedTuple):
 
     data: Data
     left_out: tuple[LeftOut, ...]
-    """The shortened lists; for several at the same place, the longest."""
+    """The shortened lists; if several have the same place, the longest of them."""
 
 
 def fitted(data: Data, rows: int = ROWS) -> Fitted:
@@ -70,7 +71,7 @@ def _note(where: str, rows: int, of: int, left_out: dict[str, LeftOut]) -> None:
 def _shown(data: Data, where: str, rows: int, left_out: dict[str, LeftOut]) -> Data:
     """Return the shown part of an answer. The search for secrets, which takes time by length, covers only this part."""
     if isinstance(data, str):
-        # Before the cut: half a secret is also a secret.
+        # Search for secrets before cutting: half a secret is a secret, too.
         return _cut(without_secrets(data[:SEARCHED], HIDDEN), LONGEST_TEXT, max(0, len(data) - SEARCHED))
     if isinstance(data, Mapping):
         most = max(rows, FIELDS)

@@ -74,7 +74,7 @@ def run_mcp(options: argparse.Namespace) -> int:
     except (OSError, BaseExceptionGroup) as error:
         if not client_has_gone(error):
             raise
-        # Flushing the buffered output would fail again at the interpreter's exit.
+        # Replace standard output: flushing its buffer at the interpreter's exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return opening.DONE
     finally:

@@ -40,11 +40,12 @@ if TYPE_CHECKING:
     from console.plan.staged import Refusal
 
 LONGEST, MOST_STATEMENTS, MOST_EDITS = 20_000, 200, 2_000
-"""The most characters and statements of a proposal, and the most edits that it may stage: a person has to read it."""
+"""Maximum length of a proposal in characters, its maximum number of statements, and the maximum number of edits that
+these stage: a person has to read them."""
 LONGEST_LINE = 1_000
-"""The most characters of a script in a command line for a person."""
+"""Maximum length in characters of a script in a command line for a person."""
 MOST_FILES = 200
-"""The most plan files that one server writes."""
+"""Maximum number of plan files that one server writes."""
 
 
 class NotProposed(Exception):
@@ -143,7 +144,7 @@ class Proposals:
             raise NotProposed(
                 Failure("NOT_WRITTEN", f"can't write {path}: {error.strerror or error}", "A person mends that.")
             ) from error
-        except ValueError as error:  # the plan has a secret, which no file may have
+        except ValueError as error:  # the plan has a secret, which must not be in a file
             raise NotProposed(Failure("SECRET", str(error), "A person sets it.")) from error
         return path
 

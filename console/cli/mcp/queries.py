@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 FRONT_END = "mcp"
 NEWEST_WITHIN = 20.0
-"""The timeout for reading the times of a topic's newest records, in seconds; unread times are null."""
+"""Seconds for reading the times of a topic's newest records; times that are not read by then are null."""
 
 
 class Answered(NamedTuple):
@@ -135,7 +135,7 @@ class Queries:
                 try:
                     observations = after(observations, await poller.poll())
                 except AdminError:
-                    # Brokers may respond again within the time.
+                    # Continue, as brokers may respond again before the end of the time.
                     if time.monotonic() - began >= seconds:
                         raise
         verdict = await asyncio.to_thread(diagnose, observations, [Subject(broker=number) for number in expected])
@@ -217,7 +217,7 @@ class Queries:
             found = ranges.get(place)
             row: dict[str, Data] = {"partition": place[1], "newest": written.get(place)}
             row |= {} if found is None else {"start": found.start, "end": found.end, "offsets": found.end - found.start}
-            # A time after the last record has no offset.
+            # A time after the last record has no offset: return null.
             row |= {} if then is None else {"at": None if first.get(place, -1) < 0 else first[place]}
             rows.append(row)
         last = max((each for each in written.values() if each is not None), default=None)

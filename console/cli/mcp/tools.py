@@ -16,13 +16,13 @@ from console.language.verbs import VERBS
 from console.language.verbs.listing import KINDS
 
 READ_SECONDS = 60.0
-"""The timeout of a tool's reads, in seconds, besides the time that it watches."""
+"""Seconds for the reads of a tool, in addition to the time that it watches."""
 
 _ENTITY = (
     "an entity as TYPE NAME: topic orders, broker 2, broker <default>, group app, user alice, user alice client app"
 )
 _NAME = 500
-"""The most characters of a text."""
+"""Maximum length of a text in characters."""
 
 
 def _text(description: str) -> Meta:
@@ -171,7 +171,7 @@ class AgentTool(NamedTuple):
     carried: Callable[[Offer, Any], Awaitable[Answered]]
     """Runs the tool."""
     narrow: str = "ask for more rows"
-    """The hint for a shortened answer."""
+    """The hint with a shortened answer."""
     writes: bool = False
     """Whether it writes a file on this host; no tool changes a cluster."""
 
@@ -191,7 +191,7 @@ def _language() -> str:
         for verb in VERBS.values()
         if any(issubclass(kind.statement, EditStatement) for kind in verb.statements)
         for usage in verb.usage
-        # Only a person may set secrets and begin operations.
+        # Leave out statements that only a person may use: those that set secrets, or begin operations.
         if "password=" not in usage and "[throttle" not in usage
     )
     return "\n".join(f"  {line}" for line in lines)

@@ -15,11 +15,11 @@ from console.embedded.connect.state import Connector, ConnectState, Refused
 from console.embedded.connect.workers import ROOT_LOGGER, Level, Workers
 
 _PATCHES = (3, 8)
-"""The first release that changes single keys of a config (KIP-477)."""
+"""First release that can change single keys of a config (KIP-477)."""
 _HEALTH = (3, 9)
-"""The first release with a health check (KIP-1017)."""
+"""First release with a health check (KIP-1017)."""
 _CHANGED_LOGGERS = (4, 0)
-"""The first release that answers only with the loggers that had another level."""
+"""First release whose answer contains only the loggers whose level has changed."""
 REBALANCE_EXPECTED = "Request cannot be completed because a rebalance is expected"
 _STALE = (
     "Cannot complete request momentarily due to stale configuration (typically caused by a concurrent config change)"
@@ -79,7 +79,7 @@ class _Call:
     def require_assignment(self) -> None:
         """Check, for a read, that the workers know what each of them runs. Raises Refused."""
         if self.workers.rebalancing:
-            # Only requests that a worker may forward get 409.
+            # Workers answer with 409 only if they may forward the request.
             raise Refused(500, REBALANCE_EXPECTED)
 
     def require_owner(self) -> None:
@@ -193,7 +193,7 @@ def _create(call: _Call) -> Reply:
         raise Refused(409, f"Connector {name} already exists")
     target = _INITIAL[initial.upper()] if initial else None
     call.workers.change(call.herder.configured(call.state, name, valid, target))
-    # Real workers answer before they know the tasks.
+    # Real workers answer before they know the tasks, so show none.
     shown = call.shown(call.state.connectors[name]) | {"tasks": []}
     return Reply(201, shown, f"/connectors/{quote(name, safe='')}")
 
@@ -390,7 +390,7 @@ def _validate(call: _Call, name: str) -> Reply:
     try:
         return Reply(200, validation.validated(call.release, config, call.workers.group))
     except Refused as refused:
-        # A worker validates in a thread, whose error it wraps.
+        # Kafka's worker validates in a thread, and wraps the error of that thread.
         kind = "errors.ConnectException" if refused.status == 500 else "runtime.rest.errors.BadRequestException"
         text = f"org.apache.kafka.connect.{kind}: {refused.text}"
         raise Refused(500, text) from None
@@ -480,4 +480,5 @@ _PATHS: Mapping[tuple[str, ...], Mapping[str, Callable[..., Reply]]] = {
     ("admin", "loggers"): {"GET": _loggers},
     ("admin", "loggers", _ANY): {"GET": _logger, "PUT": _set_level},
 }
-"""Path, with _ANY for a name and _NUMBER for a number -> method -> its function, which gets names and numbers."""
+"""Path, with _ANY for a name and _NUMBER for a number -> method -> the function, which gets the names and numbers of
+the path."""

@@ -13,9 +13,9 @@ from console.embedded.spec import release_number, since
 from console.model.codes import ConfigType
 
 RELEASES_OF_CONNECT = ("3.7", "3.9", "4.0", "4.3", "4.4")
-"""The releases whose workers are recorded."""
+"""The releases whose workers were recorded."""
 TRACED_FILE = "/no/such/folder/out"
-"""The file that the recorded trace of a failed sink names; its folder does not exist."""
+"""The file that the recorded stack trace of a failed sink names; its folder does not exist."""
 _SUFFIX = "Connector"
 _CONNECTORS = ("sink", "source")
 _NOT_TOLD = ("valid", "recommended", "of_worker")
@@ -29,13 +29,13 @@ class Key(Struct, frozen=True):
     required: bool
     default: str | None
     told: Mapping[str, Any]
-    """The definition as the REST API shows it, without its name."""
+    """The definition as the REST API returns it, without the name."""
     rules: Sequence[Mapping[str, Any]] = ()
-    """Checks in addition to the type's, each with its name."""
+    """Checks in addition to the type's, each with the name of the rule."""
     recommended: Sequence[str] = ()
     """The values that validation recommends."""
     of_worker: bool = False
-    """Whether the default is the worker's, which only validation shows."""
+    """Whether the default is that of the worker, which only validation shows."""
 
 
 Keys = Mapping[str, Key]
@@ -46,9 +46,9 @@ class Plugin(Struct, frozen=True):
 
     name: str
     kind: str
-    """``source``, ``sink``, ``transformation``, ``predicate``, ``converter``, ``header_converter``."""
+    """``source``, ``sink``, ``transformation``, ``predicate``, ``converter`` or ``header_converter``."""
     version: str | None
-    """The version; None for a plugin without one."""
+    """The version; None if the plugin has none."""
     keys: Keys
 
     @property
@@ -71,13 +71,13 @@ class ConnectRelease(Struct, frozen=True):
     commit: str
     plugins: Sequence[Plugin]
     common: Mapping[str, Keys]
-    """The keys of every source and of every sink."""
+    """Kind of plugin -> the keys of every source, or of every sink."""
     trace: str
-    """The trace of a failed sink, which names `TRACED_FILE`."""
+    """The stack trace of a failed sink, which names `TRACED_FILE`."""
     place_field: str
-    """The name of the field with a key's place in its group."""
+    """The name of the field with the position of a key in its group."""
     task_fields: frozenset[str]
-    """The names of the fields of a failed task's status."""
+    """The names of the fields in the status of a failed task."""
 
     @property
     def number(self) -> tuple[int, int]:

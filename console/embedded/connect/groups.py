@@ -13,7 +13,7 @@ from console.embedded.partition_log import PartitionLog
 from console.embedded.scenarios import seed
 
 INTERNAL_TOPICS = {records.CONFIGS: 1, records.OFFSETS: 25, records.STATUS: 5}
-"""Topic -> its partitions (config.storage.topic, offset.storage.topic, status.storage.topic)."""
+"""Topic -> the number of its partitions (config.storage.topic, offset.storage.topic, status.storage.topic)."""
 _GROUP_OVERRIDE = "consumer.override.group.id"
 _WORKERS = "connect"
 """The protocol type of the workers' group."""
@@ -69,7 +69,7 @@ def join_tasks(cluster: Cluster, connector: Connector) -> None:
     if former is None and not tasks:
         return
     if former is not None and any(not each.stands_in for each in former.members.values()):
-        return  # clients of others are in it
+        return  # clients other than Connect's are in the group
     group = Group(group_id, protocol_type=CONSUMERS, written=True, generation=(former.generation if former else 0) + 1)
     group.offsets = dict(former.offsets) if former else {}
     shares = seed.shares_of(cluster.state, topics, len(tasks))

@@ -65,7 +65,7 @@ class Herder:
             return state.with_connector(replace(connector, state=states.STOPPED, tasks=()))
         shown = states.RUNNING if connector.target == states.STARTED else states.PAUSED
         state = state.with_connector(replace(connector, state=shown))
-        # A connector that is created as paused, or was stopped, has no tasks until it runs.
+        # A connector that was created as paused, or that was stopped, gets its tasks only when it runs.
         if connector.target == states.PAUSED and not connector.tasks:
             return state
         for number in range(self.task_count(connector)):

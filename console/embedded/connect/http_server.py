@@ -18,7 +18,7 @@ log = logging.getLogger("console.embedded")
 
 MOST_CONNECTIONS = 64
 LONGEST_HEAD, LARGEST_BODY = 16 * 1024, 1024 * 1024
-"""Maximum bytes."""
+"""Maximum sizes in bytes of a request's head and body."""
 IDLE_SECONDS = 30.0
 _REASONS = {
     200: "OK",
@@ -42,11 +42,11 @@ class Asked(NamedTuple):
 
     method: str
     parts: tuple[str, ...]
-    """The parts of the path, decoded."""
+    """The decoded parts of the path."""
     query: Mapping[str, list[str]]
-    """Name -> its first value."""
+    """Name of a parameter -> its values."""
     body: Any = None
-    """The parsed body; None without one."""
+    """The parsed body; None without a body."""
 
 
 class Reply(NamedTuple):
@@ -54,9 +54,9 @@ class Reply(NamedTuple):
 
     status: int
     body: Any = None
-    """The JSON of the body; None for no body."""
+    """The JSON of the body; None without a body."""
     location: str = ""
-    """The location of the created entity."""
+    """The value of the Location header: the path of the created entity; ``""`` to omit the header."""
 
 
 class _Ended(Exception):
@@ -102,7 +102,7 @@ class HttpServer(Sockets):
         try:
             data = await _body(reader, headers)
         except Refused as refused:
-            # The rest of the body is not read, so no request can follow.
+            # Close the connection: the rest of the body is not read, so no request can follow.
             await _write(writer, _refusal(refused), keeps_open=False)
             return False
         try:
@@ -154,14 +154,15 @@ def _asked(method: str, target: str, headers: Mapping[str, str], data: bytes) ->
     asked = Asked(method, parts if parts != ("",) else (), query)
     if not data:
         return asked
-    # A browser sends other types for any page without a preflight request, so a foreign page could make changes here.
+    # Require JSON's content type: a browser sends some other types for any page without a preflight request, so a
+    # foreign page could make changes here.
     if headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
         raise plain_error(415)
     try:
-        # Real workers take the last of duplicate members.
+        # Like real workers, take the last of duplicate members.
         return asked._replace(body=json_of(data, LARGEST_BODY, may_repeat=True))
     except ValueError as odd:
-        # Real workers answer a body that is not JSON in the same way.
+        # Real workers answer in the same way to a body that is not JSON.
         raise Refused(500, f"Unexpected text in the request: {odd}") from None
 
 

@@ -12,7 +12,7 @@ from console.embedded.context import Cluster
 from console.embedded.spec import LOOPBACK, ConnectSpec
 
 REBALANCE_SECONDS = 1.0
-"""Time that the workers need to join their group again."""
+"""Seconds until the workers have joined their group again after a change."""
 
 
 class ListeningWorkers(Workers):

@@ -13,7 +13,7 @@ from console.embedded.context import Cluster
 from console.embedded.groups import Committed, Group
 
 Place = tuple[str, int]
-"""Topic and partition."""
+"""A topic and the number of a partition."""
 _TOPIC, _PARTITION, _OFFSET = "kafka_topic", "kafka_partition", "kafka_offset"
 _FILE, _POSITION = "filename", "position"
 

@@ -31,7 +31,7 @@ class Entry(NamedTuple):
 
 
 Address = Callable[[int], str]
-"""Returns host and port of a worker."""
+"""Returns the host and port of a worker by its number."""
 
 
 def session_key(now: int) -> Entry:
@@ -57,7 +57,7 @@ def changed(
             yield Entry(CONFIGS, f"task-{name}-{number}", {"properties": herder.task_config(connector)})
         yield Entry(CONFIGS, f"commit-{name}", {"tasks": len(numbers)})
     if former is None or former.target != connector.target:
-        # Workers older than 3.5 know no state STOPPED.
+        # Workers older than 3.5 do not know the state STOPPED, and read PAUSED from the field `state`.
         older = PAUSED if connector.target == STOPPED else connector.target
         yield Entry(CONFIGS, f"target-state-{name}", {"state": older, "state.v2": connector.target})
     yield from _statuses(former, connector, herder, address)

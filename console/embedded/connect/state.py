@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 STARTED, PAUSED, STOPPED = "STARTED", "PAUSED", "STOPPED"
-"""Target states. A connector that is started runs."""
+"""The states that a connector may be asked to have. A started connector runs."""
 RUNNING, FAILED, UNASSIGNED, RESTARTING = "RUNNING", "FAILED", "UNASSIGNED", "RESTARTING"
 
 
@@ -31,16 +31,16 @@ class Task(Struct, frozen=True):
     """A task."""
 
     number: int
-    """The number, counted from 0."""
+    """The number of the task, from 0."""
     worker: int
-    """The number of its worker."""
+    """The number of the worker that runs the task."""
     state: str
     trace: str | None = None
-    """The trace of its failure; None if it did not fail."""
+    """The stack trace of the task's failure; None if it did not fail."""
 
 
 Offset = tuple[Mapping[str, Any], Mapping[str, Any]]
-"""A source's partition, and its offset there."""
+"""A partition of a source, and the source's offset there."""
 
 
 class Connector(Struct, frozen=True):
@@ -49,14 +49,14 @@ class Connector(Struct, frozen=True):
     name: str
     config: Mapping[str, str]
     target: str
-    """The target state."""
+    """The target state: STARTED, PAUSED or STOPPED."""
     worker: int
     state: str
     tasks: tuple[Task, ...] = ()
     topics: tuple[str, ...] = ()
-    """The topics that it has used."""
+    """The topics that the connector has used."""
     offsets: tuple[Offset, ...] = ()
-    """The offsets of a source; those of a sink are its group's."""
+    """The offsets of a source; the offsets of a sink are those of its group."""
 
 
 class Worker(Struct, frozen=True):
@@ -65,7 +65,7 @@ class Worker(Struct, frozen=True):
     number: int
     """The number, counted from 1."""
     missing: tuple[str, ...] = ()
-    """Folders that it does not have, so that sinks into them fail there."""
+    """Folders that the worker does not have, so that sinks into them fail on this worker."""
     is_up: bool = True
 
 

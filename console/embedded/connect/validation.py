@@ -20,15 +20,15 @@ from console.embedded.java import hash_order
 from console.model.codes import ConfigType
 
 Config = Mapping[str, str | None]
-"""Key -> value, as a request has it."""
+"""Key -> value, as in a request."""
 CLASS_KEY, NAME = "connector.class", "name"
 _CLASS_IS_ASKED = (4, 1)
-"""The first release that blames the request for a class that it does not have."""
+"""First release that reports an unknown class as an error of the request."""
 _CONFIG_NOT_SHOWN = (4, 4)
-"""The first release whose errors don't show the config, which may hold secrets."""
+"""First release whose errors do not contain the config, which may include secrets."""
 _VERSIONED = ".plugin.version"
 _CONVERTERS = {"key.converter": "converter", "value.converter": "converter", "header.converter": "header_converter"}
-"""Key -> kind of plugin."""
+"""Key of a converter -> the kind of plugin that it names."""
 _CONVERTER_TYPES = {"key.converter": "key", "value.converter": "value", "header.converter": "header"}
 _OVERRIDES = {"source": ("producer.override.",), "sink": ("consumer.override.",)}
 _IMPORTANCE = ("HIGH", "MEDIUM", "LOW")
@@ -41,7 +41,7 @@ class Checked(NamedTuple):
 
     name: str
     key: Key | None
-    """The definition of the key; None for a key without one."""
+    """The definition of the key; None if the key has none."""
     value: ConfigValue | None
     errors: tuple[str, ...] = ()
     prefix: str = ""
@@ -176,7 +176,7 @@ def _plugin_of_kind(release: ConnectRelease, name: str | None, kind: str, defaul
 
 
 _ALIASED = (("transforms", "transformation", "Transforms"), ("predicates", "predicate", "Predicates"))
-"""Key with aliases, kind of their plugins, group of their keys."""
+"""Each key with aliases, the kind of the plugins that they name, and the group of the plugins' keys."""
 _IMPLICIT = {
     "predicate": (
         "STRING",
@@ -185,7 +185,7 @@ _IMPLICIT = {
     ),
     "negate": ("BOOLEAN", "false", "Whether the configured predicate should be negated."),
 }
-"""Keys of every transformation: type, default, documentation."""
+"""Key that every transformation has -> its type, default and documentation."""
 
 
 def _of_aliases(release: ConnectRelease, config: Config) -> dict[str, Key]:
@@ -374,7 +374,7 @@ _WITHOUT = {
     "one_of": "String must be one of: {}",
     "one_of_any_case": "String must be one of (case insensitive): {}",
 }
-"""Name of a rule -> what Kafka says of null."""
+"""Name of a rule -> Kafka's message if the value is null."""
 
 
 def _options(rule: Mapping[str, Any]) -> str:

@@ -24,7 +24,7 @@ class Level:
 
     level: str
     since: int | None = None
-    """The time at which it was set, milliseconds since 1970; None if it stands from the start."""
+    """The time at which the level was set, milliseconds since 1970; None if it is the initial level."""
 
     def shown(self) -> dict[str, Any]:
         """Return the level as the REST API shows it."""

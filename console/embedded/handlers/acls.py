@@ -77,8 +77,8 @@ def _created(acls: list[Acl], context: RequestContext) -> list[Refusal]:
     state, has_host = context.state, context.cluster.release.number >= _NEEDS_HOST_FROM
     results = [_problem(acl, has_host=has_host) for acl in acls]
     new = {acl for acl, problem in zip(acls, results, strict=True) if problem is None and acl not in state.acls}
-    # All ACLs are one change of the controller, which writes at most MAX_RECORDS. ACLs that the broker itself refused
-    # keep their own errors.
+    # Kafka's controller handles all ACLs as one change, which may have at most MAX_RECORDS. ACLs that the broker itself
+    # refused keep their own errors.
     if len(new) > MAX_RECORDS:
         return [_bad_name(acl) or Refusal(ErrorCode.policy_violation, refusals.TOO_MANY_CHANGES) for acl in acls]
     for acl in _in_order(acls, new):
@@ -104,7 +104,7 @@ _NO_COLON = (
     "(no colon is present separating the principal type from the principal name)"
 )
 _NEEDS_HOST_FROM = (4, 4)
-"""First release that validates hosts, which it accepts as ranges of addresses."""
+"""First release that validates hosts, and accepts ranges of addresses."""
 
 
 def _problem(acl: Acl, *, has_host: bool) -> Refusal | None:
@@ -169,7 +169,8 @@ async def delete_acls(request: Any, context: RequestContext) -> Any:
             return answers.error_answer(request, context.messages, *too_many)
         else:
             results.append({"matching_acls": tuple(_matching_acl(acl) for acl in acls)})
-    # Removed after all filters have been checked: the controller applies the change as one batch, or not at all.
+    # Remove ACLs only after all filters were checked: Kafka's controller applies the change as one batch, or not at
+    # all.
     for acl in gone:
         context.state.remove("acls", acl)
     left = iter(results)

@@ -25,7 +25,7 @@ class _Wanted(NamedTuple):
 
     parts: Parts
     ops: tuple[tuple[str, float | None], ...]
-    """Quota key and value; None to delete the key."""
+    """The keys of quotas with their values; None to delete a key."""
 
 
 async def alter_client_quotas(request: Any, context: RequestContext) -> Any:
@@ -75,8 +75,8 @@ async def _applied(wanted: list[_Wanted], context: RequestContext, validate_only
     finite = context.cluster.release.number >= _FINITE_FROM
     for item in wanted:
         entity, keys = QuotaEntity.of(item.parts), [key for key, _ in item.ops]
-        # The first entry stays in `changed`: Kafka reports the error of the second one for the entity, but applies the
-        # first.
+        # Leave the first entry in `changed`: Kafka reports the error of the second entry for the entity, but applies
+        # the first one.
         if entity in results or len(set(keys)) < len(keys):
             message = quotas.ENTITY_TWICE.format(entity=quotas.shown_parts(item.parts))
             results[entity] = item.parts, Refusal(ErrorCode.invalid_request, message)
@@ -88,7 +88,7 @@ async def _applied(wanted: list[_Wanted], context: RequestContext, validate_only
             problem, changes = str(bad), {}
         results[entity] = item.parts, Refusal(ErrorCode.invalid_request, problem) if problem else DONE
         changed[entity] = quotas.quota_records(changes, context.state.quotas.get(entity, {}))
-    # A controller writes at most MAX_RECORDS in one change. Each key is a record, not each entity.
+    # Kafka's controller writes at most MAX_RECORDS in one change; each key of an entity is a record.
     if sum(map(len, changed.values())) > MAX_RECORDS:
         refusal = Refusal(ErrorCode.policy_violation, quotas.TOO_MANY_QUOTAS)
         return [(item.parts, refusal) for item in wanted]
@@ -162,7 +162,7 @@ class _Encoder:
         if known is None:
             if len(self._values) >= _KEPT:
                 self._values.clear()
-            # The quotas are also stored, so that no other object gets their id().
+            # Store the quotas too, so that no other object gets their id() while the entry is used.
             known = self._values[id(values)] = values, self._tail(values)
         if len(parts) >= _KEPT:
             parts.clear()

@@ -50,7 +50,7 @@ async def describe_cluster(request: Any, context: RequestContext) -> Any:
         operations = context.operations(CLUSTER_OPERATIONS) if context.allowed("DESCRIBE") else 0
     fenced_too = getattr(request, "include_fenced_brokers", False)
     brokers = [broker for broker in context.view.brokers.values() if broker.alive or fenced_too]
-    # All registered controllers, including those that are down.
+    # List all registered controllers, including those that are down.
     controllers = context.state.controllers.values()
     nodes: Iterable[BrokerNode | ControllerNode] = controllers if context.at_controller else brokers
     return context.answer(
@@ -131,8 +131,8 @@ async def update_features(request: Any, context: RequestContext) -> Any:
     refused = [reason for reason in reasons.values() if reason]
     if not refused and not getattr(request, "validate_only", False):
         for feature, (level, _) in wanted.items():
-            # With eligible leader replicas, brokers may not have their own min.insync.replicas: the controller needs a
-            # single value.
+            # With eligible leader replicas (KIP-966), the controller needs a single value of min.insync.replicas, so
+            # brokers may not have their own.
             if feature == ELR and level and not context.state.features.get(ELR):
                 take_min_isr_from_brokers(context.cluster)
             context.state.set_feature(feature, level)

@@ -52,7 +52,7 @@ async def describe_configs(request: Any, context: RequestContext) -> Any:
                 results.add(resource, described_entries(context.cluster, context.broker_id, resource), keys)
         except ConfigProblem as wrong:
             results.add_problem(resource, wrong)
-    # Kafka appends the refused resources after the described ones, whatever the order of the request.
+    # Like Kafka, append the refused resources after the described ones, whatever the order in the request.
     for resource, problem in refused:
         results.add_problem(resource, problem)
     return EncodedBody(results.body())
@@ -69,7 +69,8 @@ async def alter_configs(request: Any, context: RequestContext) -> Any:
     - v2: flexible.
     """
     changes = _changes(request, replaces=True)
-    # A broker fails to collect the changes by resource, and again when it builds the error response (measured on 4.3).
+    # A real broker fails to group the changes by resource, and fails again when it builds the error response (measured
+    # on 4.3), so it does not answer.
     if len({change.resource for change in changes}) < len(changes):
         return None
     return _altered(request, context, changes)

@@ -31,7 +31,7 @@ async def describe_user_scram_credentials(request: Any, context: RequestContext)
     """
     if not context.allowed("DESCRIBE"):
         if request.users is None:
-            # Never completes: the client's timeout ends the request, as with a real broker.
+            # Never complete, like a real broker: the client's timeout ends the request.
             await asyncio.get_running_loop().create_future()
         code = ErrorCode.cluster_authorization_failed
         return context.answer(error_code=code, results=(_result("", code, None),) * len(request.users))
@@ -57,7 +57,7 @@ def _result(user: str, code: int, message: str | None, infos: tuple[Any, ...] = 
 
 
 _SCRAM_FROM = 11
-"""First metadata.version that has SCRAM with KRaft (3.5-IV2)."""
+"""First metadata.version that has SCRAM in KRaft (3.5-IV2)."""
 _TOO_OLD: Final = "The current metadata.version does not support SCRAM"
 
 
@@ -116,7 +116,7 @@ class Upsertion:
 
 
 Problems = Mapping[str, Refusal | None]
-"""User of the request -> its problem; None for no problem."""
+"""User in the request -> the problem; None for no problem."""
 
 
 def user_problems(
@@ -134,7 +134,7 @@ def user_problems(
         elif problems[user] is None:
             problems[user] = Refusal(ErrorCode.duplicate_resource, _ALTERED_TWICE)
     for item in upsertions:
-        # An empty salted password passes the controller's checks and fails later, without a message.
+        # In Kafka, an empty salted password passes the controller's checks and fails later, without a message.
         if problems[item.key.user] is None and not item.salted_password:
             problems[item.key.user] = Refusal(ErrorCode.unknown_server_error, None)
     return problems

@@ -79,7 +79,7 @@ def _find(context: RequestContext, kind: int, key: str) -> dict[str, Any]:
 
 
 _SESSIONS = {"group.min.session.timeout.ms": 6_000, "group.max.session.timeout.ms": 1_800_000}
-"""Key of the broker's file -> default, milliseconds."""
+"""Key of the broker's file -> its default in milliseconds."""
 _KNOWN_ID_FROM, _NULL_PROTOCOL_FROM, _SKIP_FROM = 4, 7, 9
 
 
@@ -120,7 +120,7 @@ async def _joined(request: Any, context: RequestContext) -> Joined:
     )
     if not code and not shortest <= session <= longest:
         code = ErrorCode.invalid_session_timeout
-    # Only an existing group can have assigned a member id to the client.
+    # A client with a member id got that id from an existing group.
     if not code and request.member_id and request.group_id not in context.state.groups:
         code = ErrorCode.unknown_member_id
     if code:
@@ -134,7 +134,7 @@ async def _joined(request: Any, context: RequestContext) -> Joined:
 
 def _wish(request: Any, context: RequestContext, session: float) -> JoinRequest:
     instance_id = getattr(request, "group_instance_id", None)
-    # v0 has one timeout for both.
+    # v0 has one field for both timeouts.
     rebalance = request.rebalance_timeout.total_seconds() if hasattr(request, "rebalance_timeout") else session
     return JoinRequest(
         request.member_id,

@@ -16,7 +16,7 @@ from console.embedded.groups import Committed, Group
 from console.model.grouping import grouped
 
 _MAX_METADATA = 4096
-"""Maximum number of characters (offset.metadata.max.bytes)."""
+"""Maximum characters of a commit's metadata (offset.metadata.max.bytes)."""
 _NOT_FOUND_FROM = 9
 _TELLS_NOT_FOUND_FROM = (4, 0)
 _SHARE = "share"
@@ -197,7 +197,7 @@ def _topics(
     context: RequestContext, group_id: str, topics: Iterable[Any] | None, code: int, *, stable: bool
 ) -> Iterator[Any]:
     group = context.state.groups.get(group_id)
-    # The start offsets of a share group are not committed offsets.
+    # The start offsets of a share group are not committed offsets, so do not list them.
     offsets = group.offsets if group is not None and group.type != "share" else {}
     pending = {place for each in group.unstable.values() for place in each} if stable and group is not None else set()
     if topics is None:
@@ -221,7 +221,7 @@ def _everything(
     by_topic = grouped((name, (index, committed)) for (name, index), committed in sorted(offsets.items()))
     for name, parts in by_topic.items():
         topic = context.view.topics.get(name)
-        # A deleted topic has no id for v10.
+        # Skip a deleted topic in v10 and newer, as the topic has no id.
         if context.allowed("DESCRIBE", "TOPIC", name) and (topic is not None or context.version < _IDS_FROM):
             yield _fetched_topic(name, topic.id if topic else None, parts, 0, pending)
 
@@ -262,7 +262,8 @@ async def offset_delete(request: Any, context: RequestContext) -> Any:
     group = context.state.groups.get(request.group_id)
     if not code and group is None:
         code = ErrorCode.group_id_not_found
-    # Only the consumer protocol's metadata has subscriptions; members of other protocols could use any topic.
+    # Only the metadata of the consumer protocol contain subscriptions; members with another protocol could use any
+    # topic.
     if not code and group is not None and group.members and group.protocol_type != group_coordinator.CONSUMERS:
         code = ErrorCode.non_empty_group
     if code or group is None:

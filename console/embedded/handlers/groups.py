@@ -74,7 +74,7 @@ def _classic_group(request: Any, context: RequestContext, group_id: str) -> Resu
     code = group_error(context, group_id, "DESCRIBE", may_be_empty=True)
     group = visible_group(context, group_id)
     message, operations = None, NO_OPERATIONS
-    # A group of a newer protocol has no classic description: this API treats it as missing.
+    # A group of a newer protocol has no classic description, so this API treats it as missing.
     if not code and group is not None and group.newer is not None:
         group = None
         if context.version >= _NOT_FOUND_FROM:
@@ -155,7 +155,7 @@ def _newer_group(
     topics = {topic for member in newer.members for topic in (*member.assigned, *member.target)}
     for part in newer.subtopologies.values():
         topics.update(part.read, part.changelogs)
-    # One forbidden topic hides the whole group: members' assignments would disclose its name (KIP-848).
+    # One forbidden topic hides the whole group, as the assignments of members would disclose its name (KIP-848).
     if not all(context.allowed("DESCRIBE", "TOPIC", topic) for topic in topics):
         return Refusal(ErrorCode.topic_authorization_failed, _NOT_AUTHORIZED)
     operations = NO_OPERATIONS

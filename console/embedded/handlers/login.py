@@ -50,7 +50,7 @@ async def api_versions(request: Any, context: RequestContext) -> Any:
         fields["supported_features"] = tuple(
             schema.SupportedFeatureKey(name=name, min_version=low, max_version=high)
             for name, (low, high) in release.supported.items()
-            # Older clients reject a whole response that has a feature with a lowest level of 0.
+            # Leave out features with a lowest level of 0 for older clients, which reject the whole response otherwise.
             if low > 0 or context.version >= _ZERO_MINIMUM_FROM
         )
         fields["finalized_features"] = tuple(

@@ -184,7 +184,7 @@ class _Maker:
         replicas, isr = partition.replicas, partition.isr
         if leader not in self._alive:
             code, leader = ErrorCode.leader_not_available, NO_LEADER
-        if self._context.version == 0:  # KIP-4: dead replicas are omitted, with an error
+        if self._context.version == 0:  # dead replicas are omitted, with an error (KIP-4)
             replicas = tuple(replica for replica in replicas if replica in self._alive)
             isr = tuple(replica for replica in isr if replica in self._alive)
             if not code and (len(replicas) < len(partition.replicas) or len(isr) < len(partition.isr)):
@@ -211,12 +211,12 @@ def _create(context: RequestContext, name: str) -> int:
         if isinstance(planned, Refusal):
             return ErrorCode.unknown_topic_or_partition
         create(state, planned)
-    # The client retries: by then the topic exists, and this broker's view has it.
+    # The client retries; by then the topic exists, and this broker knows it.
     return ErrorCode.unknown_topic_or_partition
 
 
 Describe = Callable[[Topic], Any]
-"""A function that returns kio's entity of a topic."""
+"""Returns kio's entity of a topic."""
 
 _FLEXIBLE_FROM, _IDS_FROM, _ERROR_FROM = 9, 10, 13
 _OPERATIONS = range(8, 11)
@@ -241,7 +241,7 @@ def encoded_topics(version: int, topics: Iterable[Topic], describe: Describe, el
         known = tails.get(key)
         if known is None:
             nameless = describe(Topic("", _NO_NAME, topic.partitions, topic.internal))
-            # The partitions are also stored, so that no other object gets their id().
+            # Store the partitions too, so that no other object gets their id() while the entry is used.
             known = tails[key] = (topic.partitions, encode_body(element, nameless)[before_tail:])
         name = topic.name.encode()
         size = encode_varint(len(name) + 1) if flexible else struct.pack(">h", len(name))
@@ -250,7 +250,8 @@ def encoded_topics(version: int, topics: Iterable[Topic], describe: Describe, el
 
 def with_topics(version: int, response: bytes, topics: list[bytes]) -> bytes:
     """Return an encoded response without topics, with these topics inserted."""
-    # The array of topics is the last field except for these, which have a fixed size.
+    # Only fields of a fixed size follow the array of topics: authorized operations, an error code and an empty section
+    # of tags.
     behind = (4 if version in _OPERATIONS else 0) + (2 if version >= _ERROR_FROM else 0)
     if version >= _FLEXIBLE_FROM:
         behind += 1
@@ -279,13 +280,14 @@ async def describe_topic_partitions(request: Any, context: RequestContext) -> An
     everything = not request.topics
     begin = cursor.topic_name if cursor else ""
     asked = view.topics if everything else {topic.name for topic in request.topics}
-    # Topics are sorted by name, as the cursor requires: a topic created meanwhile after its position is still found.
+    # Sort topics by name, as the cursor requires: a topic that is created meanwhile, after the cursor's position, is
+    # still found.
     names = sorted(name for name in asked if name >= begin)
     if cursor and (cursor.partition_index < 0 or (not everything and begin not in names)):
         failed = tuple(_empty(schema, topic.name, ErrorCode.invalid_request) for topic in request.topics)
         return context.answer(topics=failed)
     allowed = [name for name in names if context.allowed("DESCRIBE", "TOPIC", name)]
-    # A limit below 1 still gives one partition, so that a cursor always advances.
+    # Return one partition even if the limit is below 1, so that the cursor always advances.
     left = max(min(MAX_PARTITIONS, request.response_partition_limit), 1)
     topics: list[Any] = []
     following: Any = None

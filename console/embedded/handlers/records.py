@@ -26,7 +26,7 @@ from console.wire.compression import Codec
 
 _NOBODY = 0
 _ADMIN_CLIENT = "__admin_client"
-"""Client id that may write to internal topics (AdminUtils)."""
+"""The client id of Kafka's tools, which may write to internal topics (AdminUtils)."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -55,7 +55,7 @@ async def produce(request: Any, context: RequestContext) -> Any:
     if request.acks == _NOBODY:
         if any(part.error_code for topic in responses for part in topic.partition_responses):
             context.session.ending = (
-                "records sent with acks=0 could not be written"  # Kafka has no other way to report it
+                "records sent with acks=0 could not be written"  # Kafka has no other way to report the error
             )
         return None
     return context.answer(responses=responses, **partitions.node_endpoints_field(context, leaders) if leaders else {})
@@ -82,7 +82,7 @@ def _produced_partition(
 ) -> Any:
     if request.acks not in (ALL_REPLICAS, _NOBODY, 1):
         return _answer(context, part.index, Appended(ErrorCode.invalid_required_acks))
-    # Only brokers write to internal topics, and Kafka's own tools, which use this client id.
+    # Only brokers and Kafka's own tools, which use this client id, may write to internal topics.
     if named.topic is not None and named.topic.internal and context.client_id != _ADMIN_CLIENT:
         return _answer(context, part.index, Appended(ErrorCode.invalid_topic_exception))
     found = partitions.led_partition(context, named, part.index)
@@ -113,7 +113,7 @@ def _answer(context: RequestContext, index: int, result: Appended, **leader: Any
 
 
 _SHOWN = 3
-"""Maximum number of record errors in a summary."""
+"""Maximum number of record errors that a summary names."""
 _REJECTED = (
     "One or more records have been rejected due to {count} record errors in total, and only showing the first three "
     "errors at most: [{shown}]"
@@ -181,13 +181,13 @@ class Appended(NamedTuple):
 
     code: int
     offset: int = NO_OFFSET
-    """The offset of its first record."""
+    """The offset of the batch's first record."""
     append_time: int | None = None
-    """Milliseconds since 1970, if the broker set the timestamps."""
+    """The time in milliseconds since 1970 if the broker set the timestamps; None otherwise."""
     start: int = NO_OFFSET
     message: str | None = None
     rejected: tuple[tuple[int, str], ...] = ()
-    """The positions of invalid records, with messages."""
+    """The positions of invalid records in the batch, with messages."""
 
 
 def append(
@@ -225,7 +225,7 @@ def append(
         return Appended(ErrorCode.out_of_order_sequence_number, start=start)
     if batch.transactional and (code := _outside(context, held, batch, transactional_id)):
         return Appended(code, start=start)
-    if known is not None:  # with its own time, as in Kafka
+    if known is not None:  # the original batch keeps its own time, as in Kafka
         return Appended(0, known.base_offset, known.max_timestamp, held.log.start)
     append_time, now = None, int(context.clock.time() * _MILLISECONDS)
     if _config(context, name, "message.timestamp.type") == "LogAppendTime":
@@ -264,7 +264,7 @@ def _appended(
     before = log.size
     offset = log.append(batch, held.partition.leader_epoch, append_time)
     partitions.apply_retention(context, held)
-    # Only checked at steps: counting the bytes of all logs is too expensive for every batch.
+    # Check the room only at steps, as counting the bytes of all logs for every batch is too expensive.
     if log.size // partitions.ROOM_STEP > before // partitions.ROOM_STEP:
         partitions.make_room(state)
     state.touch()
@@ -291,7 +291,8 @@ def _rejected(held: partitions.LedPartition, places: list[int]) -> Appended:
 _NEVER_READ = frozenset(
     {ErrorCode.unknown_topic_or_partition, ErrorCode.topic_authorization_failed, ErrorCode.unknown_topic_id}
 )
-"""Errors for topics that are unknown or not allowed: brokers send an empty array with them instead of null."""
+"""Errors for topics that are unknown or not allowed: brokers send an empty array of records with these, instead of
+null."""
 _BEGINS, _SESSIONLESS = 0, -1
 
 
@@ -311,7 +312,7 @@ async def fetch(request: Any, context: RequestContext) -> Any:
     Differences from Kafka: there are no fetch sessions; every response has session 0, so clients name all partitions in
     every request. The broker never names a replica in the client's rack (KIP-392).
     """
-    # This error makes the client send a full request, as after a session was evicted from a broker's cache.
+    # This error makes the client send a full request, as if the broker had evicted the session from its cache.
     if getattr(request, "session_epoch", _SESSIONLESS) not in (_BEGINS, _SESSIONLESS):
         return context.answer(error_code=ErrorCode.fetch_session_id_not_found)
     found = await read_topics(request, context)
@@ -355,7 +356,7 @@ def _aborted(context: RequestContext, found: tuple[AbortedTransaction, ...] | No
 
 
 MAX_BYTES = 55 * 2**20
-"""Value of fetch.max.bytes."""
+"""The value of fetch.max.bytes."""
 
 
 class Read(NamedTuple):
@@ -363,13 +364,13 @@ class Read(NamedTuple):
 
     place: int
     refusal: partitions.NotServed | None
-    """The reason for no data."""
+    """The reason why there are no data; None if there are."""
     end: int = -1
     start: int = -1
     records: bytes = b""
     stable: int = -1
     aborted: tuple[AbortedTransaction, ...] | None = None
-    """The aborted transactions in it; None if the isolation level is read_uncommitted."""
+    """The aborted transactions in the data; None if the isolation level is read_uncommitted."""
 
 
 class TopicRead(NamedTuple):
@@ -411,7 +412,7 @@ def _read_once(request: Any, context: RequestContext) -> tuple[TopicRead, ...]:
         named = partitions.asked_topic(context, item)
         parts: list[Read] = []
         for part in item.partitions:
-            # KIP-74: the first batch is sent even if it exceeds the limits, otherwise a client could never get past it.
+            # Send the first batch even if it exceeds the limits: otherwise a client could never get past it (KIP-74).
             read_part = _read_partition(context, named, part, left, committed=committed, at_least_one=nothing_yet)
             parts.append(read_part)
             left = max(left - len(read_part.records), 0)
@@ -469,11 +470,11 @@ def _news(context: RequestContext, found: tuple[TopicRead, ...]) -> Iterator[asy
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
 _SINCE = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING: 11}
-"""Special timestamp -> first version that has it."""
+"""Special timestamp -> first version of ListOffsets that has it."""
 ANY_REPLICA = -2
-"""Value of ListOffsetsRequest.DEBUGGING_REPLICA_ID."""
+"""The replica id of a client that may read from any replica (ListOffsetsRequest.DEBUGGING_REPLICA_ID)."""
 READ_COMMITTED = 1
-"""Isolation level at which a log ends at its last stable offset."""
+"""The isolation level at which a log ends at its last stable offset."""
 _NEVER = 1000
 """A version above all versions of requests."""
 _NO_TIME = _NO_EPOCH = -1
@@ -571,7 +572,7 @@ def _at(found: partitions.LedPartition, timestamp: int, *, stable: bool = False)
             return _Place(0)
         return _Place(0, _NO_TIME, log.tiered_to + (timestamp == EARLIEST_PENDING), epoch)
     record = log.newest() if timestamp == MAX_TIMESTAMP else log.since(timestamp)
-    # A record of an open transaction is invisible to clients with read_committed.
+    # Hide a record of an open transaction from clients with read_committed.
     hidden = record is not None and stable and record[1] >= log.stable
     return _Place(0) if record is None or hidden else _Place(0, *record)
 
@@ -608,7 +609,7 @@ def _epoch_end(context: RequestContext, topic: Any, part: Any) -> dict[str, int]
 _EMPTY_FROM = (4, 2)
 """First release that deletes records of a topic with an empty cleanup.policy."""
 _TO_THE_END = -1
-"""The offset that means the high watermark."""
+"""The offset that stands for the high watermark."""
 _UNKNOWN = -1
 
 
@@ -640,7 +641,7 @@ def _delete(context: RequestContext, topic: Any, part: Any) -> dict[str, int]:
         return _undeleted(found.code)
     if found.topic.internal:
         return _undeleted(ErrorCode.invalid_topic_exception)
-    # A compacted log has to keep the last record of each key, so records are only deleted if the policy has `delete`.
+    # A compacted log has to keep the last record of each key, so delete records only if the policy contains `delete`.
     policy = topic_config(context.cluster, context.broker_id, topic.name, "cleanup.policy")
     if "delete" not in policy and (policy or context.cluster.release.number < _EMPTY_FROM):
         return _undeleted(ErrorCode.policy_violation)

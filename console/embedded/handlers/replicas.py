@@ -33,7 +33,7 @@ async def alter_partition_reassignments(request: Any, context: RequestContext) -
 
     Differences from Kafka: no data is copied; a new replica is in sync after the time that a copy would take.
     """
-    # v0 has no such field: in it the replication factor may always change.
+    # v0 has no such field: it always allows a change of the replication factor.
     any_replication = getattr(request, "allow_replication_factor_change", True)
     top = DONE
     if not context.allowed("ALTER"):
@@ -162,7 +162,7 @@ def elect(state: ClusterState, kind: int, name: str, index: int) -> Refusal:
     partitions = (*topic.partitions[:index], led, *topic.partitions[index + 1 :])
     state.put_topic(replace(topic, partitions=partitions))
     if led.leader not in partition.isr and (log := state.logs.get((name, index))) is not None:
-        # An unclean election: records that the new leader had not copied are lost, and the other replicas truncate
+        # The election is unclean: records that the new leader had not copied are lost, and the other replicas truncate
         # their logs to its end.
         log.truncate(log.end_of(led.leader))
         log.behind.pop(led.leader, None)
@@ -203,11 +203,11 @@ def _led(partition: Partition, kind: int, alive: frozenset[int]) -> Partition | 
 
 _FLEXIBLE_FROM, _ERROR_FROM, _VOLUME_FROM, _CORDONED_FROM = 2, 3, 4, 5
 _REPLICA = struct.Struct(">iqq?")
-"""Partition id, size, lag, and whether it is a future replica."""
+"""Partition id, size, lag, and whether the replica is a future replica."""
 _AT_ONCE = 5000
-"""Number of topics encoded between two pauses."""
+"""Number of topics that are encoded between two pauses."""
 Wanted = tuple[Topic, frozenset[int] | None]
-"""A topic with the requested partitions; None for all."""
+"""A topic with the numbers of its requested partitions; None for all."""
 
 
 async def describe_log_dirs(request: Any, context: RequestContext) -> Any:
@@ -277,7 +277,7 @@ def _replicas(topic: Topic, index: int, partition: Partition, context: RequestCo
     cluster, broker = context.cluster, context.broker_id
     if dir_of(cluster, topic, index, broker) == folder:
         yield _REPLICA.pack(index, _held(topic, index, partition, context), 0, False)
-    # A copy into another directory of the broker is listed as a future replica, in addition to the replica that it will
+    # List a copy into another directory of the broker as a future replica, in addition to the replica that it will
     # replace.
     copy = copy_of(cluster, topic, index, broker)
     if copy is not None and copy[0] == folder:
@@ -338,7 +338,7 @@ def _move(context: RequestContext, path: str, name: str, number: int) -> int:
         return ErrorCode.unknown_topic_or_partition
     if broker.id not in topic.partitions[number].replicas:
         return ErrorCode.not_leader_or_follower
-    # A cordoned directory accepts no further replicas; a replica already in it may be named again (KIP-1066).
+    # A cordoned directory accepts no new replicas, but the request may name a replica that is already in it (KIP-1066).
     if path in cordoned_dirs(context.state, broker.id) and dir_of(context.cluster, topic, number, broker.id) != path:
         return ErrorCode.invalid_replica_assignment
     start_copy(context.cluster, topic, number, broker.id, path)

@@ -101,7 +101,8 @@ async def renew_delegation_token(request: Any, context: RequestContext) -> Any:
 
 
 Check = Callable[[RequestContext, Token], ErrorCode]
-"""A check before the expiry of a token changes: it returns an error code, ErrorCode.none to allow the change."""
+"""Checks a client before the expiry of a token changes. Returns an error code, or ErrorCode.none to allow the
+change."""
 
 
 def _with_expiry(context: RequestContext, proof: bytes, period: int, checks: Sequence[Check]) -> Any:

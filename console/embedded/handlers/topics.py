@@ -47,14 +47,15 @@ async def create_topics(request: Any, context: RequestContext) -> Any:
     """
     wanted = [_wanted(item) for item in request.topics]
     answer = _Answer(context, wanted)
-    # The deadline has passed before the controller begins, so no topic is created (KIP-4 says that creation starts).
+    # Kafka's controller sees that the deadline has passed before it begins, so no topic is created (KIP-4 says that
+    # creation starts).
     if request.timeout.total_seconds() <= 0:
         return answer.of_all(EXPIRED)
     default, _ = context.cluster.topic_defaults
     results = _unacceptable(context, wanted)
     sound = [topic for topic in wanted if topic.name not in results]
-    # Two limits, as in ReplicationControlManager: partitions before their placement, which is expensive, and then all
-    # records, including configs.
+    # Like ReplicationControlManager, apply two limits: one to the partitions before their placement, which is
+    # expensive, and then one to all records, including configs.
     if sum(topic.partition_count(default) for topic in sound) > MAX_RECORDS:
         return answer.of_all(Refusal(ErrorCode.policy_violation, "Excessively large number of partitions per request."))
     planner, quota = topics.Planner(context.cluster), topics.MutationQuota(context, _CREATES_STRICTLY_FROM)
@@ -148,7 +149,7 @@ class NewTopicConfig(NamedTuple):
     name: str
     value: str | None
     source: int
-    """The source as in DescribeConfigs."""
+    """The source of the value, as in DescribeConfigs."""
 
 
 class NewTopicConfigs:
@@ -201,13 +202,14 @@ async def create_partitions(request: Any, context: RequestContext) -> Any:
     names = list(dict.fromkeys(topic.name for topic in request.topics))
     if request.timeout.total_seconds() <= 0:
         return _grown(context, dict.fromkeys(names, EXPIRED))
-    # The controller builds all records before it checks their number, and its exception has no error code.
+    # The controller builds all records before it checks their number, and the exception that it raises has no error
+    # code.
     if _records(request, context) > MAX_RECORDS:
         return _grown(context, dict.fromkeys(names, Refusal(ErrorCode.unknown_server_error)))
     quota = MutationQuota(context, _GROWS_STRICTLY_FROM)
     plans = _plans(request, context)
     for name, plan in plans.items():
-        # Validation also counts against the quota.
+        # Requests that only validate also count against the quota.
         if not isinstance(plan, Refusal):
             plans[name] = quota.take(len(plan)) or plan
     growths = {name: plan for name, plan in plans.items() if not isinstance(plan, Refusal)}
@@ -305,7 +307,7 @@ _UNKNOWN_NAME = Refusal(ErrorCode.unknown_topic_or_partition, "This server does 
 _UNKNOWN_ID = Refusal(ErrorCode.unknown_topic_id, "This server does not host this topic ID.")
 _REFUSED = Refusal(ErrorCode.topic_authorization_failed, "Topic authorization failed.")
 _NOT_ACTIVE = Refusal(ErrorCode.not_controller)
-"""The result of all topics of the request, if one of them could be deleted."""
+"""The result for all topics of the request if one of them could be deleted."""
 
 
 class _Asked(NamedTuple):
@@ -374,7 +376,7 @@ def _results(asked: Sequence[_Asked], context: RequestContext, quota: MutationQu
         if name is None:
             results.append(_Result(_Asked(None, topic_id), _UNKNOWN_ID))
         elif not may("DELETE", name):
-            # The response must not disclose the name behind an id to a client without DESCRIBE on the topic.
+            # If the client may not DESCRIBE the topic, the response must not disclose the name behind an id.
             shown = name if may("DESCRIBE", name) else None
             results.append(_Result(_Asked(shown, topic_id), _REFUSED))
         else:

@@ -93,7 +93,7 @@ def _codes(
     context: RequestContext, found: producers.Transaction | int, topics: Any, *, only_ask: bool
 ) -> dict[tuple[str, int], int]:
     """Return the error code of each partition. If one is refused, the others are not attempted."""
-    # All partitions are added, or none: a producer retries the whole request, and Kafka's coordinator writes the set of
+    # Add all partitions or none: a producer retries the whole request, and Kafka's coordinator writes the set of
     # partitions as one record.
     places = [(topic.name, number) for topic in topics for number in topic.partitions]
     wrong = {place: code for place in places if (code := _wrong(context, *place))}
@@ -104,7 +104,7 @@ def _codes(
     if only_ask:
         known = found.partitions if found.state == producers.ONGOING else set()
         return {place: 0 if place in known else int(ErrorCode.invalid_txn_state) for place in places}
-    # The coordinator is still writing the markers of the last transaction: the client retries.
+    # While the coordinator writes the markers of the last transaction, the client has to retry.
     if found.state in producers.PREPARE.values():
         return dict.fromkeys(places, int(ErrorCode.concurrent_transactions))
     embedded_transactions.add(context.cluster, found, set(places))
@@ -149,7 +149,7 @@ async def add_offsets_to_txn(request: Any, context: RequestContext) -> Any:
 
 _NONE = -1
 _BUMPS_FROM = 5
-"""First version whose response has the producer's next epoch (transaction.version 2)."""
+"""First version whose response contains the producer's next epoch (transaction.version 2)."""
 
 
 async def end_txn(request: Any, context: RequestContext) -> Any:
@@ -191,15 +191,15 @@ def _known_end(found: producers.Transaction, commit: bool) -> int:
 
 def _ended(context: RequestContext, found: producers.Transaction, commit: bool) -> int:
     if context.version >= _BUMPS_FROM and not commit and not found.partitions:
-        found.state = producers.ONGOING  # only its epoch has to be ended
+        found.state = producers.ONGOING  # the transaction has no partitions, so only its epoch has to end
     if found.state == producers.COMPLETE[commit] and context.version < _BUMPS_FROM:
-        return 0  # a retry
+        return 0  # the request is a retry
     if found.state != producers.ONGOING:
         return int(ErrorCode.concurrent_transactions if found.partitions else ErrorCode.invalid_txn_state)
     if context.version >= _BUMPS_FROM:
         found.epoch, found.last_epoch = found.epoch + 1, found.epoch
     embedded_transactions.end(context.cluster, found, commit=commit)
-    # Epochs have 16 bits: after the last one, the producer gets another id.
+    # An epoch has 16 bits: after the last epoch, the producer gets another id.
     if found.epoch > embedded_transactions.LAST_EPOCH:
         found.producer_id, found.epoch = embedded_transactions.new_producer(context.cluster), 0
     return 0
@@ -246,7 +246,7 @@ _MESSAGES: Mapping[int, str] = {
     ErrorCode.unknown_topic_or_partition: "This server does not host this topic-partition.",
     ErrorCode.topic_authorization_failed: "Topic authorization failed.",
 }
-"""Messages for errors of a whole topic; errors of a partition have no message."""
+"""Code of an error of a whole topic -> its message; errors of a partition have no message."""
 
 
 async def describe_producers(request: Any, context: RequestContext) -> Any:
@@ -348,7 +348,7 @@ async def list_transactions(request: Any, context: RequestContext) -> Any:
         pattern = re.compile(getattr(request, "transactional_id_pattern", None) or "")
     except re.error:
         return context.answer(error_code=ErrorCode.invalid_regular_expression, unknown_state_filters=unknown)
-    # If the filter has only unknown states, no transaction matches, instead of all.
+    # If the filter contains only unknown states, no transaction matches, whereas all match an empty filter.
     found = embedded_transactions.of_broker(context) if wanted or not request.state_filters else ()
     return context.answer(
         unknown_state_filters=unknown,

@@ -67,7 +67,7 @@ def altered(change: ConfigChange, context: RequestContext, *, validate_only: boo
 
 
 READ_CONFIGS = "DESCRIBE_CONFIGS"
-"""The proposal's ReadConfigs has number 10, which is this operation in Kafka."""
+"""The proposal's operation ReadConfigs, whose number 10 is this operation in Kafka."""
 
 Answer = wire.ListConfigsResponse | wire.ListConfigsResponseV1
 
@@ -102,7 +102,7 @@ def _entity(type_: int, name: str, keys: tuple[str, ...] | None, context: Reques
     except ConfigProblem as problem:
         return _resource_configs(problem.code, type_, name)
     is_elsewhere = is_broker and int(name) != context.broker_id
-    # For another broker, only the configs in the metadata log: no other broker knows its file.
+    # For another broker, describe only the configs in the metadata log, as only that broker knows its own file.
     visible = (entry for entry in entries if not (is_elsewhere and entry.read_only))
     return _resource_configs(ErrorCode.none, type_, name, [_config(entry, is_broker) for entry in visible])
 
@@ -123,7 +123,7 @@ def _resource_configs(code: int, type_: int, name: str, configs: Iterable[wire.C
 
 
 WRITE_CONFIGS = "ALTER_CONFIGS"
-"""The proposal's WriteConfigs has number 11, which is this operation in Kafka."""
+"""The proposal's operation WriteConfigs, whose number 11 is this operation in Kafka."""
 
 Result = tuple[int, str]
 _MISSING = "There is no such topic."
@@ -144,7 +144,7 @@ async def alter_configs(request: wire.AlterConfigsRequest, context: RequestConte
             results[key] = ErrorCode.invalid_request, "Each resource must appear at most once."
         else:
             results[key] = _altered_resource(item, context, request.validate_only)
-    # The proposal responds after all live brokers have applied the change.
+    # As the proposal requires, respond after all live brokers have applied the change.
     if not request.validate_only:
         await context.visible()
     return wire.AlterConfigsResponse(
@@ -174,7 +174,7 @@ def _altered_resource(item: wire.AlteredResource, context: RequestContext, valid
         now = described_configs(resource, list(configs), context)
     except ConfigProblem as problem:
         return problem.code, problem.message or _MISSING
-    # The proposal has its own error for them; Kafka's handler would report an invalid config.
+    # The proposal has its own error for read-only keys; Kafka's handler would report an invalid config.
     fixed = [entry.name for entry in now if entry.read_only]
     if fixed:
         return UNSUPPORTED_OPERATION, f"Read-only: {', '.join(fixed)}"

@@ -72,7 +72,7 @@ _UNLIMITED: Mapping[str, float] = {
     quota.REQUEST_PERCENTAGE: 2.0**31 - 1,
     quota.CONTROLLER_MUTATION_RATE: 2.0**31 - 1,
 }
-"""Defaults of QuotaConfig, which mean no limit."""
+"""Key of a quota -> the default in Kafka's QuotaConfig, which means no limit."""
 _WHOLE = frozenset({quota.PRODUCER_BYTE_RATE, quota.CONSUMER_BYTE_RATE})
 _LARGEST = 2**63 - 1
 _MECHANISMS = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
@@ -223,7 +223,7 @@ def _altered(
     results: list[kip248_quotas.QuotaResult] = []
     for config in item.configs:
         try:
-            # Each key is independent: the valid keys are set even if another one is invalid.
+            # Each key is independent: valid keys are set even if another key is invalid.
             changes[config.config_name] = parsed_quota(config.config_name, config.config_value)
             results.append(
                 kip248_quotas.QuotaResult(error_code=ErrorCode.none, error_message=None, config_name=config.config_name)

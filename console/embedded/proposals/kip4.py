@@ -40,7 +40,8 @@ async def create_topics(request: kip4.CreateTopicsRequest, context: RequestConte
     deadline = context.clock.time() + request.timeout / 1000
     complete = await _applied(context, list(created.values()), request.timeout)
     known = [name for name, done in zip(created, complete, strict=True) if done]
-    # KIP-4 responds when a client can use the topics: known to every broker, and with leaders.
+    # As KIP-4 requires, respond when a client can use the topics: every broker knows them, and their partitions have
+    # leaders.
     leading = await wait_for_leaders(context.state, context.clock, known, deadline - context.clock.time())
     results |= {name: ErrorCode.none if name in leading else ErrorCode.request_timed_out for name in created}
     return kip4.CreateTopicsResponse(
@@ -105,7 +106,8 @@ async def delete_topics(request: kip4.DeleteTopicsRequest, context: RequestConte
     for name in dict.fromkeys(request.topics):
         results[name] = _delete_refusal(name, context)
         if not results[name]:
-            # A second deletion waits for the first one, instead of failing on a topic that other brokers still have.
+            # If the topic is already being deleted, wait for that deletion, instead of failing while other brokers
+            # still have the topic.
             present = name in context.state.topics
             started[name] = context.state.remove_topic(name) if present else _removed_at(name, context)
     complete = await _applied(context, list(started.values()), request.timeout)
@@ -207,7 +209,7 @@ async def alter_acls(request: wire.AlterAclsRequest, context: RequestContext) ->
     for key, item in resources.items():
         whole = refusal or (ErrorCode.invalid_request if key in twice else ErrorCode.none)
         codes[key] = [whole or _action_refusal(item.resource, action) for action in item.actions]
-    # Deletions come first, so that the result does not depend on the order in a request that replaces ACLs.
+    # Delete before adding, so that the result of a request that replaces ACLs does not depend on the order.
     for wanted, apply in (
         (wire.Action.DELETE, partial(context.state.remove, "acls")),
         (wire.Action.ADD, context.state.add_acl),

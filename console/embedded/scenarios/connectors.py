@@ -16,7 +16,7 @@ from console.embedded.spec import LOST_FOLDER
 
 FAILING, PAUSED_SOURCE, WELL = "orders-archive", "carrier-rates", "audit-export"
 _BEHIND, _CLOSE = 60_000, 5
-"""Records that the sinks have not read, in each partition."""
+"""Numbers of records in each partition that the sinks `FAILING` and `WELL` have not read."""
 _FEED = "/srv/feeds/carriers.csv"
 _CONFIGS: Mapping[str, Mapping[str, str]] = {
     FAILING: {

@@ -21,11 +21,11 @@ ORDERS, PAYMENTS, SHIPMENTS, REFUNDS = (
     "checkout.refunds",
 )
 SCORES = "fraud-scores-score-store-changelog"
-"""The changelog of a streams group's store."""
+"""The changelog topic of a streams group's store."""
 STUCK = ("dispatch", SHIPMENTS, 2)
-"""A group, and the partition on which it is stuck."""
+"""A group that is stuck, with the topic and partition on which it is stuck."""
 READ_EVERY = 2.0
-"""Seconds between the commits of that group."""
+"""Seconds between the commits of the group in `STUCK`."""
 _ALL = 100_000
 
 
@@ -141,7 +141,7 @@ NEWER: Mapping[str, tuple[newer_groups.NewerGroup, str, int]] = {
     ),
     "old-workers": (newer_groups.NewerGroup("share", "Empty", 9, 9), REFUNDS, 5_000),
 }
-"""Group -> the group, the topic that it reads, and its approximate lag in each partition."""
+"""Group -> its state, the topic that it reads, and its approximate lag in each partition."""
 
 
 def seed(cluster: Cluster) -> None:

@@ -20,13 +20,13 @@ from console.wire.schemas import request_module
 log = logging.getLogger("console.embedded")
 
 _VERSION = 9
-"""Version of Produce: the first flexible one, which all releases have."""
+"""The version of Produce: the first flexible one, which all releases have."""
 _ACKS_OF_LEADER = 1
 _RECORDS, _RECORD = 30, 1_000
-"""Records per request, and bytes per record."""
+"""Number of records in a request, and bytes of a record."""
 _PAUSE = 0.25
 _RETRY = 2.0
-"""Pauses between requests and before a retry, seconds."""
+"""Seconds between requests, and seconds before a retry."""
 _LENGTH = struct.Struct(">i")
 
 
@@ -82,21 +82,21 @@ SLOW = 2
 """The broker whose replicas leave the ISR."""
 UP, DOWN = 25.0, 15.0
 SHRINK_EVERY = 5.0
-"""Durations in seconds."""
+"""Seconds that the unstable broker is up and down, and seconds between two losses of replicas from the ISR."""
 THROTTLED = "checkout-loader"
 """The client that exceeds the default quota."""
 IMPOSSIBLE = "checkout.gift-cards"
-"""A topic with min.insync.replicas above its number of replicas. Brokers require all that exist (measured on 3.9 and
-4.3)."""
+"""A topic with min.insync.replicas above its number of replicas. Brokers then require all replicas that exist (measured
+on 3.9 and 4.3)."""
 LEFTOVER = "logistics.stock"
 """A topic with replication throttles of a reassignment that ended long ago."""
 LOADED = "checkout.carts"
 """The topic to which the throttled client writes."""
 BEHIND = "cart-reminders"
-"""The group that lags on that topic."""
+"""The group that lags on the topic `LOADED`."""
 _BEHIND_BY = 250_000
 _READ_EVERY, _READ = 3.0, 60
-"""Seconds between reads, and records per read: a third of the client's writes."""
+"""Seconds between reads, and number of records in a read: a third of the number that the client writes."""
 _LAGGING = ("logistics.shipments", "logistics.stock", "logistics.stock-changes", "logistics.carriers")
 
 

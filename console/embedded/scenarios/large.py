@@ -29,7 +29,7 @@ _TEAMS = (
 _KINDS = ("events", "commands", "changes", "audit", "retry", "dead-letter", "metrics", "snapshots")
 _NAME = re.compile(r"\A[a-z]+\.[a-z-]+\.(\d{6})")
 _TOPIC_IDS = 0x6B61632D6C617267_4000000000000000
-"""First topic id. Ids are consecutive, so that an id gives the topic's number."""
+"""The first topic id. Ids are consecutive, so that the number of a topic can be computed from its id."""
 
 _SETS: tuple[Mapping[str, str], ...] = (
     {"retention.ms": str(scenarios_seed.HOUR)},
@@ -52,7 +52,7 @@ _SETS: tuple[Mapping[str, str], ...] = (
     },
 )
 _PLAIN_OF_TEN = 6
-"""Number of topics without overrides, of every ten."""
+"""Number of topics without overrides among every ten topics."""
 
 
 class LargeTopics:
@@ -164,10 +164,10 @@ ACLS = 100_000
 
 GROUPS = 10_000
 PARTITIONS_EACH = 4
-"""Partitions of a group; all groups together read 40,000."""
+"""Number of partitions that a group reads; all groups together read 40,000."""
 _MEMBERS = 2
 _LAGGING_EVERY = 20
-"""One group in this many lags; the others read topics without records."""
+"""One group of this many lags; the others read topics without records."""
 
 
 def add_groups(cluster: Cluster) -> None:

@@ -33,7 +33,7 @@ _OVERRIDES = {
 }
 
 FAILED_ORDERS = "checkout.orders-dlq"
-"""The topic whose records can all be read, to search in them."""
+"""The topic whose records are all readable, so that a search finds them."""
 GROUPS = (
     ("billing", ("checkout.orders", "checkout.payments"), ("billing-1", "billing-2", "billing-3"), 12),
     ("warehouse", ("logistics.shipments", "logistics.stock"), ("warehouse-1", "warehouse-2"), 3),

@@ -12,11 +12,11 @@ from console.embedded.spec import FIRST_CONTROLLER
 from console.embedded.tables import ChangeLog
 
 LAGS = FIRST_CONTROLLER + 2
-"""The voter that lags."""
+"""The id of the voter that lags."""
 _BEHIND, _SECONDS = 18_240, 240.0
-"""Number of records that it lacks, and duration of the lag in seconds."""
+"""Number of records that the voter lacks, and the seconds for which it has lagged."""
 _WRITTEN = 4_180_000
-"""Number of earlier records of the metadata log: controllers write several per second, even in an idle cluster."""
+"""Number of earlier records in the metadata log: controllers write several per second, even in an idle cluster."""
 
 
 def seed(cluster: Cluster) -> None:

@@ -41,11 +41,11 @@ class Scenario(Struct, frozen=True):
     """The initial content of a cluster."""
 
     seed: Callable[[Cluster], None]
-    """Fills the state."""
+    """Fills the state of a new cluster."""
     sources: Callable[[ClusterState], None] | None = None
-    """Gives tables values that are computed on request and never stored."""
+    """Gives tables a source of values that are computed on request and never stored."""
     live: Callable[[Cluster], Coroutine[None, None, None]] | None = None
-    """The activity of other clients while the cluster runs, until it is cancelled."""
+    """Imitates other clients while the cluster runs, until it is cancelled."""
 
 
 def topic_id(name: str) -> UUID:
@@ -58,7 +58,7 @@ def add_topic(
 ) -> None:
     """Add a topic with overrides. Its replication is limited to the number of live brokers."""
     alive = state.alive()
-    # Each topic starts at another broker, so that leaders are spread.
+    # Start each topic at another broker, so that leaders are spread.
     assignments = striped(alive, partitions, min(replication, len(alive)), len(state.topics))
     state.put_topic(new_topic(name, assignments, alive, topic_id=topic_id(name)))
     if configs:
@@ -88,7 +88,8 @@ def allow(state: ClusterState, principal: str, operation: str, type_: str, name:
 def scram_user(state: ClusterState, user: str, password: str, *mechanisms: ScramHash) -> None:
     """Add a user's SCRAM credentials, for these mechanisms or, without any, for both."""
     for mechanism in mechanisms or tuple(ScramHash):
-        # The same salt in every run, so that a scenario's cluster gives equal responses; its passwords protect nothing.
+        # Use the same salt in every run, so that a scenario's cluster gives equal responses; its passwords protect
+        # nothing.
         salt = uuid5(SCENARIO_IDS, f"{user} {mechanism.label}").bytes
         state.put("scram", ScramKey(user, mechanism), credential_of(password, mechanism, salt=salt))
 
@@ -115,9 +116,9 @@ def join_isr(state: ClusterState, name: str, broker: int) -> None:
 
 
 _RECORD_BYTES = 400
-"""Average size of a record, bytes."""
+"""Average size of a record in bytes."""
 _READABLE = 3
-"""Number of newest records of a partition that can be read."""
+"""Number of the newest records of a partition that can be read."""
 _LEAST, _MOST = 10_000, 4_000_000
 _EVERY = 250
 """Milliseconds between two records."""
@@ -137,7 +138,7 @@ def batch_of(values: Sequence[bytes | None], moment: int, key: bytes | Sequence[
     from kio.records.schema import NewRecordBatch, Record
     from kio.records.writers import write_new_batch
 
-    # kio declares its own types for numbers; Any accepts plain ones.
+    # kio declares its own types for numbers; `Any` makes plain numbers pass the type check.
     record: Any = Record
     batch: Any = NewRecordBatch
     first = moment - _EVERY * (len(values) - 1)
@@ -286,10 +287,10 @@ def commit_later_offset(cluster: Cluster, group: str, topic: str, partition: int
 
 
 TRAFFIC_EVERY = 1.0
-"""Seconds between two writes to a topic, each to its next partition."""
+"""Seconds between two writes to a topic; each write goes to the topic's next partition."""
 _MOST_RECORDS = 60
 _IN_MEMORY = 2**16
-"""Bytes of a partition that stay readable: a demo may run for days."""
+"""Number of bytes of a partition that stay readable: a demo may run for days."""
 
 
 async def write_as_producers(cluster: Cluster, topics: Sequence[str]) -> None:
@@ -308,7 +309,7 @@ async def write_as_producers(cluster: Cluster, topics: Sequence[str]) -> None:
 def _write_some(cluster: Cluster, name: str, partition: int) -> None:
     state, place = cluster.state, (name, partition)
     found, log = state.topics[name].partitions[partition], state.logs.get(place)
-    # Records after an open transaction belong to the scenario.
+    # Do not write after an open transaction: those records belong to the scenario.
     if log is None or found.leader not in state.alive() or log.stable < log.end:
         return
     count = 1 + crc32(name.encode()) % _MOST_RECORDS

@@ -14,10 +14,10 @@ from console.embedded.scenarios.seed import DAY, HOUR, Scenario, batch_of
 MINUTE = 60_000
 ORDERS, PAYMENTS, SHIPMENTS = "checkout.orders", "checkout.payments", "logistics.shipments"
 LATE, FORGOTTEN, YOUNG, HEALTHY = 4012, 3977, 4020, 4015
-"""Producer ids: one with records after the end of its transaction, one with an expired transactional id, one with
-records after the end two minutes ago, and one with a running transaction."""
+"""Producer ids: a producer with records after the end of its transaction, one with an expired transactional id, one
+with records after the end two minutes ago, and one with a running transaction."""
 HANGING = (ORDERS, 3)
-"""The partition on which the first one hangs."""
+"""The partition on which the transaction of `LATE` hangs."""
 WAITING_GROUP = "billing"
 _TIMEOUT, _LONG = 15 * MINUTE, 12 * HOUR
 

@@ -33,7 +33,7 @@ def _resource(line: str) -> tuple[str, ...] | None:
     )
     if found is None:
         return None
-    # The name may contain a separator's text, the type can't.
+    # Split at the last separator: the name may contain its text, but the type can't.
     type_, separator, rest = f"{found[0]}, name={found[1]}".partition(", name=")
     return (type_, rest, found[2]) if separator and rest and _are_words(type_, found[2]) else None
 

@@ -19,7 +19,7 @@ from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.model.yaml_places import FileProblem
 
 _BY_WORD = {each.kafka_type[:-1]: each for each in of_kafka() if each.number is not None}
-"""Types by the tool's singular: ``client-metric``."""
+"""Name of a type in the tool's output, in the singular (``client-metric``) -> the type."""
 _WORDS = "|".join(_BY_WORD)
 _OF_ONE = re.compile(rf"\A(Dynamic|All) configs for ({_WORDS}) (.+) are:")
 _OF_ALL = re.compile(r"Default configs for brokers in the cluster are:")
@@ -28,7 +28,8 @@ _SCRAM = re.compile(r"\ASCRAM credential configs for user-principal '(.*)' are (
 _OLD = re.compile(r"\AConfigs for .+ are ?.*")
 _PART = r"(?:the default (user-principal|client-id|ip)|(user-principal|client-id|ip) '(.*?)')"
 _PARTS = re.compile(rf"{_PART}(?:, {_PART})?")
-"""A name may contain a quote, as in CN=O'Brien: the tool does not escape quotes."""
+"""Matches the description of one entity, of up to two parts. A name may contain a quote, as in CN=O'Brien: the tool
+does not escape quotes."""
 _QUOTA_TYPES = {"user-principal": USER, "client-id": CLIENT_ID, "ip": IP}
 _HEADS = (_OF_ONE, _OF_ALL, _QUOTAS, _SCRAM, _OLD)
 _NOT_FINITE = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
@@ -45,7 +46,7 @@ def _entry(line: str) -> tuple[str, str, str, str] | None:
     if not line.startswith("  ") or not equals or not key or any(each.isspace() for each in key):
         return None
     for_each = ((answer, fields(rest, "", (f" sensitive={answer} synonyms={{",), "}")) for answer in ("true", "false"))
-    # The value may contain either text: the rightmost one is the tool's.
+    # The value may contain either text, so take the rightmost one, which the tool wrote.
     found = [(len(parts[0]), answer, parts) for answer, parts in for_each if parts is not None]
     if not found:
         return None

@@ -42,14 +42,14 @@ _CONNECTOR = (
 _MAX_TASKS = "tasks.max"
 _KAFKA, _POOL = "Kafka", "KafkaNodePool"
 _NAMED = {_KAFKA: "name", _POOL: CLUSTER_LABEL}
-"""The key of the metadata, or of the labels, that names the cluster."""
+"""Kind of a resource -> the key of its metadata, or of its labels, that names the cluster."""
 _MOST_BROKERS = 1_000
 _VERSIONS = tuple(f"{GROUP}/{version}" for version in ("v1", "v1beta2", "v1beta1", "v1alpha1"))
 _VERSION = f"{GROUP}/v1"
-"""The version to write: releases since 0.49 read it, and those since 1.0 read no other."""
+"""The version that kac writes: Strimzi reads it since 0.49, and no other version since 1.0."""
 _MANAGED = "strimzi.io/managed"
 _LEFT_ALONE = {_MANAGED: "false", "strimzi.io/pause-reconciliation": "true"}
-"""Annotations that make the operators ignore a resource."""
+"""Annotations that make Strimzi's operators ignore a resource."""
 _TOP = ("apiVersion", "kind", "metadata", "spec", "status")
 _MOST_PARTITIONS, _MOST_REPLICAS = 1_000_000, 32_767
 _QUOTAS = {
@@ -138,7 +138,7 @@ def _resource(node: Node, of: Mapping[str, Node], read: Read, problems: list[Fil
         parts["metadata"].fail("name is missing", "add it")
     name = foreign_form.shown(metadata["name"])
     labels = _texts_of(metadata, "labels")
-    # The label of a connector names a KafkaConnect, which may be of any cluster.
+    # The label of a connector names a KafkaConnect, which may belong to any cluster.
     labelled = CLUSTER_LABEL in labels and kind != _CONNECTOR_KIND
     part = read.of_cluster(foreign_form.shown(labels[CLUSTER_LABEL]) if labelled else "")
     spec = parts["spec"] if "spec" in parts and not parts["spec"].is_null else None
@@ -240,7 +240,7 @@ def _user(name: str, node: Node, spec: Node | None, part: Read, read: Read, prob
         for acl in foreign_form.tried(problems, of_rule, rule) or ():
             part.acls[acl] = None
             part.places[acl, ""] = (node.document.source, node.document.line(rule.path))
-    part.partial.add(QuotaEntity.of({USER: user}))  # the resource leaves the rest of the user open
+    part.partial.add(QuotaEntity.of({USER: user}))  # the resource does not list the user's other limits
     if "quotas" in found:
         _limits(found["quotas"], user, part, problems)
 
@@ -276,7 +276,7 @@ def _connector(name: str, node: Node, spec: Node | None, _part: Read, read: Read
 def _wanted_state(spec: Mapping[str, Node]) -> str | None:
     if "state" in spec:
         return _STATES[spec["state"].choice(_STATES)]
-    if "pause" in spec:  # before Strimzi 0.38
+    if "pause" in spec:  # the field's name before Strimzi 0.38
         return connect.PAUSED if spec["pause"].boolean() else connect.RUNNING
     return None
 
@@ -314,7 +314,7 @@ def _rule(user: str, is_newest: bool, node: Node) -> list[Acl]:
         found["operation"].fail(f"{_VERSION} has no operation", "write a list of operations")
     if ("operations" in found) == ("operation" in found):
         node.fail("operations is missing" if "operations" not in found else "operation and operations both stand here")
-    # Older versions have a single operation in a field with its own name.
+    # Older versions have a field with another name for a single operation.
     named = found["operations"].items() if "operations" in found else [found["operation"]]
     acls = []
     for each in named:
@@ -355,10 +355,10 @@ def _limit(key: str, node: Node) -> float:
 _NAME_PART = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _NAME = re.compile(rf"{_NAME_PART}(?:\.{_NAME_PART})*")
 _LONGEST_NAME = 253
-"""The most characters of a name in Kubernetes (a DNS subdomain)."""
+"""Maximum characters of a name in Kubernetes (a DNS subdomain)."""
 _LABEL = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _MOST_INTEGER = 2**31 - 1
-"""The largest quota: all except the mutation rate are Java's int."""
+"""The largest quota: all quotas except for the mutation rate are Java's int."""
 _TYPE_WORDS = {kafka: word for word, kafka in _TYPES.items()}
 _PATTERN_WORDS = {kafka: word for word, kafka in _PATTERNS.items()}
 _OPERATION_WORDS = {kafka: word for word, kafka in _OPERATIONS.items()}
@@ -370,11 +370,11 @@ class Written(Struct, frozen=True):
     """A state as Strimzi's resources."""
 
     text: str
-    """The YAML, a document for each topic, user and connector."""
+    """The YAML, with a document for each topic, user and connector."""
     left_out: tuple[str, ...]
-    """Parts that Strimzi's resources can't represent, a line each."""
+    """The parts of the state that Strimzi's resources can't represent, a line each."""
     to_do: tuple[str, ...] = ()
-    """Tasks for an operator before the user operator may get them, a line each."""
+    """Tasks that an operator has to do before the user operator may get the resources, a line each."""
 
 
 def is_label(text: str) -> bool:
@@ -426,7 +426,8 @@ def _topics(topics: Mapping[str, WantedTopic], label: str | None, left_out: list
         counts = {"partitions": wanted.partitions, "replicas": wanted.replication}
         spec += [f"  {key}: {value}" for key, value in counts.items() if value is not None]
         if why := _why_not_said(wanted.configs):
-            # An operator removes configs that a topic's resource does not list, unless it ignores the topic.
+            # Strimzi's topic operator removes configs that a topic's resource does not list, unless it is to ignore the
+            # topic.
             left_out.append(f"configs of topic {clean(topic)}: {why}: {_MANAGED}: false")
             yield _document(_TOPIC, name, label, spec, is_managed=False)
             continue
@@ -511,7 +512,8 @@ def _why_no_connector(cluster: str, name: str, wanted: WantedConnector, taken: C
         return "another Connect cluster has one of its name: a namespace has a name once"
     if not is_label(cluster):
         return f"the label {CLUSTER_LABEL} can't have the name of its Connect cluster"
-    # The operator gives a connector what its resource lists: it would lose each value that is left out.
+    # Strimzi's operator gives a connector exactly the config in its resource, so the connector would lose each value
+    # that is left out.
     if odd := next((key for key, value in sorted(wanted.config.items()) if not _shows(key, value)), ""):
         return f"{clean(odd)} is secret, or does not show itself; a reference to a config provider can be written"
     if connect.CLASS not in wanted.config:
@@ -523,7 +525,7 @@ def _why_no_connector(cluster: str, name: str, wanted: WantedConnector, taken: C
 def _certified(user: str) -> str:
     """Return the name in a certificate's subject; ``""`` for other users."""
     bare = user.removeprefix(_CN)
-    # The operator would use only the first of several parts of a distinguished name.
+    # Strimzi's operator would use only the first of several parts of a distinguished name.
     return bare if bare != user and not {",", "="} & set(bare) else ""
 
 
@@ -585,7 +587,7 @@ def _name_for(text: str, taken: set[str]) -> str:
     name = text
     if not _is_name(text):
         digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-        # A name can't contain other characters than letters, digits and hyphens, nor end in a hyphen.
+        # A name can't contain any characters except for letters, digits and hyphens, nor end in a hyphen.
         plain = re.sub(r"[^a-z0-9-]+", "-", text.lower())[: _LONGEST_NAME - len(digest) - 1].strip("-")
         name, length = text, _DIGEST
         while name == text or name in taken:

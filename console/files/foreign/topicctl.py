@@ -18,7 +18,7 @@ from console.model.yaml_places import Document, FileProblem, Node
 _META = ("name", "cluster", "region", "environment", "description", "labels", "consumers")
 _SPEC = ("partitions", "replicationFactor", "retentionMinutes", "settings", "placement", "migration")
 _OTHERS = {"acls": "ACLs", "bootstrapAddrs": "a cluster", "authentication": "a user"}
-"""Keys in the spec of other kinds of files."""
+"""Key in the spec of topicctl's other kinds of files -> the subject of such a file."""
 _RETENTION = "retention.ms"
 _MS_PER_MINUTE = 60_000
 _ANYWHERE = "any"

@@ -31,11 +31,10 @@ _DECIDED = re.compile(
     rb" is (Allowed|Denied) [Oo]peration = ([A-Za-z_]{1,40}) from host = ([^ ]{1,100}) on resource = "
     rb"([A-Za-z_]{1,40}):([A-Z]{1,20}):"
 )
-"""Between the principal and the name of the resource. AclAuthorizer (with ZooKeeper) writes `Operation = Describe`,
-StandardAuthorizer `operation = DESCRIBE`.
-"""
+"""Matches the text between the principal and the name of the resource. AclAuthorizer (with ZooKeeper) writes `Operation
+= Describe`, StandardAuthorizer `operation = DESCRIBE`."""
 _ASKED = re.compile(rb" for request = (\w{1,100}) with resourceRefCount = \d{1,10}(?= based on rule |\Z)", re.ASCII)
-"""Behind the name of the resource. AclAuthorizer writes no rule."""
+"""Matches the text behind the name of the resource. AclAuthorizer writes no rule."""
 _BY_RULE = b" based on rule "
 REQUESTS = frozenset(
     """
@@ -59,25 +58,25 @@ REQUESTS = frozenset(
     """.split()  # noqa: SIM905 - a line for each would be 96
 )
 UNKNOWN = "UNKNOWN"
-"""A request by any other name: a client must not choose what `access` has in a row."""
+"""Replaces the name of a request that is not in `REQUESTS`: a client must not choose values of `access`."""
 ANY = "*"
-"""Stands for the name if any resource of the type would do: brokers write the pattern UNKNOWN, and NONE."""
+"""Replaces the name of a resource if any resource of the type is sufficient: brokers then log the pattern UNKNOWN and
+the name NONE."""
 _OF_OTHERS = b"ResourcePattern("
-"""In front of the name in other messages of AclAuthorizer, at DEBUG: of ACLs that it found, and of none."""
+"""The text before the name in other messages of AclAuthorizer at DEBUG, on the ACLs that it found or did not find."""
 _WHOLE = re.compile(
     rb", patternType=[A-Z]{1,20}\)"
     rb"(?:, authorized = (?:true|false)\b| from host = [^ ]{1,100} is (?:ALLOW|DENY) based on acl = )"
 )
-"""The text behind the name in those messages."""
+"""Matches the text behind the name in those messages."""
 _SUPER_USER = re.compile(
     rb"principal = .* is a super user, allowing operation without checking acls\.(?:" + re.escape(_BEHIND) + rb")?\Z"
 )
-"""One more message of AclAuthorizer at DEBUG."""
+"""Matches another message of AclAuthorizer at DEBUG."""
 _LONGEST_RULE = 500
 _LONGEST_NAME = 100_000
-"""Limit for the bytes of lines that one name of a client can make: texts in Kafka's requests have at most 32,767, and
-AclAuthorizer may log a name three times for one decision.
-"""
+"""Maximum size in bytes of the lines that one name of a client can make: texts in Kafka's requests have at most 32,767
+bytes, and AclAuthorizer may log a name three times for one decision."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 NO_DECISION = "not a decision of the authorizer"
@@ -149,9 +148,9 @@ def _decision(rest: bytes) -> tuple[Access, str | None] | str:
 
 
 _known_decision = lru_cache(1 << 14)(_decision)
-"""Brokers log many that are equal."""
+"""Cached, as brokers log many equal decisions."""
 _USUAL_BYTES = 1000
-"""Limit for the bytes of a message that is kept."""
+"""Maximum size in bytes of a message that is cached."""
 
 
 def one_line(place: int, line: bytes) -> Check | Damaged | None:
@@ -214,7 +213,7 @@ def checks(blocks: Iterable[tuple[int, bytes]]) -> Iterator[Check | Damaged]:
                 continue
             again = one_line(open_.place, b"\n".join(open_.text)) if open_.may_be_one else found
             if isinstance(again, Damaged):
-                # A name may contain several texts that look like the message's end, so no later line is certain to be a
+                # A name may contain several texts that look like the message's end: no later line is certain to be a
                 # decision.
                 open_ = open_._replace(is_cut=True, may_be_one=False)
                 continue
@@ -292,7 +291,8 @@ def counted(whose: Whose, blocks: Iterable[tuple[int, bytes]]) -> Iterator[pa.Re
     chunk, end = _Chunk(), 0
     blocks = iter(blocks)
     begin = next(blocks, (0, b""))
-    # A part of a file may begin within a name, and the lines of one may follow each message.
+    # A part of a file may begin within a client's name, and more lines of that name may follow. Lines of a name may
+    # also follow each decision or ambiguous line.
     named = begin[0] and begin[0] + _LONGEST_NAME
     for found in checks(itertools.chain((begin,), blocks)):
         if found.byte_pos >= end:

@@ -26,7 +26,7 @@ CHUNK_ALTERS = 10_000
 SOURCE = "request_log"
 _BITS = requests_lines.INT_MAX.bit_length()
 _MOST_MS = float(requests_lines.INT_MAX)
-"""The comparison of two floats is many times faster than that of a float and an int."""
+"""A float, as comparing two floats is many times faster than comparing a float and an int."""
 
 
 def _fields(table: schema.Table) -> list[pa.Field]:
@@ -54,7 +54,7 @@ class Whose(NamedTuple):
 
 
 _OURS = 3
-"""The first columns of REQUEST_1S, which are not in `_Key` or `_Sums`: cluster_id, broker_id, second."""
+"""The number of the first columns of REQUEST_1S, which are not in `_Key` or `_Sums`: cluster_id, broker_id, second."""
 _Key = tuple[str, str, str]
 
 
@@ -113,7 +113,7 @@ def counted(whose: Whose, blocks: Iterable[tuple[int, bytes]]) -> Iterator[pa.Re
         _add(chunk, start, text, whose.fold_at)
         size += len(text)
         if size >= CHUNK_BYTES or len(chunk.alters) >= CHUNK_ALTERS:
-            # The last second goes on in the next chunk: two chunks would have a row each for most of its keys.
+            # Continue the last second in the next chunk: split over two chunks, most of its keys would have two rows.
             last = [*chunk.seconds.items()][-1:]
             current = {clock: second for clock, second in last if clock not in current}
             for clock in current:
@@ -133,12 +133,12 @@ def _requests(
     is_ascii = text.isascii()
     head, at, skipped, cut = b"\n", None, 0, len(requests_lines.BEHIND)
     begin, size = 0, len(text)
-    # Lines are cut one at a time: all lines of a block at once would fit no cache.
+    # Cut off one line at a time: all lines of a block at once would exceed the CPU's caches.
     while begin < size:
         place, end = start + begin, find(b"\n", begin)
         if end < 0:
             end = size
-        # Lines of one millisecond begin with the same text.
+        # Lines of one millisecond begin with the same text, which is parsed once.
         if not startswith(head, begin):
             head, at = requests_lines.head_of(text, begin, end)
             skipped = len(head)
@@ -147,7 +147,7 @@ def _requests(
         if at is not None and (is_usual or endswith(requests_lines.END, line + skipped, end)):
             json = text[line + skipped : end - cut if is_usual else end]
             try:
-                is_ascii or json.decode()  # msgspec does not check the fields that it skips
+                is_ascii or json.decode()  # checks UTF-8 also in the fields that msgspec skips
                 yield place, *at, json, requests_lines.decode(json)
                 continue
             except (*requests_lines.NOT_USUAL, UnicodeDecodeError):
@@ -192,7 +192,7 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
         if api not in requests_lines.OWN_ERRORS:
             failed = requests_lines.has_error(json)
         local, throttled = request.local_time_ms or 0.0, request.throttle_time_ms or 0
-        # If both are non-negative and within 32 bits, no bits remain above these.
+        # One test for both sizes: a bit above these is set only if one is negative or exceeds 32 bits.
         if (came | went) >> _BITS or not 0 <= throttled <= requests_lines.INT_MAX or not 0.0 <= local <= _MOST_MS:
             chunk.lines -= 1
             chunk.damaged.append(Damaged.of(place, json, requests_lines.NO_FIGURE))
@@ -280,7 +280,7 @@ def damaged_row(whose: Whose, damaged: Damaged, *, lines: int) -> dict[str, Any]
 
 def _seconds(whose: Whose, chunk: _Chunk) -> list[pa.Array]:
     of = chunk.seconds.values()
-    # The times are few, and their conversion takes longer than that of any other value.
+    # Convert each time once: converting times takes longer than any other value, and there are few.
     utc = in_utc(whose, [second for second, _ in chunk.seconds], [second.place for second in of])
     numbers = pa.array(chain.from_iterable(map(repeat, count(), (len(second.rows) for second in of))), pa.int32())
     rows = len(numbers)

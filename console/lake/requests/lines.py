@@ -39,17 +39,19 @@ _TIME = re.compile(
     rb"(Z\b|[+-]\d\d(?::?[0-5]\d)?(?!\d)| [+-]\d\d:?[0-5]\d(?!\d)| ?(?:UTC|GMT)\b)?"
 )
 _USUAL = re.compile(rb"\[(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d),(\d{3})\] [A-Z]{5} ")
-"""The whole prefix of a message in Kafka's own configuration: several times as fast as a search."""
+"""Matches the whole prefix of a message in Kafka's own logging configuration, several times as fast as a search."""
 _BEFORE = 4096
-"""Limit for the bytes before a message in which its time is searched."""
+"""Maximum number of bytes before a message in which its time is searched."""
 _LONGEST_TIME = 200
-"""Limit for the bytes of a time in JSON."""
+"""Maximum size of a time in JSON, in bytes."""
 _DEEPEST = 4
-"""Limit for the wrappers around a line: a layout's JSON in Docker's in a shipper's, and one to spare."""
+"""Maximum number of wrappers around a line: a layout's JSON in Docker's in a shipper's, and one to spare."""
 _UNITS = ((10**11, 10**9), (10**14, 10**6), (10**17, 10**3))
-"""(bound, factor): a smaller number since 1970 is in seconds, milliseconds or microseconds; factor to nanoseconds."""
+"""(bound, factor): a number since 1970 below the bound is in seconds, milliseconds or microseconds; factor to
+nanoseconds."""
 _YEARS = range(1970, 2200)
-"""Years of a line's time. A client may choose a name with any time in it, and most arithmetic fails at its edges."""
+"""Valid years of a line's time. Clients can choose a name that contains any time, and datetime's arithmetic fails near
+its limits."""
 
 
 _MESSAGES = ("message", "log", "msg", "short_message", "full_message", "MESSAGE", "textPayload", "event")
@@ -57,11 +59,12 @@ _MESSAGES = ("message", "log", "msg", "short_message", "full_message", "MESSAGE"
 _LOGGERS = ("logger", "loggerName", "logger_name", "log.logger", "_logger")
 """Keys of a log event for its logger. ECS may also have it as `logger` in an object `log`."""
 _TIMES = ("instant", "timeMillis", "@timestamp", "timestamp", "time", "ts")
-"""Keys of a log event for its time. The names that loggers use come before those that shippers also write."""
+"""Keys of a log event for its time. Names that loggers use come before those that shippers use too."""
 
 
-# A log may have the lines of all loggers of a broker, as a container's output does. Clients choose names, which other
-# loggers write into their messages: such a name may be the text of a request. So a request follows these pieces alone.
+# A log may have the lines of all loggers of a broker, like a container's output. Other loggers write names into their
+# messages that clients choose; such a name may be the text of a request. Therefore a line is a request only if nothing
+# but these pieces precedes it.
 _PIECES = re.compile(
     # At the line's beginning: a word (docker compose), or the headers of syslog, RFC 5424 and 3164
     rb"\A(?:[\w-]{1,100}:?|[\w.-]{1,100} {0,100}\|) {1,100}(?=\W?\d{4}-\d\d-)"
@@ -124,7 +127,7 @@ class Taken(NamedTuple):
     is_json: bool
     """Whether the message was in a JSON object."""
     is_bare: bool = True
-    """Whether nothing else is before a request than what layouts, runtimes and shippers write."""
+    """Whether nothing precedes the request but text that layouts, runtimes and shippers write."""
 
 
 def taken(line: bytes, message: bytes = MESSAGE) -> Taken | None:
@@ -137,7 +140,7 @@ def taken(line: bytes, message: bytes = MESSAGE) -> Taken | None:
     if not found:
         return None
     for _ in range(_DEEPEST):
-        # The usual line needs no more than this.
+        # The usual line has no JSON around it and ends the loop here.
         brace = before.find(b"{")
         inner = None if brace < 0 else _event(line[brace:] if brace else line, message)
         if inner is None:
@@ -270,7 +273,7 @@ class Form(NamedTuple):
 
 
 _LONGEST = 64 << 10
-"""Limit for the bytes of a line that are examined."""
+"""Maximum size in bytes of a line that is examined."""
 _XML = re.compile(rb"\A\s*<(?:\?xml|log4j:|Event\b|Events\b|/)")
 _SYSLOG = re.compile(rb"<\d{1,3}>|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d ")
 _SPREAD = re.compile(rb'\A\s*"message"\s{0,9}:')
@@ -360,7 +363,7 @@ def is_old(rest: bytes) -> bool:
 # the zip can't include it.
 
 INT_MAX = 2**31 - 1
-"""Limit for bytes and milliseconds of a request: Kafka's frames and throttle times are 32-bit."""
+"""Maximum of a request's bytes and milliseconds: Kafka's frames and throttle times are 32-bit."""
 _ANY_ERROR = re.compile(rb'rrorCode":[-1-9]')
 """Matches both errorCode and topicErrorCode in the JSON of a request. Within strings a backslash precedes every quote,
 so it matches only fields. It begins with letters, which `re` searches for many times faster.
@@ -532,7 +535,7 @@ def altered(text: str, end_ts: datetime) -> list[Row]:
             api,
             int(header["correlationId"]),
             header["clientId"],
-            # The connection of a copy is that of the broker that forwards.
+            # A forwarded request has the connection of the forwarding broker, not the client's.
             None if forwarded else client_host(read["connection"]),
             read["principal"],
             forwarded,
@@ -565,7 +568,7 @@ def _body(body: object) -> Mapping[str, Any]:
 
 # -- lines of a block -------------------------------------------------------------------------------------------------
 
-# Most lines have the layout of Kafka's own logging configuration, `[%d] %p %m (%c)%n`. In others (carriage returns,
+# Most lines have the layout of Kafka's own logging configuration, `[%d] %p %m (%c)%n`. For others (carriage returns,
 # text behind the message, wrappers that `taken` opens) the end of the request is searched.
 
 BEHIND = b" (" + LOGGER + b")"
@@ -619,7 +622,7 @@ def one_line(place: int, line: bytes) -> Line | Damaged | None:
         return Damaged.of(place, line, NO_TIME)
     if not found.is_bare:
         return Damaged.of(place, line, NO_START if rest.endswith(_ENDS) else NO_END)
-    # Whatever a layout writes behind the request, as its thread: it has to be no other request.
+    # A layout may write more behind the request, such as the thread; another request there makes the line ambiguous.
     json = rest[: rest.rfind(b"}") + 1]
     if MESSAGE not in rest[len(json) :]:
         with suppress(*NOT_USUAL, UnicodeDecodeError):

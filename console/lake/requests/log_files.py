@@ -43,11 +43,10 @@ from console.safe_files import open_plain
 
 BLOCK_BYTES = 256 << 10
 LONGEST_LINE = 64 << 20
-"""Limit for the bytes of a line. A request with tens of thousands of partitions has some megabytes; a file with a
-longer line is not a log.
-"""
+"""Maximum size of a line in bytes. A request with tens of thousands of partitions has some megabytes; a file with a
+longer line is not a log."""
 LONGEST_NULS = 16 << 30
-"""Limit for the NUL bytes at the head of a file: a packed one may have any number in a few bytes."""
+"""Maximum number of NUL bytes at the head of a file: a gzip file may have any number of them in a few bytes."""
 _NULS = bytes(BLOCK_BYTES)
 CHECKED_BYTES = 4096
 """Bytes before a position that its check covers."""
@@ -121,7 +120,7 @@ class LogBytes:
     def _data(self, at: int) -> int:
         """Return the position from which on the disk has bytes: all in a hole before are NUL."""
         if not self.is_packed and "://" not in self.path:
-            with suppress(OSError):  # behind the last of them, or a filesystem without holes
+            with suppress(OSError):  # no data follows, or the filesystem has no holes
                 return os.lseek(self._raw.fileno(), at, os.SEEK_DATA)
         return at
 
@@ -187,7 +186,7 @@ class LogBytes:
                 return
             cut = text.rfind(b"\n") + 1 if read else len(text)
             if at + cut > end:
-                # The line with the last byte of the range is the last one.
+                # End with the line that has the last byte of the range.
                 cut = text.find(b"\n", end - at - 1) + 1 or cut
             rest = text[cut:]
             self._check_line(at + cut, len(rest))
@@ -251,7 +250,7 @@ class LogBytes:
             if cut := read.rfind(b"\n") + 1:
                 line = at + cut
             tail, at = both[-SAMPLE_BYTES:], at + len(read)
-            # A megabyte of gzip may be a gigabyte of one byte.
+            # Check while reading: a megabyte of gzip may be a gigabyte without a line end.
             self._check_line(line, at - line)
         checks[at] = digest(tail[-CHECKED_BYTES:])
         return Survey(at, checks, head, tail)
@@ -319,11 +318,11 @@ def _candidates(path: str, patterns: Sequence[str]) -> Iterator[str]:
     with suppress(OSError), os.scandir(folder or "/") as entries:
         beside = [f"{folder}/{each.name}" for each in entries if each.name.startswith(stem) and each.is_file()]
     found = {each for pattern in patterns if "://" not in pattern for each in glob(pattern)}  # noqa: PTH207 - absolute
-    # A gzip file is read from its beginning, so plain files go first.
+    # Plain files first: a gzip file has to be read from its beginning.
     yield from sorted({*beside, *found} - {path}, key=lambda each: (each.endswith(".gz"), each))
 
 
-# -- the hour that clocks show twice ----------------------------------------------------------------------------------
+# -- the repeated hour when clocks go back ----------------------------------------------------------------------------
 
 # When clocks go back, the order of lines separates the first pass from the second: times jump back once. A file that
 # begins inside that hour and goes on beyond it has only the second pass. For a file that lies within the hour as a
@@ -331,15 +330,14 @@ def _candidates(path: str, patterns: Sequence[str]) -> Iterator[str]:
 # later, the file is refused.
 
 QUARTER = timedelta(minutes=15)
-"""All changes of zones are at a quarter of an hour, and all offsets from UTC are multiples of one."""
+"""Clocks change at a quarter of an hour, and all offsets from UTC are multiples of it."""
 _AT_ONCE = timedelta(minutes=1)
-"""Limit for the time between the last line of a file and its last change, for the original file that the broker
-wrote.
-"""
+"""Maximum time between the last line of a file and its last change, if it is the original file that the broker
+wrote."""
 _LONGEST_SPAN = timedelta(days=3660)
-"""Limit for the time that one file covers: a client may have a time of any year in a line of an authorizer log."""
+"""Maximum time that one file covers: a line of an authorizer log may contain a time of any year that a client chose."""
 _PACKED_SPAN = timedelta(days=8)
-"""Assumed limit for the time that one gzip file covers; its last line is unknown until all of it is decompressed."""
+"""Assumed maximum of the time that one gzip file covers; its last line is unknown until all of it is decompressed."""
 
 
 def zone_problem(zone: str) -> str:
@@ -396,7 +394,7 @@ def fold_at(file: LogBytes, zone: str, end: int, message: bytes = REQUESTS.messa
         end: the end of the range to read.
         message: the text with which the logger's messages begin (see `Logger`).
     """
-    # UTC never changes.
+    # UTC has no clock changes.
     if zone == "UTC":
         return None
     span = _span(file, end, message)
@@ -471,16 +469,16 @@ def _span(file: LogBytes, end: int, message: bytes) -> tuple[datetime, datetime]
 # -- the progress in each file, and its new range ---------------------------------------------------------------------
 
 PARTS = 32
-"""Approximate count of parts for the new bytes: each part costs a tenth of a second more than its lines, and a file."""
+"""Approximate number of parts for the new bytes: each part costs a tenth of a second in addition to its lines, and a
+file."""
 PART_BYTES = 64 << 20
-"""Least size of a part, if there are that many bytes: less is not worth a task."""
+"""Minimum size of a part in bytes, if there are that many: a smaller part is not worth a task."""
 LONGEST_PART = 512 << 20
-"""Greatest size of a part: a failed task reads it again."""
+"""Maximum size of a part in bytes: a failed task reads it again."""
 
 CHECKPOINTS = tuple(256 * 4**power for power in range(24))
-"""Distances behind the first line at which the content of a file is remembered. The steps are such that at least a
-quarter of the shorter content is compared.
-"""
+"""Distances in bytes behind the first line at which a digest of a file's content is remembered. The steps are such that
+at least a quarter of the shorter content is compared."""
 
 Progress = Mapping[str, Mapping[str, Any]]
 """By file (`Span.identity`), for JSON: `read`, the bytes that were read; `marks`, the digests at the checkpoints up to
@@ -527,7 +525,7 @@ class _Seen(NamedTuple):
 
     path: str
     stat: Mapping[str, Any]
-    """Its `place`, `size` and `changed`."""
+    """The `place`, `size` and `changed` of the file."""
     line: str
     """The digest of its first line."""
     line_end: int
@@ -593,11 +591,11 @@ def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
                 found = _inspect(file, stat, owner, known)
             except EOFError:
                 if path.endswith(".gz") and Path(path.removesuffix(".gz")).exists():
-                    continue  # it is being compressed, and the original is still there
+                    continue  # the file is being compressed, and the original still exists
                 raise
             if found is not None:
                 seen.append(found)
-    # The longest first: one of several copies is read, and the others are beginnings of it.
+    # Take the longest file first: one of several copies is read, and the others are recognized as its beginnings.
     seen.sort(key=lambda each: (-each.survey.end, each.path))
     spans = tuple(span for each in seen if (span := _new_of(each, known, now, there)))
     return Plan(spans, now, frozenset(there), places)
@@ -617,7 +615,7 @@ def _new_of(
     for identity in alike:
         begins_so, same = seen.same(now[identity])
         read = now[identity]["read"]
-        # The same inode lost the end of what was read, and kept more than its first line.
+        # Whether the file lost the end of the text that was read, but kept more than its first line.
         is_cut = end < read if begins_so else same > seen.line_end
         if is_cut and identity in known and known[identity]["place"] == seen.stat["place"]:
             raise CutInPlaceError(
@@ -718,7 +716,7 @@ def _parts(log: BrokerLog, span: Span, at_most: int) -> Iterator[Part]:
         cut = [(at, min(at + size, span.end)) for at in range(span.start, span.end, size)]
         known = dict(span.checks)
         checks = {at: known.get(at) or file.check(at) for at in {each for piece in cut for each in piece}}
-    # The last line of a part may end behind it, so each part has the check at the end of the span.
+    # Add the check at the end of the span to each part, as the last line of a part may end behind the part.
     always = {min(span.checks), (span.end, known[span.end])}
     for start, end in cut:
         checked = tuple(sorted({*always, (start, checks[start]), (end, checks[end])}))
@@ -760,9 +758,9 @@ def whose_is(part: Part) -> Whose:
 # -- the form of an unreadable log ------------------------------------------------------------------------------------
 
 FEW = 100
-"""Least count of lines or batches whose share of damage is judged: with fewer, a broker may have just begun."""
+"""Minimum number of lines or batches whose share of damage is judged: with fewer, a broker may have just begun."""
 _MOST_TRIED = 10_000
-"""Limit for the unreadable requests that are tried."""
+"""Maximum number of unreadable requests that are tried."""
 
 
 def form_of_part(part: Part) -> Form:

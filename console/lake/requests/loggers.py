@@ -44,4 +44,4 @@ AUTHORIZER = Logger(
     *(schema.AUTHORIZATION, authorizer.OF_OTHERS),
 )
 LOGGERS: Mapping[str, Logger] = {each.name: each for each in (REQUESTS, AUTHORIZER)}
-"""By the name of the source."""
+"""Name of the source -> its logger."""

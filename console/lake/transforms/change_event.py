@@ -59,7 +59,7 @@ def poll_changes(
 
 
 TOLERANCE = 2_000_000
-"""Limit for the difference between the clocks of brokers and hosts, in microseconds."""
+"""Maximum difference between the clocks of brokers and hosts, in microseconds."""
 
 
 class Author(NamedTuple):
@@ -93,7 +93,7 @@ def principals(names: Iterable[str | None]) -> list[str]:
 
 
 _DEFAULT = "-1"
-"""The value with which a topic's creation requests the brokers' default: the real value is unknown."""
+"""The value in a topic's creation that requests the brokers' default: the real value is unknown."""
 _NEVER = 1 << 62
 
 
@@ -104,7 +104,8 @@ def authors_of_requests(asked: Iterable[Author]) -> Iterator[Author]:
         alike[each.principal, each.attr, each.op, each.value, each.api].append(each)
     for rows in alike.values():
         rows.sort(key=lambda row: (row.start, row.end))
-        # An original began before the copy and ended no earlier than the copy began, or began while the copy lasted.
+        # A copy's original began before the copy and did not end before it, or began during the copy. `ends` has the
+        # latest end of an original up to each row, `starts` the earliest start of one from each row on.
         ends = list(accumulate((-_NEVER if row.is_copy else row.end for row in rows), max))
         starts = list(accumulate((_NEVER if row.is_copy else row.start for row in reversed(rows)), min))[::-1]
         for row, ended, begins in zip(rows, ends, starts, strict=True):

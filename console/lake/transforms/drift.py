@@ -43,7 +43,7 @@ class Peer(NamedTuple):
     own: str | None
     """The entity's own value, which the operator can change."""
     since: int | None
-    """The time since which it is set; None if it was set before anything was known."""
+    """The time at which it was set; None if it was set before anything was known."""
     holds: str | None
     """The effective value; None if it is not set."""
 
@@ -72,13 +72,13 @@ def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Row]:
     if len(winners) > 1:
         return
     winner = alike[winners[0]]
-    # If one of them inherits it, so may the others.
+    # If a peer of the majority inherits the value, the others may inherit it too.
     shown = None if top[1] else max(peer.own or "" for peer in winner)
     times = [peer.since for peer in winner if peer.since is not None]
-    majority_since = min(times) if len(times) == len(winner) else None  # unknown for one: unknown for all
+    majority_since = min(times) if len(times) == len(winner) else None  # one unknown time makes the majority's unknown
     for holds, each in alike.items():
         for peer in each if holds != winners[0] else ():
-            # It differs since the later of the two was set.
+            # The peer differs since the later of the two values was set.
             since = max((at for at in (peer.since, majority_since) if at is not None), default=None)
             yield _row(peer, scope, shown, (len(peers), len(peers) - len(winner)), since)
 

@@ -77,7 +77,7 @@ def _counted(events: Sequence[Event], polls: Polls, covered: Covered | None) -> 
     times = polls.times.get(first.entity_type, ())
     sure = polls.sure(first.entity_type, covered)
     known = [each for each in (times[0] if times else None, covered.first if covered else None) if each is not None]
-    # No poll and no metadata log shows these, or not as requested.
+    # No poll and no metadata log has the levels of loggers, or reassignments as they were requested.
     can_be_shown = first.entity_type != "broker-logger" and not first.attr.startswith(":reassignment/")
     by_poll = can_be_shown and (first.entity_type != "broker" or first.entity_key in (DEFAULT, *polls.brokers))
     for event in events:
@@ -101,7 +101,7 @@ def _counted(events: Sequence[Event], polls: Polls, covered: Covered | None) -> 
     for ts, by_log in sorted(shown):  # their values are not known yet
         of_poll = Event(first.cluster_id, ts, SINCE_BEFORE, None, *attribute, "", None, None, POLL)
         made.append(_Event(of_poll, by_log=by_log))
-    # If a new controller's clock is behind, the order of the log still counts.
+    # Order by the log's offsets: a new controller's clock may be behind.
     latest = 0
     for each in sorted(
         (each for each in made if each.source in LOG),
@@ -216,11 +216,11 @@ def _changes(last: _Event | None, each: _Event) -> bool:
     if not each.is_set:
         return False
     if each.digest is None:
-        # The journal and the request log both report a hidden value that was set once.
+        # The journal and the request log both report a hidden value, which was set only once.
         told_again = last.digest is None and each.source != last.source and last.source in AUTHORS
         since = each.ts - max(each.told.ts_uncertainty_ms, 0) * 1000
         return each.source in AUTHORS and not (told_again and since - TOLERANCE <= last.ts)
-    # The log has more of a credential than a poll: an equal value in a poll is no change.
+    # The log has more of a credential than a poll has: an equal value in a poll is no change.
     if each.source in _SEEN and each.value is not None and each.value == last.value:
         return False
     return each.digest != last.digest

@@ -122,7 +122,7 @@ def _of_broker(type_: str, broker: Entity, f: Mapping[str, Any]) -> Iterator[Fac
                 yield Fact(broker, attr, is_set=False, told=attr == _OF_BROKER[0])
         case "FenceBrokerRecord" | "UnfenceBrokerRecord":
             yield Fact(broker, ":fenced", str(type_.startswith("Fence")).lower())
-        case "BrokerRegistrationChangeRecord" if f.get("fenced"):  # 1: fenced, -1: no longer, 0: unchanged
+        case "BrokerRegistrationChangeRecord" if f.get("fenced"):  # 1: fenced, -1: no longer fenced, 0: unchanged
             yield Fact(broker, ":fenced", str(f["fenced"] > 0).lower())
 
 
@@ -195,7 +195,7 @@ def _place(record: Record, names: Names, found: dict[Entity, list[Placed]]) -> N
 # -- partitions of a topic that were created together ------------------------------------------------------------------
 
 ONE_CHANGE = 1_000_000
-"""Limit in microseconds between consecutive records of one change."""
+"""Maximum time in microseconds between consecutive records of one change."""
 
 
 def _topic_facts(records: Iterable[Record], names: Names, configs: Iterable[str]) -> Iterator[Placed]:

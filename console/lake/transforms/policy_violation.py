@@ -73,7 +73,7 @@ def _is_broken(policy: Policy, attr: str, state: _State, saw_files: bool) -> boo
     expected = policy.expected
     if (expected.is_set is not None and expected.is_set is not is_set) or (expected.set_on_one and not is_set):
         return True
-    # The effective value; None if it is hidden or unknown.
+    # Determine the effective value; it is None if hidden or unknown.
     held = (state.own,) if is_set else (state.default, state.brokers, policy.default if saw_files else None)
     value = next((each for each in held if each is not None), None)
     return value is not None and _is_against(expected, attr, value, state.other)
@@ -132,7 +132,7 @@ class _Judge:
         self.policy = policy
         self._names, self._clusters = re.compile(policy.names.pattern), re.compile(policy.clusters.pattern)
         self._attrs = re.compile(policy.acl or policy.attrs.pattern)
-        self._attr = (*policy.attrs.exact, "")[0]  # if the policy has a single attribute
+        self._attr = (*policy.attrs.exact, "")[0]  # used if the policy has a single attribute
 
     def of_cluster(self, cluster_id: str, by_key: Mapping[str, Sequence[Held]], of: OfCluster) -> Iterator[Row]:
         """Yield the violations by entities of its type: rows of `policy_violation`. by_key: the values by entity

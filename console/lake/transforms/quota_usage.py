@@ -75,7 +75,7 @@ class Limits:
                 of_entity.setdefault(attr, []).append(_Held(begins, until, None if is_deleted else _number(text)))
         parts = [part for entity in self._held for part in entity.parts]
         self._named = {type_: {name for of, name in parts if of == type_} for type_ in (quota.USER, quota.CLIENT_ID)}
-        # Longer than each of them.
+        # A name that no limit has, as it is longer than the names of all limits.
         self._other = "\0" * (1 + max((len(name or "") for names in self._named.values() for name in names), default=0))
         self._known: dict[tuple[str, str], _OverTime] = {}
 
@@ -83,7 +83,7 @@ class Limits:
         """Return the times at which the limits of a user with a client id change (empty text: without one), and the
         limits by quota key from each of these times on.
         """
-        # Limits name few of them; the defaults are the same for all others.
+        # Limits name few users and clients; all others share the default limits, and one entry.
         pair = (
             user if user in self._named[quota.USER] else self._other,
             client if not client or client in self._named[quota.CLIENT_ID] else self._other,
@@ -135,7 +135,7 @@ _Scope = tuple[int, str, str | None, str | None]
 
 
 _NO_AMOUNTS = array("d", [0.0] * _MINUTE)
-"""Takes a quarter of a list of floats."""
+"""Arrays of floats take a quarter of the memory of lists."""
 
 
 class _Minute:
@@ -183,7 +183,8 @@ def _uses(
 
 # -- seconds, packed by minute -----------------------------------------------------------------------------------------
 
-# A minute of a client is one row with lists: Spark moves and sorts far fewer rows, and Python makes no text of most.
+# All seconds of a client in a minute are one row with lists: Spark moves and sorts far fewer rows, and Python decodes
+# fewer texts.
 
 KIND = ("broker_id", "principal", "client_id", "api")
 """The columns by which requests count for the same limits."""
@@ -198,7 +199,7 @@ the minute; moved, its bytes; throttled and longest (None: no request of the min
 SECONDS = ("cluster_id", *KIND, "second", "bytes_in", "bytes_out", "local_ms", "throttle_ms_sum", "throttle_ms_max")
 """The columns of REQUEST_1S that `packed` needs."""
 _PACKS_AT_ONCE, _ROWS_AT_ONCE = 512, 8192
-"""Limits for the rows held as Python objects."""
+"""Maximum number of packed rows, and of rows, that are held as Python objects at the same time."""
 
 
 def packed(seconds: pa.Table) -> pa.Table:
@@ -366,7 +367,8 @@ def _rates(before: _Minute, used: _Minute) -> tuple[float, float, float]:
     """
     amounts = used.amounts
     if used.first == used.last and before.last < _FIRST_REACHING:
-        # Most minutes of many clients: each rate that has the second is the same.
+        # A client was active in one second of the minute, as in most minutes: all rates that include that second are
+        # equal.
         many = min(WINDOW_SECONDS, _MINUTE - used.last)
         sums = [*_NO_RATES[many:], *(amounts[used.last],) * many]
     else:

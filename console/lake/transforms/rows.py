@@ -17,7 +17,8 @@ Row = tuple[Any, ...]
 
 
 AT_ONCE = 32_768
-"""Limit for the rows held as Python objects: these take ten times as much memory as Arrow's."""
+"""Maximum number of rows that are held as Python objects at the same time: these take ten times as much memory as
+Arrow's."""
 
 
 def rows_of(table: pa.Table, *names: str) -> Iterator[Row]:

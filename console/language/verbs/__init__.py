@@ -71,7 +71,7 @@ VERBS: Mapping[str, Verb] = {verb.name: verb for verb in _ALL}
 STATEMENT_KINDS: Mapping[type[Statement | Edit], StatementKind[Any]] = {
     kind.edit or kind.statement: kind for verb in _ALL for kind in verb.statements
 }
-"""The kinds by the class of the statement, or of the edit that it is."""
+"""Class of a statement, or of the edit that is a statement itself -> its kind."""
 
 
 @cache

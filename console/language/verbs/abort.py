@@ -40,7 +40,7 @@ def _producers(snapshot: Snapshot, place: TopicPartition) -> Iterator[Candidate]
     if poll is None:
         return
     for each in poll.at(*place):
-        # The completion shows which transaction hangs, to prevent aborting another one by mistake.
+        # Show the verdict on each transaction, to prevent aborting the wrong one by mistake.
         judged = verdict(each, poll)
         yield Candidate(str(each.producer.id), judged.standing.value, judged.why)
 

@@ -79,7 +79,8 @@ def _needs(statement: Access, _selected: Subject | None) -> Needs:
 
     if range_of(statement.host) is not None:
         return whole_parts(Part.ACLS, Part.VERSIONS)
-    # To revoke an allow and to add a deny both take rights away, and the effects name who loses them.
+    # Both revoking an allow and adding a deny take rights away: read the entities, as the effects name who loses access
+    # to which.
     takes = statement.revoke != (statement.permission.name == "DENY")
     part = _PARTS.get(statement.resource_type.name)
     if not takes or part is None or not (statement.pattern == PREFIXED or statement.resource_name == "*"):

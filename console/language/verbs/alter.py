@@ -27,7 +27,7 @@ class Alter(statements.EditStatement, frozen=True):
     entity: statements.Entity | None
     assigns: tuple[statements.Assign, ...]
     for_ms: int | None = None
-    """The duration of the change in milliseconds; None for no limit."""
+    """The milliseconds for which the change holds; None for good."""
 
     @property
     def leaves_out_entity(self) -> bool:
@@ -44,7 +44,7 @@ def _parse(reader: Reader) -> Alter:
     named = entity(reader)
     subject = named.subject if named else None
     assigns = [assign(reader, subject)]
-    # `for` ends the statement: a key of that name has to be quoted.
+    # `for` ends the pairs, so a key of this name has to be quoted.
     while not reader.ended:
         if reader.take_keyword("for") is not None:
             return Alter(reader.verb, named, tuple(assigns), duration(reader))
@@ -67,7 +67,7 @@ def _needs(statement: Alter, selected: statements.Subject | None) -> Needs:
 
 def _secrets(statement: Alter) -> tuple[statements.SecretSlot, ...]:
     if statement.entity is not None and isinstance(statement.entity.subject, QuotaEntity):
-        return ()  # a quota is not a secret: prompting for a value that is then refused is useless
+        return ()  # quotas are no secrets, and a prompt for a value that is then refused would be useless
     about = f"{statements.subject_text(statement.entity.subject)} " if statement.entity else ""
     return statements.secrets_among(statement.assigns, about)
 

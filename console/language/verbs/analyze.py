@@ -21,7 +21,7 @@ from console.model.snapshot import Snapshot
 from console.plan.amounts import Unit, duration_text, parse_amount
 
 _SMALLEST = 0.0001
-"""The smallest sample, in percent."""
+"""The minimum of a sample in percent."""
 
 
 class Analyze(Statement, frozen=True):
@@ -29,13 +29,13 @@ class Analyze(Statement, frozen=True):
 
     topic: str
     last_ms: int | None = None
-    """The period that it looks back over, in milliseconds; None for all records."""
+    """The milliseconds from now back in time whose records are read; None for all records."""
     sample: float = 0.0
     """The percentage of each partition's records to read; 0 for all."""
     rate: int = 0
-    """Bytes a second to read at most; 0 for no limit."""
+    """Maximum bytes to read per second; 0 without a limit."""
     reveal: bool = False
-    """Whether to name keys and headers in a context that hides them also."""
+    """Whether to name keys and headers even in a context that hides them."""
 
     def search(self, now: datetime) -> Search:
         """Return the search for the records. now: the base of `last_ms`."""
@@ -67,7 +67,7 @@ def _parse(reader: Reader) -> Analyze:
 
 
 _WORDS = {"last": "last_ms", "sample": "sample", "rate": "rate", REVEAL: "reveal"}
-"""The words of the options, and their fields."""
+"""Word of an option -> its field."""
 
 
 def _samples(_snapshot: Snapshot) -> list[Candidate]:

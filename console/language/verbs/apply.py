@@ -14,12 +14,12 @@ class Apply(Statement, frozen=True):
     """``apply``."""
 
     yes: bool = False
-    """Skip the confirmation."""
+    """Whether to skip the confirmation."""
     valid_only: bool = False
     force: bool = False
-    """Overwrite another client's changes."""
+    """Whether to overwrite another client's changes."""
     accept: tuple[str, ...] = ()
-    """The accepted warnings, by name or as NAME=SUBJECT."""
+    """The warnings that are accepted, by name or as NAME=SUBJECT."""
 
 
 def _parse(reader: Reader) -> Apply:

@@ -36,7 +36,7 @@ def _text(statement: CancelMoves) -> str:
 
 
 def _needs(statement: CancelMoves, _selected: statements.Subject | None) -> Needs:
-    # Brokers accept a cancellation depending on whether they may elect an unclean leader.
+    # Read the topic's configs: brokers accept a cancellation depending on whether they may elect an unclean leader.
     need = configs_of(topic_resource(statement.topic.text or ""))
     return need | whole_parts(Part.REASSIGNMENTS) | Needs(replica_logs=need.topics)
 

@@ -37,7 +37,7 @@ def _edits(statement: CloneGroup, staging: Staging) -> Iterator[Edit]:
     other = position_of(staging.snapshot, to)
     if not position.committed:
         raise CommandError(f"group {shown(group)} has no offsets", "", group.span)
-    # An existing group already has its type.
+    # An existing group keeps its type.
     share = is_share(position) and other.group is None
     for (topic, partition), committed in position.committed.items():
         yield CommitOffset(to.text or "", topic, partition, *committed, share=share)

@@ -32,12 +32,12 @@ class CreateConnector(statements.EditStatement, frozen=True):
 
     name: statements.Name
     path: str = ""
-    """The path of a file with its config; ``""`` for none."""
+    """The path of a file with the config; ``""`` without one."""
     configs: tuple[statements.Assign, ...] = ()
     state: str = ""
-    """The wanted state; ``""`` to let it run."""
+    """The wanted state; ``""`` for running."""
     given: tuple[tuple[str, Secret], ...] | None = None
-    """The config in the file, once it is read, as Secrets, because it may have passwords."""
+    """The config from the file once it is read; the values are Secrets, because they may be passwords."""
 
     @property
     def reads_file(self) -> bool:
@@ -50,9 +50,9 @@ class ResetConnector(statements.EditStatement, frozen=True):
 
     name: statements.Name
     path: str = ""
-    """The path of a file with the offsets; ``""`` for none."""
+    """The path of a file with the offsets; ``""`` without one."""
     offsets: tuple[connect.ConnectorOffset, ...] | None = None
-    """The offsets; None to forget all, or until the file is read."""
+    """The offsets; None to delete them all, or until the file is read."""
 
     @property
     def reads_file(self) -> bool:
@@ -81,7 +81,7 @@ def _after_keyword(reader: language_reader.Reader) -> statements.Name:
     return name_of(reader)
 
 
-# -- create ------------------------------------------------------------------------------------------------------------
+# -- creating connectors -----------------------------------------------------------------------------------------------
 
 
 def parse_creation(reader: language_reader.Reader) -> CreateConnector:
@@ -191,7 +191,7 @@ CREATE = StatementKind(
     secrets=lambda statement: statements.secrets_among(statement.configs, f"connector {statement.name.text} "),
 )
 
-# -- delete, steer -----------------------------------------------------------------------------------------------------
+# -- deleting and controlling connectors -------------------------------------------------------------------------------
 
 
 def _needs_connect(_edit: plan_edits.ConnectorEdit) -> Needs:
@@ -271,7 +271,7 @@ def _resets(statement: ResetConnector, staging: Staging) -> Iterator[plan_edits.
     name = statement.name.text or ""
     edit = plan_edits.ChangeConnectorOffsets(name, statement.offsets)
     found = connect.connector_in(staging.snapshot.connect, name)
-    # Workers refuse other offsets while it runs.
+    # Stop the connector first: workers refuse other offsets while it runs.
     if found is not None and found.state != connect.STOPPED:
         from console.plan.current_state import current_state, wanted
         from console.plan.staged import Described

@@ -27,7 +27,8 @@ OWN_KEYS = {
 }
 REPLICATION_MAX = 2**15 - 1
 MOST_MARKS = 4
-"""The most dots and underscores in a name for which all names that collide with it are read: 15 at most."""
+"""Maximum number of dots and underscores in a name for which all names that would collide with it are read: at
+most 15."""
 
 
 class Create(statements.EditStatement, frozen=True):
@@ -39,7 +40,7 @@ class Create(statements.EditStatement, frozen=True):
     replication: int = -1
     """The replication; -1 for the broker's default."""
     assignments: tuple[tuple[int, ...], ...] = ()
-    """The replicas of each partition, instead of both."""
+    """The replicas of each partition, in place of the two numbers."""
     timeout_ms: int | None = None
     """The timeout of the request; None for the client's default."""
     configs: tuple[statements.Assign, ...] = ()
@@ -150,7 +151,7 @@ def _needs(statement: Create, _selected: statements.Subject | None) -> Needs:
     from console.plan.kinds.topic_creation import twins
 
     name = statement.name.text or ""
-    # Brokers refuse a name that differs from another one only in these characters, so those names are read first.
+    # Read these names: brokers refuse a name that differs from another one only in dots and underscores.
     alike = twins(name) if sum(map(name.count, "._")) <= MOST_MARKS else None
     named = Needs(topics=frozenset({name, *(alike or ())}), a_topic=bool(statement.configs))
     return named | whole_parts(Part.CLUSTER) if statement.assignments else named

@@ -38,11 +38,11 @@ class DeleteRecords(passed_over.PassingStatement, frozen=True):
 
     topic: statements.Name
     partition: int | None = None
-    """The partition; None for all."""
+    """The partition; None for all partitions."""
     before: int | None = None
-    """An offset."""
+    """The first offset that stays; None if a time is given, or for all records."""
     at_ms: int | None = None
-    """A time, ms since 1970."""
+    """The time in ms since 1970 before which records are deleted; None if an offset is given, or for all records."""
 
 
 class DeleteGroupOffsets(statements.EditStatement, frozen=True):
@@ -96,12 +96,12 @@ def _parse_records(reader: Reader) -> DeleteRecords:
     return passed_over.with_first(reader, DeleteRecords(topic, partition, at_ms=round(at.timestamp() * 1000)))
 
 
-# -- a topic -----------------------------------------------------------------------------------------------------------
+# -- deleting topics ---------------------------------------------------------------------------------------------------
 
 
 def _named(statement: Delete, staging: Staging) -> list[plan_edits.Edit]:
     name, shown = statement.name.text or "", clean(statement.name.text or "", 80)
-    # A quoted pattern or a regular expression is probably not meant as the name of a topic.
+    # A quoted pattern, or a regular expression, is probably not meant as the name of a topic.
     hint = f"without quotes it is a pattern: {shown}" if arguments.is_glob(name) else arguments.regex_hint(name)
     if hint and name not in staging.snapshot.topics:
         raise CommandError(f"there is no topic '{shown}'", hint, statement.name.span)
@@ -164,7 +164,7 @@ def _records_needs(statement: DeleteRecords, _selected: statements.Subject | Non
     name = statement.topic.text or ""
     times = frozenset() if statement.at_ms is None else frozenset({(name, statement.at_ms)})
     topics, resources = frozenset({name}), frozenset({topic_resource(name)})
-    # The brokers' documentation of cleanup.policy shows how they treat an empty one.
+    # Read the documentation of cleanup.policy: it shows how these brokers treat an empty list.
     needs = Needs(topics=topics, resources=resources, log_ranges=topics, offsets_at=times, documentation=True)
     return needs | passed_over.first_needs(statement)
 

@@ -17,11 +17,11 @@ class EffectiveQuota(QueryStatement, frozen=True):
     """``effective user U client C``."""
 
     user: str
-    """A name, never ``<default>``."""
+    """The name of the user, never ``<default>``."""
     client: str
-    """A client id, never ``<default>``; ``""`` for a client without an id."""
+    """The client id, never ``<default>``; ``""`` for a client without an id."""
     key: Key | None = None
-    """The key of a quota; None for all."""
+    """The key of the quota; None for all keys."""
 
 
 def _quota_keys(_snapshot: Snapshot) -> list[Candidate]:

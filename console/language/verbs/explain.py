@@ -23,7 +23,7 @@ class Explain(QueryStatement, frozen=True):
     resource_name: str | None
     """The name of the resource; None for the cluster."""
     host: str = "*"
-    """The address of the client; ``*`` for any."""
+    """The client's address; ``*`` for any address."""
     operations_span: Span = NOWHERE
     host_span: Span = NOWHERE
 
@@ -50,7 +50,7 @@ def _parse(reader: Reader) -> Explain:
 
 
 def _text(statement: Explain) -> str:
-    # The name * is quoted, since it denotes one resource.
+    # Quote the name *, as it means a single resource here.
     written = quoted if statement.resource_name == "*" else quote
     on = resource_text(statement.resource_type, statement.resource_name, written)
     host = f"from {quote(statement.host)}" if statement.host != "*" else ""

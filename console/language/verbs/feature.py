@@ -18,7 +18,7 @@ class FeatureSet(EditStatement, frozen=True):
     """``feature set``."""
 
     levels: tuple[tuple[str, int], ...]
-    """Pairs of feature and level, each feature once."""
+    """Pairs of a feature and its level; each feature occurs once."""
 
 
 def _parse(reader: Reader) -> FeatureSet:

@@ -32,7 +32,7 @@ class AtTime(BarStatement, frozen=True):
     """``at 03:11``, in a replay."""
 
     time: str
-    """The time as written."""
+    """The time as typed."""
 
 
 class Help(BarStatement, frozen=True):

@@ -15,7 +15,7 @@ class Grow(EditStatement, frozen=True):
 
     name: Name
     partitions: int
-    """The new total number."""
+    """The new total number of partitions."""
 
 
 def _parse(reader: Reader) -> Grow:

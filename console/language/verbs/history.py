@@ -22,7 +22,7 @@ def _parse(reader: Reader) -> History:
 
 
 def _text(statement: History) -> str:
-    # A filter equal to an entity's keyword has to be quoted.
+    # Quote a filter that equals the keyword of an entity.
     written = quoted if statement.filter in ENTITY_WORDS else quote
     return joined("history", entity_text(statement.entity), written(statement.filter) if statement.filter else "")
 

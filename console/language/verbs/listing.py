@@ -20,10 +20,10 @@ KINDS = tuple(present_kinds.KINDS)
 """The kinds that can be listed."""
 
 GROUPS, LAG_SECONDS, SIZE = "groups", "lag_seconds", "size"
-"""Columns of topics, of groups and topics, and of topics, which take additional requests."""
+"""Columns that need additional requests: of topics, of groups and topics, and of topics."""
 
 SINGLY = 100
-"""The greatest number of names to read one by one; for more, everything is read."""
+"""Maximum number of names that are read one by one; for more, everything is read."""
 
 
 class List(statements.QueryStatement, frozen=True):
@@ -56,7 +56,7 @@ def _text(statement: List) -> str:
 # -- the needs of each kind --------------------------------------------------------------------------------------------
 
 _LISTED = {each.plural: ResourceType(each.number) for each in listed_alone() if each.number is not None}
-"""Kinds whose names only the list of resources with configs contains."""
+"""Kind -> type, for kinds whose names only the list of resources with configs contains."""
 
 
 def _needs(statement: List, _selected: statements.Subject | None) -> Needs:
@@ -64,7 +64,7 @@ def _needs(statement: List, _selected: statements.Subject | None) -> Needs:
         case "topics":
             configs = any("." in field.key for field in statement.fields)
             read = whole_parts(Part.TOPICS) | Needs(every=frozenset({TOPIC}) if configs else frozenset())
-            # Lags take requests for each group, so they are read only for a filter on them.
+            # Read lags only for a filter on them, as they take requests for each group.
             lags = _lags(statement, ()) if asks_for(statement, GROUPS, LAG_SECONDS) else NOTHING
             return read | lags | (whole_parts(Part.CLUSTER, Part.LOG_DIRS) if asks_for(statement, SIZE) else NOTHING)
         case "brokers":
@@ -111,7 +111,7 @@ def _users(statement: List) -> Needs:
     names = _named(glob.pattern for glob in statement.globs)
     if names is None:
         return whole_parts(Part.QUOTAS, Part.SCRAM, Part.ACLS)
-    # A million users may have quotas: only those of the named ones are asked for.
+    # Read only the quotas of the users that are named: a million users may have quotas.
     principals = frozenset(f"User:{name}" for name in names if name is not None)
     filters = frozenset(filter_for_name(USER, name) for name in names)
     return Needs(parts=frozenset({Part.SCRAM}), quotas_of=filters, acls_of=principals)
@@ -126,7 +126,7 @@ def _named(patterns: Iterable[str | None]) -> list[str | None] | None:
 
 def _loggers(statement: List) -> Needs:
     exact = [field.pattern for field in statement.fields if (field.key, field.operator) == ("broker", "=")]
-    # Each broker has some hundred loggers, and answers for its own alone.
+    # Read only the brokers that are named: each broker returns only its own loggers, some hundred.
     numbers = [pattern for pattern in exact if pattern and pattern.isascii() and pattern.isdigit()]
     if not numbers:
         return whole_parts(Part.CLUSTER) | Needs(every=frozenset({BROKER_LOGGER}))

@@ -26,7 +26,7 @@ class MovePartition(statements.EditStatement, frozen=True):
     topic: statements.Name
     partition: int
     replicas: tuple[int, ...]
-    """The brokers, the preferred leader first."""
+    """The brokers; the first one is the preferred leader."""
     resize: bool = False
     """Whether the number of replicas may change."""
 
@@ -47,7 +47,7 @@ def _parse(reader: Reader) -> MovePartition | MoveToDir | operation_words.BeginO
     One replica into a directory is an edit; with a throttle, which ends with it, an operation.
     """
     name = topic_name(reader)
-    # Only a console can run an operation.
+    # Only the console's command bar can begin an operation.
     if reader.where is not statements.Where.BAR:
         _need_partition(reader)
     elif (word := reader.need_keyword("partition", "to", "broker")) != "partition":
@@ -81,7 +81,7 @@ def _need_partition(reader: Reader) -> None:
         reader.fail(hint="a whole topic takes an operation: kac moves topic NAME to ID,ID --run, or with --script")
 
 
-# -- to other brokers --------------------------------------------------------------------------------------------------
+# -- moves to other brokers --------------------------------------------------------------------------------------------
 
 
 def _text(statement: MovePartition) -> str:
@@ -102,7 +102,7 @@ def _edits(statement: MovePartition, staging: Staging) -> Iterator[Edit]:
     yield MoveReplicas(topic, statement.partition, statement.replicas, statement.resize)
 
 
-# -- into another directory --------------------------------------------------------------------------------------------
+# -- moves into another directory --------------------------------------------------------------------------------------
 
 
 def _dir_text(statement: MoveToDir) -> str:

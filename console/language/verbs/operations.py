@@ -18,9 +18,9 @@ class AskOfOperation(BarStatement, frozen=True):
 
     number: int
     throttle: int | None = None
-    """Bytes per second, or letters per second of a redrive; 0 for no throttle."""
+    """Bytes per second, or letters per second of a redrive; 0 without a throttle; None if it is not given."""
     pause: bool | None = None
-    """Whether a redrive waits."""
+    """Whether a redrive should pause; None if it is not given."""
 
 
 def _drain(reader: Reader) -> operation_words.BeginOperation:

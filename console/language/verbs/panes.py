@@ -16,7 +16,7 @@ class View(BarStatement, frozen=True):
 
     pane: str
     filter: str = ""
-    """The text of the filter; ``""`` without a filter."""
+    """The text of the filter; ``""`` without one."""
 
 
 def _parse(reader: Reader) -> View:

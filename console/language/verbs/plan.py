@@ -16,7 +16,7 @@ class ShowPlan(Statement, frozen=True):
 
     filter: str = ""
     runbook: bool = False
-    """Whether to show it as the commands of Kafka's own tools."""
+    """Whether to show the plan as commands of Kafka's own tools."""
 
 
 def _parse(reader: Reader) -> ShowPlan:

@@ -30,7 +30,7 @@ from console.model.secret import Contents, Secret
 from console.plan.edits import Edit, Passed, WriteRecords
 
 Given = str | statements.SecretSource | None
-"""A key or a value: a text, or its source; None for null."""
+"""A key or a value: its text, or its source; None for null."""
 KEY, VALUE = "key", "value"
 
 
@@ -42,7 +42,7 @@ class WriteStatement(statements.EditStatement, frozen=True):
     records: Contents | None = None
     """The records; None until they are read and encoded."""
     schemas: str = ""
-    """The schemas that encoded them, as text."""
+    """The schemas that encoded the records, as text."""
 
     @property
     def writes_records(self) -> bool:
@@ -54,15 +54,15 @@ class Produce(WriteStatement, frozen=True):
     """``produce`` and ``tombstone``: one record, or those of a file."""
 
     path: str = ""
-    """The path of a file with JSON lines; ``""`` for one record."""
+    """The path of a file with JSON lines; ``""`` for a single record."""
     key: Given = None
     value: Given = None
-    """The value of the one record; None for a tombstone."""
+    """The value of the single record; None for a tombstone."""
     headers: tuple[tuple[str, str], ...] = ()
     key_schema: str = ""
-    """The subject that encodes keys; ``""`` for none."""
+    """The subject whose schema encodes keys; ``""`` without one."""
     value_schema: str = ""
-    """The subject that encodes values; ``""`` for none."""
+    """The subject whose schema encodes values; ``""`` without one."""
 
     @property
     def reads_file(self) -> bool:
@@ -108,12 +108,12 @@ def _parse(reader: language_reader.Reader) -> Produce:
         )
         if option is None:
             break
-        # A record may have several headers, even of one name; everything else is given once.
+        # A record may have several headers, even of one name; any other option may occur once.
         if option != "header":
             seen.add(option)
         found = _with_option(reader, found, option)
     reader.finish()
-    # A forgotten value would write a tombstone, which deletes the key in a compacted topic.
+    # Require a value: a forgotten one would make a tombstone, which deletes the key in a compacted topic.
     if not found.path and VALUE not in seen:
         reader.expect(language_reader.Expected(language_reader.What.WORDS, "@FILE or value", (VALUE,)))
         reader.fail(hint="tombstone topic NAME key TEXT writes a record without a value")
@@ -308,7 +308,7 @@ def _of_edit(edit: WriteRecords) -> Produce:
 
 
 MOST_TYPED = 2_000
-"""Most characters of a key or a value in a command to edit."""
+"""Maximum length in characters of a key or a value in a command that the operator edits."""
 
 
 class NotTyped(ValueError):

@@ -25,21 +25,22 @@ from console.plan.amounts import moment
 
 REVEAL = "--reveal"
 FORMS = ("text", "json", "hex")
-"""The forms of contents; without one, kac guesses the form from the content."""
+"""The forms of contents; if none is given, kac guesses the form."""
 
 MOST_SHOWN = 10_000
-"""Records after which a search for a screen or a table waits for the order to go on, if the statement has no limit."""
+"""Number of records after which a search for a screen or a table waits until the operator continues it, if the
+statement has no limit."""
 _SOME_TIME = datetime(2000, 1, 1, tzinfo=UTC)
-"""Placeholder to validate times; they are resolved when the statement runs."""
+"""Any time, for checking the form of relative times; they are resolved when the statement runs."""
 
 
 class Bound(NamedTuple):
     """The place where a search begins or ends: a word of the language, and its argument as text."""
 
     word: str
-    """``last``, ``start``, ``end``, ``offset``, ``time`` or ``group``."""
+    """The word: ``last``, ``start``, ``end``, ``offset``, ``time`` or ``group``."""
     at: str = ""
-    """The count, offset, time or group; ``""`` for ``start`` and ``end``."""
+    """The number, offset, time or group after the word; ``""`` for ``start`` and ``end``."""
 
 
 class Records(Statement, frozen=True):
@@ -49,26 +50,26 @@ class Records(Statement, frozen=True):
     """Names and globs of topics."""
     partition: int | None = None
     start: Bound | None = None
-    """The start; None for the default, `Records.begins`."""
+    """The start; None for the default (`Records.begins`)."""
     until: Bound | None = None
-    """The end; None for the present end, or for no end while it follows."""
+    """The end; None for the present end, or without an end if the search follows."""
     text: str = ""
     key: str = ""
     key_only: bool = False
-    """Whether to look only in the partitions in which Kafka's partitioners put the key."""
+    """Whether to search only the partitions to which Kafka's partitioners would send the key."""
     where: str = ""
     without: str = ""
-    """``value``, ``key`` or ``""``."""
+    """The part that must be null: ``value`` or ``key``; ``""`` for neither."""
     latest: bool = False
     """Whether to show only the newest record of each key."""
     limit: int | None = None
-    """The most records to find; 0 for no limit; None for the default: `Records.most`."""
+    """Maximum number of records to find; 0 without a limit; None for the default (`Records.most`)."""
     follow: bool = False
     committed: bool = True
     form: str = ""
     """The form of the contents; ``""`` to guess it."""
     reveal: bool = False
-    """Whether to show contents in a context that hides them also."""
+    """Whether to show contents even in a context that hides them."""
 
     @property
     def topic(self) -> str:
@@ -87,7 +88,7 @@ class Records(Statement, frozen=True):
         """
         if self.start is not None:
             return self.start
-        # As with tail -f: the present records would scroll the new ones away.
+        # Start at the end, as tail -f does: the present records would scroll new ones away.
         if self.follow:
             return Bound("end")
         if self.is_filtered or self.latest or self.until is not None or self.limit == 0:
@@ -109,9 +110,9 @@ class _Given:
 
     def __init__(self) -> None:
         self.words: set[str] = set()
-        """The options read so far, by their first word."""
+        """The first words of the options that were read so far."""
         self.of: dict[str, object] = {}
-        """Field of `Records` -> value."""
+        """Field of `Records` -> its value."""
 
     def left(self) -> list[str]:
         """Return the options that can follow."""
@@ -127,7 +128,7 @@ class _Given:
 
 _STARTS = {"from", "last", "first"}
 _Option = Callable[[Reader, _Given, tuple[str, ...]], None]
-"""Reads the arguments of an option of the topics."""
+"""Reads the arguments of an option, given the topics."""
 
 
 def _parse(reader: Reader) -> Records:
@@ -153,7 +154,7 @@ def parse_copied(reader: Reader) -> tuple[Records, Name]:
         found = reader.need_keyword(*(word for word in left if word == "to" or word in given.left()))
         if found == "to" and reader.take_keyword("topic") is not None:
             break
-        # A second `to` can only begin the target: the end of the range was given.
+        # A second `to` can only begin the target, as the end of the range was given.
         if found in given.words:
             reader.need_keyword("topic")
         given.words.add(found)
@@ -204,7 +205,7 @@ def _place(reader: Reader, word: str) -> str:
         return ""
     time = reader.take(Expected(What.ARGUMENT, "a TIME such as 2h, 14:05 or 2026-11-20T14:05"), Role.VALUE)
     try:
-        # Only its form is checked here: 2h means two hours before the search, not before the parsing.
+        # Check only the form: 2h means two hours before the search, not before the parsing.
         moment(time.text, _SOME_TIME)
     except ValueError as error:
         reader.fail(str(error), time)

@@ -21,9 +21,9 @@ class BeginRedrive(BarStatement, frozen=True):
     """``redrive``."""
 
     goal: Redrive
-    """The goal without its ends."""
+    """The goal; the ends of the partitions are still missing."""
     most: int | None = None
-    """The limit in letters a second; None for no limit."""
+    """Maximum number of letters per second; None without a limit."""
 
 
 def _parse(reader: Reader) -> BeginRedrive:

@@ -33,7 +33,7 @@ class ResetOffsets(statements.EditStatement, frozen=True):
     topic: statements.Name | None = None
     partition: int | None = None
     share: bool = False
-    """Whether it is ``reset share group``."""
+    """Whether the statement is ``reset share group``."""
 
     @property
     def reads_file(self) -> bool:
@@ -142,7 +142,8 @@ def _edits(statement: ResetOffsets, staging: Staging) -> Iterator[Edit]:
         places = partitions_in(snapshot, statement.topic, statement.partition)
     else:
         places = list(existing(snapshot, group).committed)
-        # Topics that the application created are not inputs: it keeps their offsets consistent itself.
+        # Leave out topics that the application itself created: they are no inputs, and it keeps their offsets
+        # consistent.
         if position.group is not None and position.group.type == STREAMS:
             places = [place for place in places if not is_of_application(place[0], group.text or "")]
         if not places:

@@ -28,9 +28,9 @@ class Register(statements.EditStatement, frozen=True):
 
     subject: str
     source: statements.FromFile | str
-    """A file, or the text itself."""
+    """A file with the schema, or its text."""
     kind: str = ""
-    """The kind of schema; ``""`` for the one that the text shows."""
+    """The type of the schema; ``""`` for the type that the text suggests."""
     references: tuple[SchemaReference, ...] = ()
 
 
@@ -39,14 +39,14 @@ class Undelete(statements.EditStatement, frozen=True):
 
     subject: str
     version: int | None = None
-    """The version; None for the newest deleted one."""
+    """The version; None for the newest one that is deleted."""
 
 
 def _parse(reader: language_reader.Reader) -> Register:
     subject = schema_subject(reader)
     label = "@FILE or the text of a schema"
     word = reader.take(language_reader.Expected(language_reader.What.ARGUMENT, label), language_reader.Role.VALUE)
-    # Not a secret, but the same reader of files: limits, and no devices.
+    # A schema is no secret, but is read by the same reader of files, with its limits and without devices.
     if language_reader.is_secret_source(word):
         source: statements.FromFile | str = statements.FromFile(word.without_first().text)
         if not word.text[1:]:
@@ -114,7 +114,7 @@ def _registers(statement: Register, staging: Staging) -> Iterator[Edit]:
     text = source if isinstance(source, str) else staging.secrets[_SLOT].reveal()
     if not text.strip():
         raise CommandError("the schema is empty", "", statement.span)
-    # The kind that the operator names wins, then the name of the file, then the text.
+    # Prefer the type that the operator gave, then that of the file's extension, then that of the text.
     told = statement.kind or (kind_by_ending(str(source.path)) if not isinstance(source, str) else None)
     yield AddSchema(statement.subject, kind_of(text, told), text, statement.references)
 
@@ -123,7 +123,7 @@ def _restores(statement: Undelete, staging: Staging) -> Iterator[Edit]:
     version = statement.version
     if version is None:
         known = staging.snapshot.schemas.get(statement.subject)
-        # The newest deleted one: it is what a deletion by mistake took last.
+        # Take the newest deleted version, the last one that a deletion by mistake removed.
         deleted = [each.number for each in known.versions if each.is_deleted] if known is not None else []
         if not deleted:
             raise CommandError(

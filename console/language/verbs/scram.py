@@ -20,7 +20,7 @@ from console.present.text import clean
 
 MECHANISMS = tuple(ScramMechanism(number).label for number in ScramMechanism.NAMES)
 ITERATIONS = 4096
-"""The default: the minimum that Kafka accepts (ScramMechanism.minIterations)."""
+"""The default number of iterations: the minimum that Kafka accepts (ScramMechanism.minIterations)."""
 
 
 class ScramSet(statements.EditStatement, frozen=True):
@@ -42,7 +42,7 @@ def _parse(reader: language_reader.Reader) -> ScramSet | statements.OneEdit:
     iterations: int | None = None
     password: statements.SecretSource | None = None
     wanted = {"iterations": "iterations=N", "password": f"password={SECRET_LABEL}"}
-    # In either order; the password is required.
+    # Accept both pairs in any order; the password is required.
     while password is None or not reader.ended:
         label = " or ".join(wanted.values()) or "the end"
         expected = language_reader.Expected(

@@ -37,12 +37,12 @@ def _needs(statement: Show, selected: statements.Subject | None) -> snapshot_par
     if not isinstance(subject, ConfigResource):
         need = snapshot_parts.Needs(parts=frozenset({Part.CLUSTER}), quotas_of=snapshot_parts.quotas_around(subject))
         return need | snapshot_parts.whole_parts(Part.SCRAM) if statement.full and subject.has(USER) else need
-    # The group with the empty name has no configs: brokers read the name as all groups, and refuse it.
+    # Skip the configs of the group with the empty name: brokers take that name for all groups, and refuse it.
     need = snapshot_parts.configs_of(subject) if subject.name or subject.type != GROUP else snapshot_parts.NOTHING
     if not statement.full:
         return need
     if statement.keys:
-        # The details show the brokers whose own values change the values that a topic inherits.
+        # Read the brokers: the details name those whose own values change the values that the topic inherits.
         inherited = snapshot_parts.Needs(every=frozenset({BROKER})) if subject.type == TOPIC else snapshot_parts.NOTHING
         return need | inherited | snapshot_parts.Needs(documentation=True)
     if subject.type == TOPIC:

@@ -21,7 +21,7 @@ def _parse(reader: Reader) -> OneEdit:
     edit = Renew if action == "renew" else Expire
     id_ = named(reader, Expected(What.ARGUMENT, "the ID of a token", offers=_ids))
     if reader.ended:
-        return OneEdit(edit(id_, BROKERS_OWN))  # or at once: the wire has one number for both
+        return OneEdit(edit(id_, BROKERS_OWN))  # for `expire`: at once; the protocol has one number for both
     reader.need_keyword("for" if action == "renew" else "in")
     return OneEdit(edit(id_, duration(reader)))
 

@@ -41,7 +41,7 @@ def _edits(statement: Unset, staging: Staging) -> Iterator[Edit]:
 
     subject, span = staging.subject(statement.entity, statement.span, statement.keys)
     if isinstance(subject, QuotaEntity):
-        # A quota that is set can be unset even if kac does not know its key.
+        # Allow any quota that is set, even if kac does not know its key.
         for each in statement.keys:
             check_key(subject, each, staging.snapshot.quotas.get(subject, {}))
             yield UnsetQuota(subject, each.name)

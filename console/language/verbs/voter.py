@@ -25,7 +25,7 @@ class AddVoter(EditStatement, frozen=True):
 
     voter_id: int
     directory: str = ""
-    """The id of the directory; ``""`` for the directory with which the controller follows."""
+    """The id of the directory; ``""`` for the one with which the controller follows."""
     at: tuple[str, str, int] | None = None
     """The listener, host and port of the controller; None for those that the controllers know."""
 
@@ -115,7 +115,7 @@ def _add_edits(statement: AddVoter, staging: Staging) -> Iterator[Edit]:
     """Yield the edit, with the known directory and endpoint of the controller."""
     quorum, node = staging.snapshot.quorum, statement.voter_id
     following = [each.directory_id for each in quorum.observers if each.id == node] if quorum is not None else []
-    # A controller that follows with one directory votes with it.
+    # Without a given directory, take the one with which the controller follows, if there is a single one.
     directory = statement.directory or (following[0] if len(following) == 1 else "")
     if not directory and quorum is not None:
         directory = next((each.directory_id for each in quorum.voters if each.id == node), "")

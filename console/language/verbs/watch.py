@@ -26,7 +26,7 @@ _NAMES = {
     watched.SCHEMA: Expected(What.RESOURCE, "the SUBJECT of a schema, or a GLOB", detail="schema"),
 }
 _LITERAL = re.compile(r"\[([*?\[])\]")
-"""A character that `pattern` made literal."""
+"""Matches a character that `pattern` made literal."""
 
 
 class Watch(statements.QueryStatement, frozen=True):
@@ -34,9 +34,8 @@ class Watch(statements.QueryStatement, frozen=True):
 
     subjects: tuple[Watched, ...] = ()
     set: str = ""
-    """The name of a set of the context; ``""`` if the statement names subjects. Without either, the watched subjects
-    stay.
-    """
+    """The name of one of the context's sets; ``""`` if the statement names subjects. Without both, the watched subjects
+    stay."""
 
 
 def _parse(reader: Reader) -> Watch:
@@ -64,7 +63,7 @@ def _subject(reader: Reader, kind: str) -> Watched:
     name = pattern(_without_comma(word))
     if name is None:
         reader.fail(f"{kind}s have no {DEFAULT_NAME}", word, f"quote a name that is spelled so: '{DEFAULT_NAME}'")
-    if not name and kind != watched.GROUP:  # brokers keep offsets for a group without a name too
+    if not name and kind != watched.GROUP:  # brokers keep offsets even for a group with the empty name
         reader.fail(f"{expected.label} can't be empty", word)
     subject = Watched(kind, name, is_pattern=True) if is_glob(name) else Watched(kind, _LITERAL.sub(r"\1", name))
     if kind != watched.BROKER or subject.is_pattern:
@@ -108,7 +107,7 @@ def _needs(statement: Watch, _selected: statements.Subject | None) -> Needs:
         mine = [each for each in statement.subjects if each.kind == kind]
         match kind:
             case watched.TOPIC:
-                # Whether a topic exists, and its min ISR, are asked of it alone; a pattern needs all names.
+                # Read named topics alone, for their existence and min ISR; a pattern needs the names of all topics.
                 names = frozenset(each.name for each in mine)
                 need |= whole_parts(Part.TOPICS) if any(e.is_pattern for e in mine) else Needs(topics=names)
             case watched.GROUP:

@@ -26,7 +26,7 @@ from console.plan.edits import AclEdit, AddAcl, RemoveAcl
 from console.plan.effective_values import NOTHING, EffectiveValue
 from console.plan.kafka_tools import Command, option
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 def _check_opposite(edit: AclEdit, verb: str, draft: plan_staged.Draft) -> None:
@@ -39,7 +39,7 @@ def _check_form(acl: model_acl.Acl) -> None:
     kind, colon, _ = acl.principal.partition(":")
     if not colon or not kind:
         raise plan_staged.Refused(f"{acl.principal} is no principal", "Write Type:name, for instance User:alice.")
-    # MATCH and ANY are for filters: a controller stores neither.
+    # MATCH and ANY exist only in filters: no controller stores them.
     if acl.pattern_type.name not in ("LITERAL", "PREFIXED"):
         raise plan_staged.Refused(f"an ACL has no pattern {acl.pattern_type.name}", "Use LITERAL or PREFIXED.")
     if acl.resource_type.name == "ANY" or not acl.resource_type.known:
@@ -90,7 +90,7 @@ def _locks_out_by_removal(edit: RemoveAcl, judged: risk_rules.Judged) -> Iterato
     acl, me = edit.acl, judged.facts.principal
     if acl.permission != _ALLOW:
         return
-    # Compared with the state after the whole plan: another edit may add what this one removes.
+    # Compare with the state after the whole plan: another edit may add what this one removes.
     left = judged.after.acls
     if _is_mine(acl, me) and _lets_alter(acl) and not any(_grants_alter(each, me) for each in left):
         yield f"{_who(acl, me)} may not ALTER the cluster then, and can change no ACL, {_SUPER}"
@@ -102,7 +102,7 @@ def _is_first(edit: AddAcl, judged: risk_rules.Judged) -> Iterator[str]:
     """Yield a warning for the first ACL on a resource: without any ACL all clients may have access, and with one only
     the clients that it allows.
     """
-    # Each broker reads its own file: one broker with `true` is enough to give everyone access.
+    # Each broker reads the setting from its own file: one broker with `true` is enough to give everyone access.
     values = _open_values(judged)
     if not values & {"true", None}:
         return
@@ -151,7 +151,7 @@ def matching_nothing(acl: model_acl.Acl, *, ranges: bool) -> Iterator[str]:
     if _ANY in acl.resource_name:
         yield from _no_wildcard(acl)
     type_, _, who = acl.principal.partition(":")
-    # A distinguished name may have one: certificates for *.example.com are usual.
+    # A distinguished name may contain an asterisk: certificates for *.example.com are usual.
     if _ANY in who and "=" not in who and acl.principal != ANYBODY:
         yield f"in a principal * is no wildcard: {ANYBODY} is everybody, and {type_}:{who} is one that is called so"
     if not is_compared(acl.host, ranges=ranges):
@@ -198,7 +198,7 @@ def _overlaps(acl: model_acl.Acl, new: model_acl.Acl) -> bool:
     return new.pattern_type == model_acl.LITERAL and acl.resource_name == new.resource_name
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _removal_steps(staged: Sequence[plan_staged.Staged], facts: requests.Facts) -> list[requests.Step]:
@@ -251,7 +251,7 @@ def _binding_options(acl: model_acl.Acl) -> tuple[str, ...]:
     )
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 ADDITIONS = Batch(
     steps=requests.together(lambda some: CreateAcls(_acls_of(each.edit for each in some))),
@@ -319,7 +319,7 @@ class _RemoveAclKind(Removal, _AclKind):
 
     def judge(self, edit: RemoveAcl, draft: plan_staged.Draft) -> plan_staged.Verdict:
         _check_opposite(edit, "adds", draft)
-        # DeleteAcls takes a filter: a binding that contains a wildcard would match other ACLs.
+        # DeleteAcls takes a filter: one made from a binding with a wildcard would match other ACLs, too.
         if beyond := model_acl.beyond_one(edit.acl):
             raise plan_staged.Refused(
                 f"{beyond} would take away other ACLs too", "Name one ACL; list acls finds which there are."

@@ -35,7 +35,7 @@ from console.plan.stale_throttles import unthrottled, unthrottled_needs
 from console.plan.values import appended, as_compared, canonical, own_text, parts_of, result_of, same_value, subtracted
 from console.sensitive import is_reference
 
-# -- what is there -----------------------------------------------------------------------------------------------------
+# -- the present state -------------------------------------------------------------------------------------------------
 
 
 def _parsed(entry: config.ConfigEntry, type_: ConfigType) -> str | None:
@@ -61,7 +61,7 @@ def _own_is(
     return None if own is None else as_wanted(now, own)
 
 
-# -- before and after --------------------------------------------------------------------------------------------------
+# -- values before and after -------------------------------------------------------------------------------------------
 
 
 def _slots_beneath(edit: plan_edits.UnsetConfig, snapshot: Snapshot) -> Iterator[plan_edits.Slot]:
@@ -156,7 +156,7 @@ def _dead_letters_lost(edit: plan_edits.SetConfig, judged: risk_rules.Judged) ->
     yield f"records that can't be delivered are dropped, not written into {topic}: {why}"
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _predict(snapshot: Snapshot, edits: Sequence[plan_edits.ConfigEdit]) -> Snapshot:
@@ -183,7 +183,7 @@ def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[kafka_tools
     unknown = [line.key for line in given if line.new.value is None and not line.new.hidden]
     secret = [(line.key, "…") for line in given if line.new.hidden]
     values = [(line.key, str(line.new.value)) for line in given if line.new.value is not None]
-    # groupby needs equal keys next to each other; sorted keeps the order of the lines within each.
+    # groupby needs pairs with equal keys next to each other; the sort is stable, so the pairs keep their order.
     for in_file, pairs in groupby(sorted(values, key=_needs_file), key=_needs_file):
         if in_file:
             content = "".join(f"{kafka_tools.property_line(key, value)}\n" for key, value in pairs)
@@ -209,7 +209,7 @@ def _needs_file(pair: tuple[str, str]) -> bool:
     return kafka_tools.needs_file(pair[1])
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 CONFIGS = Batch(steps=config_steps, predict=_predict, commands=_commands)
 BY_LEVEL = Batch(
@@ -269,7 +269,7 @@ class _ConfigKind(EditKind):
         """
         if was is None or now is None:
             return _is_own(was, edit.resource) != _is_own(now, edit.resource)
-        # Brokers before 2.6 describe keys without a type: a known type counts for both.
+        # Brokers before 2.6 describe keys without a type: use the known type for both.
         hidden, type_ = was.hidden or now.hidden, was.type or now.type
         if was.source != now.source or hidden or was.value == now.value:
             return was.source != now.source
@@ -289,7 +289,7 @@ class _ConfigKind(EditKind):
     def before(
         self, edit: plan_edits.ConfigEdit, there: config.ConfigEntry | None, inheritance: Inheritance
     ) -> EffectiveValue:
-        if there is None:  # not listed: the value is inherited, or there is no value
+        if there is None:  # an unlisted key inherits its value, or has none
             return inherited_value(inheritance.without_override(edit.resource, edit.key))
         name = there.synonyms[0].name if there.synonyms else there.name
         return EffectiveValue(there.value, there.source, name, there.hidden)
@@ -383,7 +383,7 @@ class _UnsetConfigKind(_ConfigKind):
         return config_rules.judge_unset(edit, draft)
 
     def wanted(self, edit: plan_edits.UnsetConfig, now: config.ConfigEntry | None) -> bool | None:
-        # Brokers describe a logger as if it had its own level, even if it inherits its parent's.
+        # Brokers describe each logger with a level of its own, even if it inherits its parent's.
         return None if edit.resource.type.entity.has_levels else not _is_own(now, edit.resource)
 
     def after(
@@ -422,7 +422,7 @@ class _AppendConfigKind(_ListKind):
         self, edit: plan_edits.AppendConfig, was: config.ConfigEntry | None, _overrides: Mapping[str, str]
     ) -> Reversal:
         own = own_text(was, edit.resource)
-        # Without an own value the list begins with a default that need not be known.
+        # Without its own value, the list begins with a default, which may be unknown.
         return _reversal(edit, was, UNREAD if own is None else _own_entry(edit, appended(own, edit.value), was))
 
 

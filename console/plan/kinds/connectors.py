@@ -33,7 +33,7 @@ from console.plan.kafka_tools import Command
 from console.plan.requests import apart
 from console.plan.risk_rules import CONNECTOR_DELETED, CONNECTOR_OFFSETS_CHANGED, Judged, RiskRule
 
-# -- what is there -----------------------------------------------------------------------------------------------------
+# -- the present state -------------------------------------------------------------------------------------------------
 
 
 class Standing(Struct, frozen=True):
@@ -74,7 +74,7 @@ def _class_of(config: Mapping[str, MaybeSecret]) -> str:
     return found if isinstance(found, str) else ""
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 _STATES = {
     plan_edits.PauseConnector: connect.PAUSED,
@@ -116,7 +116,7 @@ def _with_created(snapshot: Snapshot, edits: Sequence[plan_edits.CreateConnector
     made = {}
     for edit in edits:
         cluster, own = connect.split_name(edit.name)
-        # Its own values follow, as the edits that the creation implies.
+        # The connector's own values are added by the edits that the creation implies.
         known = snapshot.connector_classes.get((cluster, _class_of(edit.config)), ConfigSet(()))
         configs[connect.connector_resource(cluster, own)] = known
         made[edit.name] = connect.Connector(own, "", edit.state or connect.RUNNING, "")
@@ -160,7 +160,7 @@ def _key(partition: Mapping[str, object]) -> str:
     return json_text(dict(sorted(partition.items())))
 
 
-# -- in a runbook ------------------------------------------------------------------------------------------------------
+# -- commands in a runbook ---------------------------------------------------------------------------------------------
 
 
 def _command(edit: plan_edits.ConnectorEdit | plan_edits.ChangeConnectorOffsets, _line: DiffLine) -> Command:
@@ -206,7 +206,7 @@ DELETIONS = Batch(
     commands=each_line(_command),
 )
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 
 class _ConnectorKind(EditKind):
@@ -258,7 +258,7 @@ class _CreateConnectorKind(_ConnectorKind):
         if now is None:
             return False
         given = {key: value for key, value in edit.config.items() if isinstance(value, str)}
-        # A hidden value can't be compared.
+        # A hidden value can't be compared; let it count as equal.
         alike = all(now.config.get(key) in (value, None) for key, value in given.items())
         return alike and edit.config.keys() == now.config.keys()
 
@@ -314,7 +314,7 @@ class _DeleteConnectorKind(Removal, _ConnectorKind):
         if isinstance(rules.planned(edit.name, draft), plan_edits.CreateConnector):
             raise plan_staged.Refused(f"the plan creates connector {edit.name}", "Discard the creation instead.")
         keys = draft.config_keys(connect.connector_resource(*connect.split_name(edit.name)))
-        # An edit of a connector and its deletion in the same plan are probably a mix-up of two names.
+        # A plan that edits and deletes the same connector probably confuses two names.
         if keys:
             raise plan_staged.Refused(
                 f"the plan changes connector {edit.name} ({', '.join(keys[:3])})", "Discard these edits first."
@@ -340,7 +340,8 @@ class _DeleteConnectorKind(Removal, _ConnectorKind):
         if not hidden:
             state = "" if was.state == connect.RUNNING else was.state
             return Reversal((plan_edits.CreateConnector(edit.name, config, state),), None)
-        # It must not run with less than it had; where a worker refuses it so, the command asks for the secrets.
+        # Create the connector stopped: it must not run with fewer settings than it had. A worker may refuse it without
+        # the secrets; the command then asks for these.
         asked = " ".join(f"{key}=?" for key in hidden)
         is_one = len(hidden) == 1
         loss = (
@@ -354,7 +355,7 @@ class _DeleteConnectorKind(Removal, _ConnectorKind):
 
 class _SteeringKind(_ConnectorKind):
     already: str
-    """Its state, for the message about an edit that changes nothing."""
+    """The name of the state, for the message about an edit that changes nothing."""
 
     def kept(self, was: Standing) -> Standing:
         """Return the connector as files store it: without its config, which the edit does not change."""

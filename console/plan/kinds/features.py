@@ -25,10 +25,10 @@ from console.plan.risk_rules import FEATURE_IRREVERSIBLE, Judged, RiskNeeds, Ris
 from console.plan.values import own_text
 
 NAMED = 3
-"""Limit of nodes that a line names."""
+"""Maximum number of nodes that a line names."""
 
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 def _check_nodes(edit: plan_edits.SetFeature, features: ClusterFeatures) -> None:
@@ -65,14 +65,15 @@ def _check_needs(edit: plan_edits.SetFeature, features: ClusterFeatures, draft: 
     level of this feature.
     """
     levels = {**features.finalized, edit.name: edit.level}
-    # The plan may set the metadata version even if the cluster reports no level of it.
+    # Include the metadata version: the plan may set it even if the cluster reports no level of it.
     for name in {*levels, feature_levels.METADATA_VERSION} - {edit.name}:
         staged = draft.at(plan_edits.Slot(FeatureTarget(name), ""))
         if staged is not None and isinstance(staged.edit, plan_edits.SetFeature):
             levels[name] = staged.edit.level
     for name, level in levels.items():
         for other, least in feature_levels.missing_needs(name, level, levels):
-            # This edit did not cause needs among other features: they exist already, or their own edits are refused.
+            # Skip needs among other features, which this edit did not cause: they exist already, or their own edits are
+            # refused.
             if edit.name in (name, other):
                 raise plan_staged.Refused(
                     f"{name} {level} needs {other} {least} or higher",
@@ -130,8 +131,8 @@ def forbidden_at(edit: plan_edits.ConfigEdit, level: int) -> tuple[str, str] | N
 
 
 # -- settings that go with a level -------------------------------------------------------------------------------------
-# When eligible leader replicas are enabled, the controller removes min.insync.replicas overrides of brokers, and makes
-# the value in its own file the cluster default if there is no cluster default
+# With eligible leader replicas, the controller removes the overrides of min.insync.replicas on brokers. If there is no
+# cluster default, it makes the value in its own file the cluster default
 # (ConfigurationControlManager.maybeGenerateElrSafetyRecords).
 
 _DEFAULT, _UNREAD_BROKERS = "<default>", "unread"
@@ -202,7 +203,7 @@ def _irreversible_needs(edit: plan_edits.SetFeature) -> RiskNeeds:
     return RiskNeeds(every_broker=edit.name == feature_levels.ELR_VERSION)
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
@@ -242,7 +243,7 @@ def _command(edit: plan_edits.SetFeature, line: DiffLine) -> Command:
     return Command(words, connection_at=1)
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 FEATURES = Batch(steps=_steps, predict=_predict, commands=each_line(_command))
 
@@ -256,7 +257,7 @@ class _SetFeatureKind(EditKind):
 
     def judge(self, edit: plan_edits.SetFeature, draft: plan_staged.Draft) -> plan_staged.Verdict:
         features = draft.snapshot.features
-        # Without the finalized levels there is no value to compare; the controller validates the level.
+        # Without finalized levels there is no value to compare; the controller validates the level.
         if features is None:
             return plan_staged.Staged(edit, plan_staged.UNREAD)
         was = features.finalized.get(edit.name, 0)
@@ -311,7 +312,7 @@ class _SetFeatureKind(EditKind):
             return {}
         own, unread = _own_min_isr(snapshot)
         kept = {resource.name: value for resource, value in own.items() if not resource.is_cluster_default}
-        # The controller will set a cluster default: the reversal has to delete it.
+        # The controller will set a cluster default, which the reversal has to delete.
         if CLUSTER_DEFAULT not in own and CLUSTER_DEFAULT in snapshot.configs:
             kept[_DEFAULT] = ""
         return {**kept, **({_UNREAD_BROKERS: commas(unread)} if unread else {})}

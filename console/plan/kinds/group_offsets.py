@@ -29,13 +29,12 @@ from console.plan.requests import Facts, Step, steps_of
 from console.plan.risk_rules import ASSIGNED_CONSUMERS, Judged, RiskRule
 
 REQUEST_BYTES = 500_000
-"""Limit for the bytes of records that a coordinator writes for one request. It is about half of the default
-max.message.bytes of __consumer_offsets, because sizes are estimated.
-"""
+"""Maximum size in bytes of the records that a coordinator writes for one request: about half of the default
+max.message.bytes of __consumer_offsets, because the sizes are estimated."""
 _RECORD_BYTES = 90
 
 
-# -- what is there -----------------------------------------------------------------------------------------------------
+# -- the present state -------------------------------------------------------------------------------------------------
 
 
 def _group_facts(group: Group | None) -> tuple[str, str, tuple[str, ...]]:
@@ -51,7 +50,7 @@ def what_counts(committed: CommittedOffset | None) -> tuple[int, str] | None:
     return None if committed is None else (committed.offset, committed.metadata)
 
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 STOP = "Stop them, wait until the group is Empty, and stage it again."
 
@@ -105,7 +104,7 @@ def _assigned_consumers(edit: GroupOffsetEdit, judged: Judged) -> Iterator[str]:
     if position is None or group is None or group.type != "classic" or group.protocol or not position.committed:
         return
     if group.state == "Dead":
-        return  # a server that reports nothing else of a group without members
+        return  # the state from a server that reports nothing else about a group without members
     if judged.draft.begins(edit, edit.group):
         yield (
             f"group {edit.group} never had members: its offsets are committed by tools or by consumers that assign() "
@@ -113,7 +112,7 @@ def _assigned_consumers(edit: GroupOffsetEdit, judged: Judged) -> Iterator[str]:
         )
 
 
-# -- the way back ------------------------------------------------------------------------------------------------------
+# -- reversal ----------------------------------------------------------------------------------------------------------
 
 
 def committed_again(
@@ -127,7 +126,7 @@ def _in_flight(was: GroupOffset | None) -> str:
     return "records in flight are not restored" if was is not None and was.type == group_forecast.SHARE else ""
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _reset_steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
@@ -143,7 +142,7 @@ def _steps_by_group(staged: Sequence[plan_staged.Staged], request: Any) -> list[
     groups = grouped((each.edit.group, each) for each in staged)  # type: ignore[attr-defined]
     steps: list[Step] = []
     for mine in groups.values():
-        # DeleteShareGroupOffsets names topics, so a topic stays in one request.
+        # DeleteShareGroupOffsets names only topics, so all partitions of a topic stay in one request.
         parts = _topics(mine) if _is_share(mine) else [[each] for each in mine]
         sized = ((part, sum(map(_record_size, part))) for part in parts)
         steps += steps_of(sized, REQUEST_BYTES, request, "bytes of offsets")
@@ -171,7 +170,8 @@ def _reset_request(some: list[plan_staged.Staged]) -> changes.ChangeRequest:
     if _is_share(some):
         return changes.AlterShareGroupOffsets(group, {edit.target: edit.offset for edit in edits})
     offsets = {edit.target: CommittedOffset(edit.offset, edit.leader_epoch, edit.metadata) for edit in edits}
-    # OffsetCommit names topics by id from version 10 on (KIP-848): a recreated topic of the same name is not affected.
+    # OffsetCommit names topics by id since version 10 (KIP-848): a topic created again under the same name is then not
+    # affected.
     ids = {each.edit.topic: each.topic_id for each in some if each.topic_id and isinstance(each.edit, CommitOffset)}
     return changes.CommitOffsets(group, offsets, ids)
 
@@ -189,7 +189,8 @@ def _with_offsets(snapshot: Snapshot, edits: Sequence[GroupOffsetEdit]) -> Snaps
     positions = dict(snapshot.group_positions)
     changed: dict[str, dict[tuple[str, int], CommittedOffset]] = {}
     for edit in edits:
-        # Groups that were not read stay unread: an offset alone would make one look like a whole group.
+        # Skip a group whose positions were not read: with this offset alone, it would look as if all of them were
+        # known.
         if edit.group not in positions:
             continue
         offsets = changed.setdefault(edit.group, dict(positions[edit.group].committed))
@@ -203,7 +204,7 @@ def _with_offsets(snapshot: Snapshot, edits: Sequence[GroupOffsetEdit]) -> Snaps
     return replace(snapshot, group_positions=positions)
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 
 def _is_of_group(target: changes.Target) -> str:
@@ -231,7 +232,7 @@ class _GroupOffsetKind(EditKind):
         """Return the group's offset for the partition; UNREAD if the group, or its offsets, were not read."""
         position = seen.snapshot.group_positions.get(edit.group)
         place = edit.topic, edit.partition
-        # In an incomplete response a partition without an offset may still have one.
+        # In an incomplete response, a partition that is missing may still have an offset.
         if position is None or (place not in position.committed and position.failures):
             return plan_staged.UNREAD
         log = seen.snapshot.log_ranges.get(place)
@@ -251,7 +252,7 @@ class _GroupOffsetKind(EditKind):
 
     def effects(self, edit: GroupOffsetEdit, draft: plan_staged.Draft) -> tuple[str, ...]:
         """Return the effects of all edits of the group's offsets, for its first edit; nothing for the others."""
-        # Thousands of partitions would each repeat the same lines.
+        # Return the lines only for the first edit, as each of thousands of partitions would otherwise repeat them.
         if not draft.begins(edit, edit.group):
             return ()
         return (
@@ -272,7 +273,7 @@ class _CommitOffsetKind(_GroupOffsetKind):
         if topic is not None and edit.partition >= len(topic.partitions):
             count = f"topic {edit.topic} has {len(topic.partitions)} partitions"
             raise plan_staged.Refused(f"there is no partition {edit.partition}: {count}, from 0", "Check the number.")
-        # Offsets of share groups have their own requests, which coordinators refuse for other groups.
+        # Offsets of share groups have their own requests, which coordinators refuse for other types of groups.
         if edit.share and isinstance(was, GroupOffset) and was.type not in ("", group_forecast.SHARE):
             raise plan_staged.Refused(
                 f"{edit.group} is no share group: its type is {was.type}", "Leave out the word share."
@@ -289,8 +290,8 @@ class _CommitOffsetKind(_GroupOffsetKind):
             return plan_staged.Staged(edit, was)
         if topic is None:
             raise plan_staged.Refused(f"there is no topic {edit.topic}", "Offsets go with their topic. Check the name.")
-        # A revert may restore an offset that retention has passed since: the group had it, and continues from its reset
-        # policy.
+        # Allow a revert to restore an offset that retention has deleted since: the group had it, and continues by its
+        # auto.offset.reset.
         if _is_outside(edit, was) and not edit.restored:
             assert was.log is not None
             name = f"{edit.topic}/{edit.partition}"

@@ -22,7 +22,7 @@ from console.plan.kafka_tools import Command
 from console.plan.kinds.group_offsets import STOP, committed_again, what_counts
 from console.plan.requests import together
 
-# -- in files ----------------------------------------------------------------------------------------------------------
+# -- entities in files -------------------------------------------------------------------------------------------------
 
 
 class _KeptGroup(Struct, frozen=True):
@@ -34,7 +34,7 @@ class _KeptGroup(Struct, frozen=True):
     offsets: tuple[tuple[str, int, CommittedOffset], ...]
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _request(some: list[plan_staged.Staged]) -> DeleteGroups:
@@ -125,7 +125,7 @@ class _DeleteGroupKind(Removal):
     def reversal(self, edit: DeleteGroup, was: GroupPosition | None, _overrides: Mapping[str, str]) -> Reversal:
         if was is None or was.group is None:
             return Reversal((), None, "nothing was there")
-        # No request creates a group without offsets: only a joining member does.
+        # No request can create a group without offsets: only a member that joins does.
         if not was.committed:
             return Reversal((), None, "the group had no offsets: its first member makes it again")
         share = was.group.type == SHARE

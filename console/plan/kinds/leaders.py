@@ -52,15 +52,15 @@ def preferred_brokers(topics: Iterable[Topic]) -> frozenset[int]:
     return frozenset(model_elections.preferred(each) for topic in topics for each in topic.partitions)
 
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 def _partition(edit: plan_edits.Election, draft: plan_staged.Draft) -> Partition | None:
     """Return the partition of an edit; None if topics were not read. Raise Refused if no election is possible."""
     draft.refuse_created(edit.topic)
     draft.refuse_deleted(edit.topic)
-    # The result of both in one plan would depend on their order: a move changes the first of the list, the preferred
-    # replica.
+    # Refuse an election and a move in one plan, as the result would depend on their order: a move changes the first
+    # broker of the list, which is the preferred replica.
     if draft.at(plan_edits.Slot(MoveTarget(edit.topic, edit.partition), "")) is not None:
         raise plan_staged.Refused(
             "the plan cancels its move, which changes its preferred replica", "Apply that first, then elect."
@@ -75,7 +75,7 @@ def _partition(edit: plan_edits.Election, draft: plan_staged.Draft) -> Partition
     return found
 
 
-# -- what is there -----------------------------------------------------------------------------------------------------
+# -- the present state -------------------------------------------------------------------------------------------------
 
 
 def _would(edit: plan_edits.ElectUnclean, seen: plan_staged.Described) -> model_elections.UncleanElection | None:
@@ -90,7 +90,7 @@ def _would(edit: plan_edits.ElectUnclean, seen: plan_staged.Described) -> model_
 
 def _seen_ends(snapshot: Snapshot) -> Mapping[tuple[str, int], int]:
     """Return, by partition, the highest offset that groups committed or that its leader reported as its end."""
-    # While the former leader is down, offsets that others have seen are the best evidence of the loss.
+    # While the former leader is down, the offsets that others have seen are the best evidence of the loss.
     ends = {place: known.end for place, known in snapshot.log_ranges.items()}
     for lag in snapshot.lags.values():
         for each in lag.partitions:
@@ -99,10 +99,10 @@ def _seen_ends(snapshot: Snapshot) -> Mapping[tuple[str, int], int]:
     return ends
 
 
-# -- what it means -----------------------------------------------------------------------------------------------------
+# -- effects -----------------------------------------------------------------------------------------------------------
 
 _MOST_BROKERS = 12
-"""Limit of brokers that are listed with their numbers of leaders before and after."""
+"""Maximum number of brokers that are listed with their numbers of leaders before and after."""
 
 
 _NO_WAY_BACK = "no way back is needed: leaders can be elected again at any time"
@@ -162,7 +162,7 @@ def _loses(edit: plan_edits.ElectUnclean, judged: Judged) -> Iterator[str]:
     yield _loss(would) + (unknown if would.most is None and silent else "")
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
@@ -193,7 +193,7 @@ def _with_leaders(snapshot: Snapshot, edits: Sequence[plan_edits.Election]) -> S
                 continue
             isr = partition.isr if would.elected in partition.isr else (would.elected,)
             partition = partition._replace(leader=would.elected, isr=isr)
-        # The controller does not elect a preferred replica that is down or out of sync.
+        # The controller elects no preferred replica that is down or out of sync.
         elif not model_elections.why_not_preferred(partition):
             partition = partition._replace(leader=model_elections.preferred(partition))
         changed[edit.topic, edit.partition] = partition
@@ -224,9 +224,9 @@ def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
 
 
 ADMIN_CONFIG = "--admin.config"
-"""kafka-leader-election's name for --command-config, an option that it has only since Kafka 4.2."""
+"""kafka-leader-election's name of --command-config, which this tool has only since Kafka 4.2."""
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 ELECTIONS = Batch(steps=_steps, predict=_with_leaders, all_commands=_all_commands)
 
@@ -272,7 +272,7 @@ class _ElectPreferredKind(_ElectionKind):
             return None
         if not model_elections.needs_preferred(now):
             return Status.APPLIED
-        # A later epoch: the replica may have been elected, and have lost the lead since.
+        # With a later epoch, the replica may have been elected and lost the lead again.
         return (
             Status.NOT_APPLIED if (was.leader, was.leader_epoch) == (now.leader, now.leader_epoch) else Status.UNKNOWN
         )

@@ -45,7 +45,7 @@ def moves_of(snapshot: Snapshot, topic: str) -> tuple[CancelMove, ...]:
     return tuple(CancelMove(topic, move.partition) for move in snapshot.reassignments if move.topic == topic)
 
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 def is_unclean_to_cancel(move: Reassignment, snapshot: Snapshot) -> bool:
@@ -67,7 +67,7 @@ def _loses(edit: CancelMove, judged: Judged) -> Iterator[str]:
     if not isinstance(move, Reassignment) or not is_move(move) or not is_unclean_to_cancel(move, judged.before):
         return
     if judged.own(topic_resource(edit.topic), UNCLEAN) == "false":
-        return  # brokers refuse it
+        return  # brokers refuse the cancellation
     partition = partition_in(judged.before.topics.get(edit.topic), edit.partition)
     isr = commas(partition.isr) if partition is not None else ""
     yield (
@@ -92,7 +92,7 @@ def _check(edit: MoveEdit, was: plan_staged.Was, draft: plan_staged.Draft, doing
         )
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _request(some: list[plan_staged.Staged]) -> AlterReassignments:
@@ -118,7 +118,7 @@ def _without_moves(snapshot: Snapshot, edits: Sequence[CancelMove]) -> Snapshot:
 
 def _reverted(partition: Partition, move: Reassignment) -> Partition:
     replicas = original(move)
-    # If no replica is in sync, the controller elects uncleanly, and the new leader is alone in the ISR.
+    # If no replica is in sync, the controller elects uncleanly, and the new leader is the only replica in the ISR.
     isr = tuple(each for each in partition.isr if each in replicas) or replicas[:1]
     leader = partition.leader
     if leader not in isr:
@@ -165,7 +165,7 @@ def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
     return reassignment(wanted, "--cancel", "--preserve-throttles")
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 CANCELLATIONS = Batch(steps=together(_request), predict=_without_moves, all_commands=_all_commands)
 MOVES = Batch(
@@ -191,7 +191,7 @@ class _MoveKind(EditKind):
         partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
         if partition is None:
             return seen.found(None, Part.TOPICS)
-        # The same type as a move, so that the check for changes compares the replicas of both.
+        # Return the type of state that a move has, so that the check for changes compares the replicas of both.
         return Reassignment(edit.topic, edit.partition, partition.replicas, (), ())
 
     def before(self, _edit: CancelMove, there: Reassignment | None, _inheritance: Inheritance) -> EffectiveValue:
@@ -220,12 +220,12 @@ class _MoveReplicasKind(_MoveKind):
             return plan_staged.Dropped(edit, "its replicas are there already")
         alive = {each.id for each in draft.snapshot.cluster.brokers if not each.fenced}
         missing = [each for each in edit.replicas if each not in alive and each not in was.replicas]
-        # Brokers accept a move to a dead broker, and it never ends.
+        # Brokers accept a move to a dead broker, but the move never ends.
         if draft.read(Part.CLUSTER) and missing:
             if what := holds_nothing(draft.snapshot, missing[0]):
                 raise plan_staged.Refused(what, "Name a broker.")
             raise plan_staged.Refused(f"broker {missing[0]} is not alive", "Name brokers that are, or wait for it.")
-        # A list that is one too short may be a slip or a wish, and brokers accept both.
+        # A list that is one replica too short may be a slip or intended, and brokers accept both.
         if len(edit.replicas) != len(was.replicas) and not edit.resize:
             reason = f"it has {len(was.replicas)} replicas, and would have {len(edit.replicas)}"
             raise plan_staged.Refused(reason, "Add resize if that is meant.")
@@ -261,7 +261,7 @@ class _MoveReplicasKind(_MoveKind):
             )
         out = [each for each in not_in_sync(partition) if each in edit.replicas] if partition is not None else []
         if out and set(edit.replicas) != set(was.replicas):
-            alone = set(edit.replicas) == set(out)  # then every release waits
+            alone = set(edit.replicas) == set(out)  # then the move ends in no release of Kafka
             when = "the move does not end" if alone else "before Kafka 4.3 the move does not end"
             lines.append(f"broker {commas(out)} stays and is not in sync: {when} until it is")
         if edit.replicas[0] != was.replicas[0]:
@@ -334,7 +334,7 @@ class _CancelMoveKind(_MoveKind):
                 of = f" of {byte_count(whole)}" if whole is not None else ""
                 lines.append(f"what broker {broker} copied is dropped: {byte_count(copied)}{of}")
         back = original(move)
-        # Brokers keep the order of the move's list, so another replica may be first than before.
+        # Brokers keep the order of the move's list, so the first replica may differ from the former one.
         lines.append(f"it stays on {commas(back)}, with {back[0]} as the preferred leader")
         lines.append("brokers don't know who started the move: another tool or operator may need it")
         return tuple(lines)

@@ -29,11 +29,11 @@ from console.plan.topic_risks import POLICY, owner_of
 from console.plan.values import items_of
 
 MOST = 1_000
-"""Most records of a plan without a warning."""
+"""Maximum number of records in a plan without a warning."""
 NAMED = 3
-"""Most groups and partitions that a line names."""
+"""Maximum number of groups and partitions that a line names."""
 LARGEST_REQUEST = 16 << 20
-"""Most bytes of the batches of one step."""
+"""Maximum size in bytes of the batches in one step."""
 MESSAGE_BYTES = "max.message.bytes"
 
 
@@ -153,7 +153,7 @@ def _needs(edit: WriteRecords) -> RiskNeeds:
     return RiskNeeds(topics=name, readers_of=name)
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
@@ -211,7 +211,7 @@ def _commands(_target: Target, lines: Sequence[DiffLine]) -> tuple[Command, ...]
 WRITES = Batch(steps=_steps, predict=_predict, commands=_commands)
 
 
-# -- the kind ----------------------------------------------------------------------------------------------------------
+# -- the kind of edit --------------------------------------------------------------------------------------------------
 
 
 class _WriteRecordsKind(EditKind):
@@ -267,7 +267,7 @@ class _WriteRecordsKind(EditKind):
         return False
 
     def wanted(self, _edit: WriteRecords, _now: plan_staged.Was) -> bool | None:
-        return None  # the sender searches the log for this batch
+        return None  # unknown here: the sender searches the log for this batch
 
     def before(self, _edit: WriteRecords, there: LogRange | None, _inheritance: Inheritance) -> EffectiveValue:
         """Return the end of the log."""

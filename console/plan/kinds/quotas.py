@@ -33,7 +33,7 @@ from console.plan.values import quota_problem, unknown_quota_key
 
 Q = TypeVar("Q", SetQuota, UnsetQuota)
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 def _ordered(edit: Q) -> Q:
@@ -86,7 +86,7 @@ class _Unnamed(Enum):
 _ABSENT, _ANY = _Unnamed.ABSENT, _Unnamed.ANY
 _Name = str | None | _Unnamed
 _KINDS = (0, 1, 2)
-"""Absent, default, named."""
+"""The kinds of a component of an entity: absent, the default, named."""
 _LEVELS = {(2, 2): 1, (2, 1): 2, (2, 0): 3, (1, 2): 4, (1, 1): 5, (1, 0): 6, (0, 2): 7, (0, 1): 8}
 _WEAKEST = 9
 
@@ -149,7 +149,7 @@ def _level(user: int, client: int) -> int:
     return _LEVELS.get((user, client), _WEAKEST)
 
 
-# -- what is there -----------------------------------------------------------------------------------------------------
+# -- the present state -------------------------------------------------------------------------------------------------
 
 
 def _back(edit: QuotaEdit, was: float | None) -> QuotaEdit:
@@ -159,7 +159,7 @@ def _back(edit: QuotaEdit, was: float | None) -> QuotaEdit:
 # -- effects -----------------------------------------------------------------------------------------------------------
 
 MOST = 100_000
-"""Limit of quota entities that are counted; above it the counts are "at least"."""
+"""Maximum number of quota entities that are counted; above it, counts are shown as "at least"."""
 
 
 def _not_moving(edit: QuotaEdit, seen: plan_staged.Described) -> tuple[str, ...]:
@@ -169,7 +169,7 @@ def _not_moving(edit: QuotaEdit, seen: plan_staged.Described) -> tuple[str, ...]
     def same_key() -> StrongerQuotas:
         return StrongerQuotas(of for of, values in islice(quotas.items(), MOST) if edit.key in values)
 
-    # Counted by key, once for all edits: with 100,000 entities a pass for each edit would take minutes.
+    # Count by key, once for all edits: with 100,000 entities, a pass for each edit would take minutes.
     count = seen.once((StrongerQuotas, edit.key), same_key).count(edit.entity)
     if not count:
         return ()
@@ -183,7 +183,7 @@ def _falls_to(entity: model_quota.QuotaEntity, key: str, snapshot: Snapshot) -> 
     names = entity.as_dict()
     if model_quota.IP in names:
         return "the default of addresses counts then, if there is one"
-    # A name that no client has represents every other client, so only defaults match it.
+    # A name that no client has stands for every other client: only defaults match it.
     user, client = names.get(model_quota.USER) or "\0", names.get(model_quota.CLIENT_ID) or "\0"
     weaker = [
         each for each in model_quota.levels(user, client) if model_quota.level_of(each) > model_quota.level_of(entity)
@@ -211,7 +211,7 @@ def _throttles_everyone(edit: SetQuota, judged: Judged) -> Iterator[str]:
 
 
 _NAMED = 3
-"""Limit of users that a warning names."""
+"""Maximum number of users that a warning names."""
 
 
 def _known_without(edit: SetQuota, judged: Judged) -> str:
@@ -247,7 +247,7 @@ def _lowers(edit: SetQuota, judged: Judged) -> bool:
     return not isinstance(was, float | int) or edit.value < was
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
@@ -304,7 +304,7 @@ def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
     yield alter_configs(words, *options)
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 QUOTAS = Batch(steps=_steps, predict=_predict, commands=_commands)
 

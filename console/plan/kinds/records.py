@@ -25,10 +25,10 @@ from console.plan.topic_risks import EMPTY_KEEPS, POLICY, owner_of
 from console.plan.values import items_of
 
 NAMED = 3
-"""Limit of groups and partitions that a line names."""
+"""Maximum number of groups and partitions that a line names."""
 
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 def _by_request(policy: str, documentation: str | None) -> bool:
@@ -48,7 +48,8 @@ def _deleted(edit: TrimLog, judged: Judged) -> Iterator[str]:
     that have not read them.
     """
     mine = [s.edit for s in judged.staged if isinstance(s.edit, TrimLog) and s.edit.topic == edit.topic]
-    # The user accepts a warning by the topic's name: one for each partition would mean typing a hundred names.
+    # Warn once for all partitions: the user accepts a warning by typing the topic's name, and would have to type it for
+    # each.
     if edit != mine[0]:
         return
     ranges = judged.before.log_ranges
@@ -85,7 +86,7 @@ def _risk_needs(edit: TrimLog) -> RiskNeeds:
     return RiskNeeds(readers_of=frozenset({edit.topic}))
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _request(some: list[plan_staged.Staged]) -> DeleteRecords:
@@ -117,7 +118,7 @@ def _commands(lines: Sequence[DiffLine]) -> Iterable[Command]:
     )
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 TRIMS = Batch(steps=together(_request, "partitions"), predict=_predict, all_commands=_commands)
 
@@ -146,7 +147,8 @@ class _TrimLogKind(EditKind):
             )
         resource = topic_resource(name)
         policy = draft.entry(resource, POLICY)
-        # The broker checks a policy that the same plan changes: configs are sent before records are deleted.
+        # Skip the check if the plan changes the policy: configs are sent before records are deleted, so the broker then
+        # checks the new one.
         value = policy.value if policy is not None and draft.at(Slot(resource, POLICY)) is None else None
         if policy is not None and value is not None and not _by_request(value, policy.documentation):
             owner = system_topic(name, policy=value, groups=draft.snapshot.groups)

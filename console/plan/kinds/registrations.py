@@ -22,7 +22,7 @@ from console.plan.requests import apart
 from console.plan.risk_rules import REPLICAS_REMAIN, Judged, RiskNeeds, RiskRule
 
 NAMED = 3
-"""Limit of partitions that a warning names."""
+"""Maximum number of partitions that a warning names."""
 
 
 # -- warnings ----------------------------------------------------------------------------------------------------------
@@ -44,7 +44,7 @@ def _replicas_remain(edit: RemoveRegistration, judged: Judged) -> Iterator[str]:
         )
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _predict(snapshot: Snapshot, edits: Sequence[RemoveRegistration]) -> Snapshot:
@@ -58,7 +58,7 @@ def _command(edit: RemoveRegistration, _line: DiffLine) -> Command:
     return Command(("kafka-cluster", "unregister", "--id", str(edit.broker_id)), note=note)
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 UNREGISTERING = Batch(
     steps=apart(lambda edit: UnregisterBroker(edit.broker_id)), predict=_predict, commands=each_line(_command)
@@ -94,7 +94,7 @@ class _RemoveRegistrationKind(Removal):
         found = next((broker for broker in cluster.brokers if broker.id == edit.broker_id), None)
         if found is not None or not seen.read(Part.CLUSTER):
             return seen.found(found, Part.CLUSTER)
-        # A placeholder, because None would mean that the broker is not registered, and drop the edit.
+        # Return a placeholder: None would mean that the broker is not registered, and the edit would be dropped.
         return None if cluster.shows_fenced else Broker(edit.broker_id, "", -1, fenced=True)
 
     def moved(self, _edit: RemoveRegistration, was: Broker | None, now: Broker | None) -> bool:

@@ -24,7 +24,7 @@ from console.plan.kinds.moves import MOVES
 from console.plan.requests import Facts, Step
 from console.plan.risk_rules import LOG_DIR_SPACE, Judged, RiskRule
 
-# -- what is there -----------------------------------------------------------------------------------------------------
+# -- the present state -------------------------------------------------------------------------------------------------
 
 
 def _held(dirs: Sequence[LogDir], edit: MoveReplicaDir) -> Iterator[tuple[LogDir, ReplicaSize]]:
@@ -35,7 +35,7 @@ def _held(dirs: Sequence[LogDir], edit: MoveReplicaDir) -> Iterator[tuple[LogDir
                 yield each, replica
 
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 def _sizes(edit: MoveReplicaDir, snapshot: Snapshot) -> tuple[int, LogDir | None]:
@@ -55,7 +55,7 @@ def _no_room(edit: MoveReplicaDir, judged: Judged) -> Iterator[str]:
     size, to = _sizes(edit, judged.before)
     if to is None or to.usable_bytes < 0:
         return
-    # Brokers do not check the sum: together the replicas may fill the directory.
+    # Brokers don't check the total size of the replicas, which may fill the directory.
     together = sum(
         _sizes(each.edit, judged.before)[0]
         for each in judged.staged
@@ -68,7 +68,7 @@ def _no_room(edit: MoveReplicaDir, judged: Judged) -> Iterator[str]:
         )
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
@@ -127,7 +127,7 @@ def directories_of(moves: Iterable[tuple[str, int, Sequence[int], int, str]]) ->
     return list(partitions.values())
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 DIRECTORIES = Batch(
     steps=_steps,
@@ -168,7 +168,7 @@ class _MoveReplicaDirKind(EditKind):
             return plan_staged.Dropped(edit, "it is copied there already" if was.future else "it is there already")
         if to.failure is not None:
             raise plan_staged.Refused(f"{edit.path} is offline: {to.failure.message}", "Name another directory.")
-        # A move back to the current directory only ends a copy, and needs no room.
+        # A move back to the current directory only ends a copy, and needs no space.
         if to.cordoned and was.path != edit.path:
             raise plan_staged.Refused(
                 f"{edit.path} is cordoned: it takes no new replicas", "Take it out of cordoned.log.dirs."

@@ -24,7 +24,7 @@ from console.plan.requests import Facts, Step
 from console.plan.schema_texts import avro_of, read_versions, same_schema
 
 MOST_RECORDED = 64 << 10
-"""Most characters of a text that the journal stores, so that a deletion can be taken back by text."""
+"""Maximum length in characters of a text that the journal stores, so that a deletion can be reverted by the text."""
 _KIND, _TEXT, _REFERENCES = "kind", "text", "references"
 
 
@@ -33,7 +33,7 @@ def source_of(edit: plan_edits.AddSchema) -> subjects.SchemaSource:
     return subjects.SchemaSource(edit.kind, edit.text, edit.references)
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _request(staged: plan_staged.Staged) -> subjects.RegisterSchema | subjects.DeleteSchema:
@@ -208,7 +208,7 @@ def _in_use(edit: plan_edits.DropSchema, judged: risk_rules.Judged) -> Iterator[
         yield f"topic {first_few(topics)} uses it{seen}: {left}; records stay readable by their ids"
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 
 def _text(subject: subjects.Subject | None) -> EffectiveValue:
@@ -287,7 +287,7 @@ class _AddSchemaKind(_SchemaKind):
         return plan_staged.Staged(edit, was)
 
     def wanted(self, _edit: plan_edits.Edit, _now: plan_staged.Was) -> bool | None:
-        return None  # the sender asks the registry for the very text
+        return None  # unknown here: the sender asks the registry for exactly this text
 
     def note(
         self,

@@ -26,7 +26,7 @@ from console.plan.risk_rules import OWN_LOGIN_DELETED, Judged, RiskRule
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 16384
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 def _check_user(edit: ScramEdit) -> None:
@@ -34,7 +34,7 @@ def _check_user(edit: ScramEdit) -> None:
         raise plan_staged.Refused("the user has no name", "Name the user.")
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
@@ -93,15 +93,15 @@ def _delete_command(edit: DeleteScram, _line: DiffLine) -> Command:
     return Command((), note=f"kafka-configs can't name {mechanism.label} of {user}: it is of a newer release")
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 UPSERTS = Batch(steps=_steps, predict=_with_set, commands=each_line(_set_command))
 DELETIONS = Batch(
     steps=_steps,
     predict=lambda snapshot, edits: _changed(snapshot, dict.fromkeys(edit.user for edit in edits)),
     commands=each_line(_delete_command),
-    # Brokers of 3.9 to 4.3 lose a new credential if the same change deletes the last other one of its mechanism
-    # (ScramDelta.apply), though the controller reports success.
+    # Brokers of Kafka 3.9 to 4.3 lose a new credential if the same change deletes the last other credential of its
+    # mechanism (ScramDelta.apply), although the controller reports success.
     waits_for=UPSERTS,
     why="deleted once those that are set are there",
 )
@@ -146,7 +146,7 @@ class _UpsertScramKind(_ScramKind):
     def settled(self, edit: UpsertScram, _was: plan_staged.Was, now: plan_staged.Was, changed: bool) -> Status | None:
         if not isinstance(now, ScramCredential):
             return None
-        # The password can't be read: an unchanged count of iterations is no evidence.
+        # The password can't be read, so an unchanged number of iterations proves nothing.
         return Status.APPLIED if changed and now.iterations == edit.iterations else Status.UNKNOWN
 
     def after(self, edit: UpsertScram, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:

@@ -18,7 +18,7 @@ from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
 from console.plan.requests import apart
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 def _check_read(draft: plan_staged.Draft) -> None:
@@ -28,7 +28,7 @@ def _check_read(draft: plan_staged.Draft) -> None:
             raise plan_staged.Refused(each.failure.message or each.failure.name, each.failure.remedy)
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _request(edit: plan_edits.MakeToken | plan_edits.TokenEdit) -> CreateToken | RenewToken | ExpireToken:
@@ -57,7 +57,7 @@ def _command(edit: plan_edits.MakeToken | plan_edits.TokenEdit, _line: DiffLine)
     return Command((_TOOL, *action, str(edit.period_ms), *_HMAC), note=note)
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 LIVING = Batch(steps=apart(_request), predict=lambda snapshot, _: snapshot, commands=each_line(_command))
 EXPIRATIONS = Batch(steps=apart(_request), predict=_without, commands=each_line(_command))
@@ -144,7 +144,8 @@ class _ExpireKind(_KnownTokenKind):
     def effects(self, edit: plan_edits.Expire, _draft: plan_staged.Draft) -> tuple[str, ...]:
         if edit.period_ms == plan_edits.AT_ONCE:
             return ("clients that log in with it are refused from now on",)
-        # The controller removes expired tokens periodically; until then brokers accept them (measured).
+        # The controller removes expired tokens periodically; until then, brokers accept them (measured on real
+        # brokers).
         late = "or later: brokers look for ended ones every delegation.token.expiry.check.interval.ms, by default 1 h"
         return (f"clients that log in with it are refused after {duration_text(edit.period_ms)}, {late}",)
 

@@ -38,14 +38,14 @@ from console.plan.requests import RECORD_LIMIT, Facts, Step, steps_of
 from console.plan.topic_risks import POLICY, isr_of_new, keeps_all, retention_zero_of_new, unclean_of_new
 from console.plan.values import parse_value
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-"""The rule of Topic.validate, which also refuses ``.`` and ``..``."""
+"""The rule of Kafka's Topic.validate, which refuses ``.`` and ``..`` as well."""
 
 
 _MOST_TWINS = 256
-"""Limit of names to look up one by one; a name with more twins is compared with all topics."""
+"""Maximum number of names to look up one by one; a name with more twins is compared with all topics."""
 
 
 def twins(name: str) -> list[str] | None:
@@ -93,7 +93,7 @@ def _check_shape(topic: NewTopic) -> None:
         raise plan_staged.Refused("a topic has at least 1 partition", "Leave partitions out for the brokers' default.")
     if topic.replication != -1 and not 1 <= topic.replication <= 32767:
         raise plan_staged.Refused("a topic has at least 1 replica", "Leave replication out for the brokers' default.")
-    # A topic is created as a whole, so its records can't be split over several requests.
+    # A topic is created in one change, so its records can't be split over several requests.
     records = 1 + max(topic.partitions, len(topic.assignments)) + len(topic.configs)
     if records > RECORD_LIMIT:
         raise plan_staged.Refused(
@@ -102,12 +102,12 @@ def _check_shape(topic: NewTopic) -> None:
         )
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _creation_steps(staged: Sequence[plan_staged.Staged], facts: Facts) -> list[Step]:
     """Return the creations, each with the staged configs of its topic."""
-    # The creation comes first in its group, whatever the order of staging: its configs are applied on top.
+    # The creation comes first in its group, in any order of staging: its configs are added to it.
     ordered = sorted(staged, key=lambda each: each.edit.new_topic is None)
     groups = grouped((each.edit.new_topic or each.edit.on_topic, each) for each in ordered)
     return steps_of(((group, _creation_records(group, facts)) for group in groups.values()), RECORD_LIMIT, _create)
@@ -130,14 +130,15 @@ def _create(some: list[plan_staged.Staged]) -> CreateTopics:
             configs[staged.edit.resource.name][staged.edit.key] = staged.edit.value
     asked = [topic.timeout_ms for topic in topics.values() if topic.timeout_ms is not None]
     together = tuple(replace(topic, configs=configs[topic.name]) for topic in topics.values())
-    # A request has one timeout: the longest of its topics.
+    # A request has only one timeout: take the longest of its topics.
     return CreateTopics(together, max(asked)) if asked else CreateTopics(together)
 
 
 # -- the cluster afterwards --------------------------------------------------------------------------------------------
 
 _MOST_PARTITIONS = 10_000
-"""Limit of a controller for one request (MAX_RECORDS_PER_USER_OP); a broker's config may claim any number."""
+"""Maximum number of partitions to predict: a controller's limit of one request (MAX_RECORDS_PER_USER_OP). A broker's
+config may claim any number."""
 
 
 def _with_created(snapshot: Snapshot, edits: Sequence[CreateTopic]) -> Snapshot:
@@ -147,7 +148,7 @@ def _with_created(snapshot: Snapshot, edits: Sequence[CreateTopic]) -> Snapshot:
     bare = _bare(snapshot)
     if bare is None:
         return replace(snapshot, topics=topics)
-    # All new topics share one object, as topics that were read do: rules check each set once.
+    # Let all new topics share one object, as topics that were read do: rules check each set once.
     configs = {**snapshot.configs, **{topic_resource(edit.topic.name): bare for edit in edits}}
     return replace(snapshot, topics=topics, configs=configs)
 
@@ -216,7 +217,7 @@ def _fits_creation(line: DiffLine) -> bool:
     return isinstance(value, str) and value != "" and "=" not in value and is_trimmed(value)
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 CREATIONS = Batch(steps=_creation_steps, predict=_with_created, commands=_create_commands, carries=_fits_creation)
 
@@ -237,7 +238,7 @@ class _CreateTopicKind(TopicKind):
     def judge(self, edit: CreateTopic, draft: plan_staged.Draft) -> plan_staged.Verdict:
         topic, name = edit.topic, edit.topic.name
         staged = draft.topic_edit(name)
-        # An apply deletes topics last, so the new name would collide with the old one.
+        # A plan deletes topics last, so the new topic would collide with the old one.
         if isinstance(staged, DeleteTopic):
             raise plan_staged.Refused(f"the plan deletes topic {name}", "Apply the deletion first, then create it.")
         if name in draft.snapshot.topics:

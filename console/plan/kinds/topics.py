@@ -31,7 +31,7 @@ from console.plan.requests import RECORD_LIMIT, Facts, Step, steps_of, together
 from console.plan.risk_rules import SYSTEM_TOPIC, TOPIC_DELETED, RiskRule
 from console.plan.topic_risks import deleted, deleted_needs, deleted_subject, system_growth, system_growth_needs
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 def _grown(edit: GrowTopic, was: Topic) -> plan_staged.Verdict:
@@ -50,7 +50,7 @@ def _grown(edit: GrowTopic, was: Topic) -> plan_staged.Verdict:
     return plan_staged.Staged(edit, was)
 
 
-# -- what is there -----------------------------------------------------------------------------------------------------
+# -- the present state -------------------------------------------------------------------------------------------------
 
 
 def _is_another(was: Topic, now: Topic) -> bool:
@@ -58,7 +58,7 @@ def _is_another(was: Topic, now: Topic) -> bool:
     return was.topic_id is not None and now.topic_id is not None and was.topic_id != now.topic_id
 
 
-# -- in files ----------------------------------------------------------------------------------------------------------
+# -- entities in files -------------------------------------------------------------------------------------------------
 
 
 class KeptTopic(Struct, frozen=True):
@@ -70,7 +70,7 @@ class KeptTopic(Struct, frozen=True):
     """The brokers of each partition, by its number."""
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _growth_steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
@@ -129,7 +129,7 @@ def _topic(name: str) -> tuple[str, ...]:
     return option("--topic", re.sub(r"([^\w-])", r"\\\1", name, flags=re.ASCII))
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 GROWTH = Batch(steps=_growth_steps, predict=_with_grown, commands=each_line(_grow_command))
 DELETIONS = Batch(
@@ -210,7 +210,7 @@ class _DeleteTopicKind(Removal, TopicKind):
         name = edit.name
         draft.refuse_created(name, "Discard the creation instead.")
         keys = draft.config_keys(topic_resource(name))
-        # An edit of a topic and its deletion in the same plan are probably a mix-up of two names.
+        # A plan that edits and deletes the same topic probably confuses two names.
         if isinstance(draft.topic_edit(name), GrowTopic) or keys:
             what = ", ".join(keys[:3]) + (", …" if len(keys) > 3 else "") if keys else "partitions"
             raise plan_staged.Refused(
@@ -228,7 +228,7 @@ class _DeleteTopicKind(Removal, TopicKind):
     def settled(self, _edit: DeleteTopic, was: plan_staged.Was, now: plan_staged.Was, changed: bool) -> Status | None:
         if not isinstance(now, Topic):
             return None
-        # The name exists again: only a new id proves that the first topic was deleted.
+        # The topic exists again: only a new id proves that the former topic was deleted.
         made_again = isinstance(was, Topic) and was.topic_id != now.topic_id
         return Status.APPLIED if changed and made_again else Status.NOT_APPLIED
 

@@ -22,7 +22,7 @@ from console.plan.kafka_tools import Command, option
 from console.plan.requests import Facts, Step
 from console.plan.risk_rules import TRANSACTION_ABORTED, Judged, RiskRule
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 _STANDS = {
@@ -34,7 +34,7 @@ _STANDS = {
 }
 
 
-# -- what is there -----------------------------------------------------------------------------------------------------
+# -- the present state -------------------------------------------------------------------------------------------------
 
 
 def _poll(edit: EndTransaction, snapshot: Snapshot) -> Transactions | None:
@@ -62,7 +62,7 @@ def _aborted(edit: EndTransaction, judged: Judged) -> Iterator[str]:
         )
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
@@ -72,7 +72,7 @@ def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
 def _request(staged: plan_staged.Staged) -> AbortTransaction:
     assert isinstance(staged.edit, EndTransaction)
     was = staged.was
-    if not isinstance(was, SeenTransaction):  # it has ended: the client notices, and sends nothing
+    if not isinstance(was, SeenTransaction):  # the transaction has ended; the client notices that and sends nothing
         return AbortTransaction(staged.edit.target, -1, -1, -1)
     return AbortTransaction(staged.edit.target, was.epoch, was.coordinator_epoch, was.start_offset)
 
@@ -101,9 +101,9 @@ def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
             yield Command(words, connection_at=1)
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
-# One request for each transaction, so that each is checked right before it is sent.
+# Make one request for each transaction: each is checked right before it is sent.
 ABORTS = Batch(steps=_steps, predict=_predict, commands=_commands)
 
 
@@ -133,7 +133,7 @@ class _EndTransactionKind(Removal):
             return plan_staged.Dropped(edit, f"producer {target.producer_id} has no open transaction in {where}")
         if not isinstance(was, SeenTransaction):
             raise plan_staged.Refused(f"the transactions of {where} could not be read", "Refresh.")
-        # An abort marker in a transaction that its coordinator still has would let it commit half of its records.
+        # An abort marker in a transaction that its coordinator still has could let half of its records commit.
         if was.standing is not Standing.HANGS:
             raise plan_staged.Refused(f"{_STANDS[was.standing]}: {was.why}", was.remedy or "It will end by itself.")
         return plan_staged.Staged(edit, was)

@@ -23,7 +23,7 @@ from console.plan.kafka_tools import Command, option
 from console.plan.requests import Facts, Step
 from console.plan.risk_rules import NO_SPARE_VOTER, Judged, RiskRule
 
-# -- what is there -----------------------------------------------------------------------------------------------------
+# -- the present state -------------------------------------------------------------------------------------------------
 
 
 def _voter(quorum: Quorum, target: VoterTarget) -> QuorumReplica | None:
@@ -80,7 +80,7 @@ def _all_edits(draft: plan_staged.Draft, edit: Edit) -> list[Edit]:
     return [*others, edit]
 
 
-# -- what may be staged ------------------------------------------------------------------------------------------------
+# -- checks before staging ---------------------------------------------------------------------------------------------
 
 
 def _why_unknown(snapshot: Snapshot) -> Failure | None:
@@ -151,7 +151,7 @@ def _check_joining(edit: JoinQuorum, quorum: Quorum, draft: plan_staged.Draft) -
             f"It follows with directory {', '.join(others)}." if others else "Format it with --no-initial-controllers."
         )
         raise plan_staged.Refused(f"no controller {node} {what}follows the log", f"Start it first. {hint}")
-    # Brokers do not report which of them are also controllers.
+    # Brokers do not report which of them are controllers, too.
     if draft.snapshot.cluster.controllers and found in observing_brokers(draft.snapshot):
         raise plan_staged.Refused(
             f"node {node} is a broker and no controller", "Name a controller that follows the log."
@@ -179,9 +179,9 @@ def _check_joining(edit: JoinQuorum, quorum: Quorum, draft: plan_staged.Draft) -
 
 
 AUTO_JOIN = "controller.quorum.auto.join.enable"
-"""With it a controller makes itself a voter while it runs (Kafka 4.2 and later)."""
+"""With this config, a controller makes itself a voter while it runs (since Kafka 4.2)."""
 _JOINS_WITHIN = 15.0
-"""Seconds, with a margin, within which such a controller requests its vote again: 4.3 needs some 10."""
+"""Seconds, with a margin, within which such a controller asks to join again: Kafka 4.3 needs about 10."""
 
 
 def _joins_itself(snapshot: Snapshot, node: int) -> bool | None:
@@ -223,7 +223,7 @@ def _no_spare(edit: LeaveQuorum, judged: Judged) -> Iterator[str]:
         yield f"no voter may fail any more without stopping every change of the cluster: {_forecast(members)}"
 
 
-# -- sending -----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
@@ -237,7 +237,7 @@ def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
     ordered = [*first, *joins, *(each for each in leaves if each not in first)]
     found: list[Step] = []
     for number, each in enumerate(ordered):
-        # A controller changes one voter at a time, and checks each change against the result of the one before.
+        # A controller changes one voter at a time, and checks each change against the result of the change before.
         note = "one voter at a time" if len(ordered) > 1 else ""
         found.append(Step(_request(each.edit), (each,), note, tuple(range(number))))
     return found
@@ -281,7 +281,7 @@ def _command(edit: VoterEdit, _line: DiffLine) -> Command:
     return Command(("kafka-metadata-quorum", "add-controller"), note=note, connection_at=1)
 
 
-# -- the kinds ---------------------------------------------------------------------------------------------------------
+# -- the kinds of edits ------------------------------------------------------------------------------------------------
 
 VOTERS = Batch(steps=_steps, predict=_predict, commands=each_line(_command))
 

@@ -20,9 +20,9 @@ from console.triage.past import AclChange
 from console.triage.silence import SETTLES, fell_silent
 
 BEFORE = timedelta(minutes=5)
-"""The longest time between a change and a stop for the change to be its cause."""
+"""Maximum time from a change to a stop for the change to be its cause."""
 MOST = 200
-"""Limit of changes to examine, the latest ones: more at once are a copy of another cluster's."""
+"""Maximum number of changes to examine, the latest ones: more at once are a copy of another cluster's ACLs."""
 _TOPIC, _GROUP = AclResourceType.parse("TOPIC"), AclResourceType.parse("GROUP")
 _STOPS = (symptoms.COMMIT_STANDS_STILL, symptoms.LAG_GROWS, symptoms.COMMITS_LATER)
 
@@ -206,7 +206,7 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
                 edits=tuple(RemoveAcl(each.acl) if each.added else AddAcl(each.acl) for each in change.parts),
             ),
         ),
-        beside=bool(hit) and not failed,  # their traces name the right
+        beside=bool(hit) and not failed,  # the traces of failed connectors name the missing right
     )
 
 

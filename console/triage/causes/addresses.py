@@ -31,7 +31,7 @@ def _answers_of_another(observations: Observations) -> Iterator[cause.Claim]:
     shared = {each for brokers in shared_addresses(snapshot.cluster.brokers).values() for each in brokers}
     places = {f"broker {each.id}": each for each in snapshot.cluster.brokers}
     met: set[int] = set()
-    for failed in snapshot.failures:  # failures of any part that the broker was to report
+    for failed in snapshot.failures:  # any part that a broker failed to report
         broker = places.get(failed.entity)
         who = _ANSWERS.get(failed.failure.name)
         if who is None or broker is None or broker.id in shared | met:

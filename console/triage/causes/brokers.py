@@ -26,15 +26,13 @@ from console.triage.remembered import remembered
 from console.triage.restarts import Restart, hurt, restarting, undecided
 
 AWAY = timedelta(minutes=10)
-"""The longest usual restart: a stop closes the logs, an upgrade of the host's packages or a new pod takes a few
-minutes, and a start reads the logs again.
-"""
+"""The duration of a long but usual restart: a stop closes the logs, an upgrade of the host's packages or a new pod
+takes a few minutes, and a start reads the logs again."""
 LASTS = timedelta(seconds=3)
-"""The time for which a running follower is out of an ISR before it is a trouble."""
+"""The time for which a running follower has to be out of an ISR before this counts as trouble."""
 ELECTED = timedelta(minutes=10)
 """The time after a broker's return in which brokers elect preferred leaders by themselves: twice
-leader.imbalance.check.interval.seconds.
-"""
+leader.imbalance.check.interval.seconds."""
 FENCED_AFTER = 30.0
 """Seconds without a heartbeat after which a broker is certainly fenced: three times broker.session.timeout.ms."""
 
@@ -112,7 +110,7 @@ def _racks(observations: Observations) -> dict[str, frozenset[int]]:
         if broker in known:
             members.setdefault(rack, set()).add(broker)
     down = {rack: frozenset(ids) for rack, ids in members.items() if len(ids) > 1 and ids <= away}
-    # If all racks are away, the cause is rather the cluster, or the route to it, than each rack.
+    # If all racks are away, the cause is more likely the cluster, or the route to it, than each rack.
     return down if len(down) < len(members) else {}
 
 
@@ -210,7 +208,7 @@ def _down(observations: Observations) -> Iterator[cause.Claim]:
     copies = _copies(observations)
     for broker in sorted(absent - _leaving(observations)):
         subject = symptoms.Subject(broker=broker)
-        # `_flapping` reports these: one broker is one cause.
+        # `_flapping` reports flapping brokers: name one cause for each broker.
         if observations.times((symptoms.BROKER_GONE, subject)) >= FLAPS:
             continue
         refuses = broker in observations.last.refusing
@@ -364,7 +362,7 @@ def _flapping(observations: Observations) -> Iterator[cause.Claim]:
         broker = subject.broker
         if broker is None or len(intervals) < FLAPS:
             continue
-        # Leaders are elected only once it stays: each election moves clients, and the next absence moves them back.
+        # Elect leaders only once the broker stays: each election moves clients, and the next absence moves them back.
         still = (symptoms.BROKER_GONE, subject) in observations.seen
         yield cause.Claim(
             cause="broker-flapping",
@@ -397,7 +395,7 @@ def _rhythm(intervals: tuple[Interval, ...]) -> str:
     last = intervals[-1]
     text = f"went away {len(intervals)} times"
     if ended and gaps:
-        from statistics import median  # only for rare cases
+        from statistics import median  # imported late, as few polls need it
 
         text += f", {median(ended):.0f} s of every {median(gaps):.0f} s"
     up = f", up again {time_of_day(last.ended)}" if last.ended is not None else ""
@@ -506,7 +504,7 @@ def _replication(observations: Observations) -> Iterator[cause.Claim]:
         from_ = f"broker{'s' * (len(leaders) > 1)} {', '.join(map(str, leaders))}"
         mine = [s for s in observations.of(symptoms.UNDER_REPLICATED) if s.brokers == (broker,)]
         since = earliest(map(observations.since, mine))
-        # A leader that moves leaves out a follower for a moment.
+        # A follower may be missing for a moment while the leader moves.
         is_brief = since is not None and observations.last.at - since < LASTS
         yield cause.Claim(
             cause="replication-broken",
@@ -619,7 +617,7 @@ def _skew(observations: Observations) -> Iterator[cause.Claim]:
     away = _not_there(observations)
     for symptom in observations.of(symptoms.NOT_PREFERRED):
         broker = symptom.subject.broker
-        # An election can't bring leaders to a broker that is away, which is another cause.
+        # An election can't bring leaders back to a broker that is away; its absence is a cause of its own.
         if broker is None or broker in away:
             continue
         back, since = observations.came_back(broker, ELECTED), observations.since(symptom)

@@ -34,11 +34,12 @@ from console.triage.schema_changes import way_back as schema_way_back
 from console.triage.silence import fell_silent
 
 BEFORE = timedelta(minutes=5)
-"""The longest time between a change and a symptom for naming the change next to it."""
+"""Maximum time from a change to a symptom for the change to be named along with the symptom."""
 KNOWN = timedelta(seconds=3)
-"""The time after which the journal of this host was searched for a change: one that was made here is no surprise."""
+"""The time after which the journal of this host was searched for a change; a change that was made here is not
+reported."""
 _READ_LATER = timedelta(seconds=5)
-"""Settings and topics are read one after the other, so a symptom may appear a little before its cause."""
+"""kac reads settings and topics one after the other, so a symptom may appear a little before its cause."""
 
 _REPLICAS = frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.MOVING})
 _READERS = frozenset(
@@ -82,13 +83,13 @@ _CONNECTS = (
     "ssl.principal.mapping.rules",
     "sasl.enabled.mechanisms",
 )
-"""Configs of brokers' listeners that a client meets when it connects: one that is connected already goes on."""
+"""Configs of brokers' listeners that matter when a client connects; a connected client is not affected."""
 _ANEW = (
     "a client meets it when it connects again, so that those which were restarted since fail first: it has to trust "
     "the authority of the brokers' certificate, and the broker has to take its login"
 )
 _SLOWS = frozenset({"producer_byte_rate", "request_percentage"})
-"""Quotas that may stop a producer."""
+"""Quotas that may stop or slow down a producer."""
 _STANDS = frozenset(
     {
         risk_rules.UNCLEAN_ELECTION,
@@ -106,9 +107,8 @@ _STANDS = frozenset(
         risk_rules.TOPIC_DELETED,
     }
 )
-"""Risks that are worth a row before a client suffers. The others are advice for the operator who stages the edit, such
-as a default quota that all clients stay below, or harm only clients that no API shows.
-"""
+"""Risks that deserve a row before a client suffers. Others are advice for the operator who stages the edit, such as a
+default quota that all clients stay below, or only harm clients that no API shows."""
 _BY_POSITION = frozenset(
     {
         *triage_symptoms.OF_REPLICAS,
@@ -121,18 +121,17 @@ _BY_POSITION = frozenset(
         triage_symptoms.VOTER_BEHIND,
     }
 )
-"""Symptoms next to which a change of an entity that they depend on is named, if nothing else explains them."""
+"""Symptoms for which a change of an entity that they depend on is named if nothing else explains them."""
 MOST_NAMED = 3
-"""Limit of silent topics, or of groups, that a title names."""
+"""Maximum number of silent topics, or of groups, that a title names."""
 STAYS = timedelta(seconds=30)
-"""The time for which a group whose offsets were set has to stay without members before it is offered to set them again:
-its consumers may be about to start.
-"""
+"""The time for which a group whose offsets were set has to stay without members before the step to set them again is
+offered: its consumers may be about to start."""
 
 EXPIRES = "offsets.retention.minutes"
-"""The time after which brokers drop the offsets of a group without members."""
+"""The config for the time after which brokers drop the offsets of a group without members."""
 COUNT = "num.partitions"
-"""The partitions of a topic that brokers create for a client that asks for it."""
+"""The config for the number of partitions of a topic that brokers create automatically when a client names it."""
 
 _Owner = tuple[object, datetime | None]
 
@@ -162,7 +161,7 @@ class _Hit(NamedTuple):
 
     symptom: triage_symptoms.Symptom
     by_rule: bool
-    """Whether a rule says that the change has such symptoms."""
+    """Whether a rule says that such a change causes such symptoms."""
     predicted: cause.Prediction
 
 
@@ -272,7 +271,7 @@ def blamed(observations: Observations) -> Mapping[triage_symptoms.Key, object]:
         (hit.symptom.name, hit.symptom.subject): _owner(change)
         for change in judged
         for suffers in (hits.of([change]),)
-        if suffers.connectors  # no group has any
+        if suffers.connectors  # a group is no cause of a connector's symptoms
         for hit in suffers.hit
         if hit.by_rule and hit.symptom.subject.connector is not None
     }
@@ -286,7 +285,7 @@ def _stands(made: _Made, observations: Observations) -> bool:
         for each in made.parts
     ):
         return False
-    # kac showed the warnings of its own changes to the operator before it sent them.
+    # Leave out kac's own changes: kac showed their warnings to the operator before it sent them.
     is_own = any(_author(each, observations.last.facts.authors) is not None for each in made.parts)
     return not is_own and observations.last.at - made.at >= KNOWN
 
@@ -297,11 +296,11 @@ def _with_effects(
     """Return changes of one owner with their effects; only those with an effect, if any has one."""
     suffers = hits.of(parts)
     if any(map(_has_risk, parts)) and not suffers.by_rule:
-        suffers = _UNHARMED  # the rule's risk is better evidence than the order in time
+        suffers = _UNHARMED  # the risk that the rule names is better evidence than the order in time
     topics = dict.fromkeys(each for part in parts for each in silent.get(id(part), ()))
     groups = dict.fromkeys(each for part in parts for each in lost.get(id(part), ()))
     with_effect = [each for each in parts if (suffers.hit and each in hits) or id(each) in silent or id(each) in lost]
-    # A schema's version comes first: it explains more than the compatibility level that admitted it.
+    # Name a schema's version first: it explains more than the compatibility level that admitted it.
     with_effect.sort(key=lambda each: each.place.kind is Kind.CONFIG)
     return _Made(
         tuple(with_effect or parts),
@@ -311,7 +310,7 @@ def _with_effects(
     )
 
 
-# -- who is affected ---------------------------------------------------------------------------------------------------
+# -- affected symptoms -------------------------------------------------------------------------------------------------
 
 
 def _effects_of(change: JudgedChange) -> frozenset[str]:
@@ -328,7 +327,7 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
             return _READERS | _FAILURES
         case Kind.TOPIC if place.key == ID or change.became is None:
             return _READERS | _FAILURES
-        case Kind.OFFSET if change.again:  # deleted or skipped records make no lag
+        case Kind.OFFSET if change.again:  # deleted or skipped records cause no lag
             return _READERS
         case Kind.BROKER if place.key == ADDRESS:
             return frozenset({triage_symptoms.BROKER_SILENT, triage_symptoms.NOT_PREFERRED})
@@ -370,18 +369,18 @@ class _Candidate(NamedTuple):
 
     change: JudgedChange
     by_rule: frozenset[str]
-    """The names of the symptoms by a rule."""
+    """The names of the symptoms that a rule connects with the change."""
     near: frozenset[str]
-    """The names of the symptoms by position alone."""
+    """The names of the symptoms that are connected with the change only by the entity that they depend on."""
     first: datetime
     last: datetime
     of_vacant: bool = False
-    """Whether only a group whose members are gone can suffer from it."""
+    """Whether only a group whose members left can suffer from the change."""
 
 
 def _candidate(change: JudgedChange) -> _Candidate:
-    # Clients notice a deleted credential once they have to log in again, and a schema with the first record of it;
-    # offsets that were set last until they are reached.
+    # Clients notice a deleted credential at their next login, a new schema with the first record that has it, and
+    # offsets that were set until they have reached the old ones again.
     lasts = KEPT if change.offsets or change.place.kind is Kind.SCRAM or _schema_of(change) is not None else BEFORE
     first = change.after - _READ_LATER
     return _Candidate(change, _effects_of(change), _near(change), first, change.at + lasts, of_vacant=_connects(change))
@@ -421,7 +420,7 @@ def _hits(
             if best is None:
                 continue
             predicted = cause.Prediction(frozenset({name}), symptom.subject)
-            # Changes of one owner are named together.
+            # Name changes of one owner together.
             for one in by_owner[_owner(best.change)]:
                 if one is best or name in one.by_rule:
                     found.setdefault(id(one.change), []).append(_Hit(symptom, name in one.by_rule, predicted))
@@ -465,7 +464,8 @@ def _best(
                 continue
             if each.of_vacant and not is_vacant:
                 continue
-            # A member that rereads many records takes one topic after the other, so topics without a reset also wait.
+            # A member that rereads many records reads one topic after the other, so topics whose offsets were not reset
+            # wait too.
             topics = {topic for (topic, _), (was, now) in each.change.offsets.items() if now < was}
             if topics and subject.topic is not None and subject.topic not in topics:
                 continue
@@ -483,7 +483,7 @@ def _stops_producers(change: JudgedChange) -> bool:
         case Kind.QUOTA:
             return change.place.key in _SLOWS and not _lets_go(change)
         case Kind.SCRAM:
-            return change.was is not None  # a new credential locks no client out
+            return change.was is not None  # a new credential can't lock a client out
     return False
 
 
@@ -558,7 +558,7 @@ def _lost(judged: Sequence[JudgedChange]) -> Mapping[int, Sequence[str]]:
 _OFFSETS_TOPIC = Place(Kind.TOPIC, changes.TopicTarget(OFFSETS), PARTITIONS)
 
 
-# -- the claim ---------------------------------------------------------------------------------------------------------
+# -- the claim about a change ------------------------------------------------------------------------------------------
 
 
 def _claim(made: _Made, observations: Observations) -> cause.Claim:
@@ -567,7 +567,8 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
     subject, name = changed_place(first.place.about, first.place.key)
     risks = dict.fromkeys(risk for each in made.parts for risk in each.risks)
     certainty = _certainty(made)
-    # A config, a quota or a credential concerns many: it does not displace the cause that a symptom itself shows.
+    # A config, a quota or a credential affects many entities: it must not displace the cause that a symptom itself
+    # shows.
     is_shown = certainty is Certainty.CERTAIN or bool(made.silent) or (made.by_rule and _is_exact(first))
     beside = bool(made.suffers.hit) and not is_shown
     standing = [risk.text for risk in risks if risk.name in _STANDS]
@@ -601,7 +602,7 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
 
 
 def _predicted(suffers: _Suffering, observations: Observations) -> tuple[cause.Prediction, ...]:
-    if not suffers.connectors:  # the same object in each poll, so later steps use their caches
+    if not suffers.connectors:  # pass on the same object in each poll, so that later steps use their caches
         return suffers.predicted
     return (*suffers.predicted, *cause.predict_groups(groups_of(observations.last.snapshot, suffers.connectors)))
 
@@ -681,7 +682,7 @@ def _certainty(made: _Made) -> Certainty:
 
 
 _EXACT = frozenset({Kind.TOPIC, Kind.BROKER})
-"""Kinds of changes whose subject itself suffers, and no other."""
+"""Kinds of changes that affect their own subject, and no other."""
 
 
 def _is_of_connector(change: JudgedChange) -> bool:

@@ -21,16 +21,17 @@ from console.triage.observations import Observations, earliest
 from console.triage.symptoms import Subject, Symptom
 
 RESTARTED = timedelta(minutes=10)
-"""The time after a restart in which a failure shows that another restart does not help."""
+"""The time after a restart in which a failure shows that another restart would not help."""
 RESTARTS = timedelta(seconds=90)
-"""The longest time for which a worker that restarts does not answer: it loads its plugins, and joins its cluster."""
+"""Maximum time for which a restarting worker does not answer: it loads its plugins, and joins its cluster."""
 BALANCES = timedelta(seconds=60)
-"""The longest time for which a rebalance leaves tasks without a worker."""
+"""Maximum time for which a rebalance leaves tasks without a worker."""
 DELAYED = timedelta(minutes=6)
-"""The same if a worker left: scheduled.rebalance.max.delay.ms is 5 minutes, in which its tasks wait for it."""
+"""Maximum time for which tasks are without a worker after one left: they wait for its return during
+scheduled.rebalance.max.delay.ms, 5 minutes by default."""
 PAUSED_LONG = timedelta(minutes=10)
 MOST_NAMED = 3
-"""Limit of connectors, and of instances, that are named individually."""
+"""Maximum number of connectors, and of instances, that are named individually."""
 _STATES = "GET /connectors?expand=status"
 _LONGEST_REASON = 120
 
@@ -73,7 +74,7 @@ _ADVICE: Sequence[tuple[re.Pattern[str], str]] = (
         "look at the file or the disk that the reason names, on its worker",
     ),
 )
-"""The advice for a reason; the first one that fits counts."""
+"""Pattern of a reason -> the advice; the first pattern that matches counts."""
 _ELSE = "look at the reason, and at the log of its worker"
 
 
@@ -101,7 +102,7 @@ def _by_reason(observations: Observations) -> Iterable[list[connectors.Failed]]:
     for each in connectors.failed(observations.last.snapshot.connect):
         symptom = _symptom(each)
         if (symptom.name, symptom.subject) in observations.seen:
-            # Without a reason nothing says that two connectors have the same trouble.
+            # Without a reason, failures of two connectors can't be known to have the same cause.
             alike = connectors.likeness(each.reason) or each.connector
             of_change = blamed.get((symptom.name, symptom.subject))
             found.setdefault((each.cluster, alike, of_change), []).append(each)
@@ -190,7 +191,7 @@ def _restarted(observations: Observations, mine: Sequence[connectors.Failed]) ->
     found = {}
     for each in mine:
         known = observations.last.facts.restarts.get(each.connector)
-        # An instance that was failed at the first look may have failed at any time before that.
+        # An instance that had failed at the first poll may have failed at any time before.
         since = observations.since(_symptom(each)) or observations.began
         if known is not None and since <= known.at + RESTARTED:
             found[each.connector] = known.at, known.who
@@ -223,7 +224,7 @@ def _worker_gone(observations: Observations, cluster: ConnectCluster, worker: Wo
     known = connectors.worker_id(worker)
     held, tasks = connectors.runs_on(cluster, known)
     since = observations.since(symptom)
-    # A worker that left a moment ago may be restarting. One that was away at the first look may have been away for
+    # A worker that left a moment ago may be restarting. A worker that was away at the first poll may have been away for
     # long.
     restarts = since is not None and observations.last.at - since < RESTARTS
     stand = f", and {plural(tasks, 'task')} {'is' if tasks == 1 else 'are'} given to it" if tasks else ""
@@ -328,7 +329,7 @@ def _unassigned(observations: Observations) -> Iterator[cause.Claim]:
         if not waiting or connectors.gone_workers(cluster):
             continue
         if connectors.left_workers(cluster) - {connectors.worker_id(each) for each in cluster.workers}:
-            continue  # the worker that left is the cause
+            continue  # the absence of a worker is the cause
         count = sum(each.count for each in waiting)
         is_long = any(observations.lasts(each.name, each.subject, DELAYED) for each in waiting)
         yield cause.Claim(
@@ -380,7 +381,7 @@ def _unreachable(observations: Observations) -> Iterator[cause.Claim]:
         )
 
 
-# -- work, and what it leaves ------------------------------------------------------------------------------------------
+# -- paused connectors and dead letters --------------------------------------------------------------------------------
 
 
 def _paused(observations: Observations) -> Iterator[cause.Claim]:
@@ -399,7 +400,7 @@ def _paused(observations: Observations) -> Iterator[cause.Claim]:
         waits = [each for each in groups if each in lagging]
         since = observations.since(symptom)
         if not waits and not observations.lasts(symptom.name, symptom.subject, PAUSED_LONG) and since is not None:
-            continue  # an operator works on it
+            continue  # paused a short while ago: an operator probably works on it
         lag = snapshot.lags.get(waits[0]) if waits else None
         behind = f", and {plural(lag.total, 'record')} {'waits' if lag.total == 1 else 'wait'}" if lag else ""
         yield cause.Claim(

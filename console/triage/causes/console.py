@@ -16,7 +16,7 @@ from console.triage.symptoms import BROKER_SILENT, CONSOLE_THROTTLED, Subject
 KEYS = ("request_percentage", "consumer_byte_rate")
 """Quotas that may delay this console's requests: all of its requests, or its fetches of records."""
 MOST_PARTS = 4
-"""Limit of late parts that a row names."""
+"""Maximum number of late parts that a row names."""
 HERE = Subject(entity="this console")
 
 
@@ -35,7 +35,7 @@ def _throttled(observations: Observations) -> Iterator[cause.Claim]:
         made = next((each for each in observations.past.judged if (each.place.about, each.place.key) in places), None)
         yield cause.Claim(
             cause="console-throttled",
-            # A quota that was changed just now is one trouble with what it does here.
+            # If the quota was changed just now, use the change's subject: quota and throttling are one trouble.
             subject=changed_place(made.place.about, made.place.key)[0] if made is not None else HERE,
             severity=Severity.WARNING,
             certainty=Certainty.CERTAIN,

@@ -16,7 +16,7 @@ from console.triage import cause, symptoms
 from console.triage.observations import Observations
 
 TOGETHER_MS = 2_000
-"""Milliseconds within which brokers count as stopped together: several fetches."""
+"""Maximum milliseconds between the stops of brokers that count as stopped together: several fetches."""
 
 
 def _controller_down(observations: Observations) -> Iterator[cause.Claim]:

@@ -21,31 +21,32 @@ from console.triage.remembered import RememberedAmong
 from console.triage.waiting import is_held, waits
 
 OFTEN, NEAR = 3, timedelta(minutes=2)
-"""The number of rebalances that is high, and the recent period in which they are counted: a calm group is well. A
-deployment causes as many, because each member leaves and joins.
-"""
+"""The number of rebalances that counts as high, and the recent period in which they are counted: a group that was calm
+for longer is well. A deployment causes as many, because each member leaves and joins."""
 DEPLOYS, EACH = timedelta(minutes=5), 2
-"""The time in which members that are deployed one after the other leave and join, and the rebalances for each."""
+"""The time of a deployment in which members leave and join one after the other, and its number of rebalances per
+member."""
 LATE = 1.5
-"""Factor for the longest pause between two commits so far, after which the next one is late."""
+"""Factor of the longest pause between two commits so far; a commit after a longer pause is late."""
 COMMITS = 2.0
-"""Seconds: a pause as short as a poll's can't be measured."""
+"""Minimum seconds of a pause between commits: a shorter one than the interval of polls can't be measured."""
 RESTS = 6.0
-"""Seconds without a commit: the interval of auto.commit with a margin."""
+"""Seconds without a commit after which a group rests: the default of auto.commit.interval.ms with a margin."""
 LASTS = 4.0
-"""Seconds of growing lag that are more than a burst of records."""
+"""Seconds of growing lag that are longer than a burst of records."""
 BEHIND = 10.0
-"""Seconds for which records wait before a growing lag is a trouble: most consumers commit every five."""
+"""Seconds that records have to wait before a growing lag is a trouble: most consumers commit every five seconds."""
 UNEVEN, UNEVEN_OF = 0.8, 3
-"""The share of a topic's new records above which one partition has most of them, and the fewest partitions for that."""
+"""The share of a topic's new records above which one partition is uneven, and the minimum number of the topic's
+partitions."""
 ALONE = 2
-"""The fewest partitions that have a member each, of which it is worth a word."""
+"""Minimum number of partitions, each with its own member, for a remark that more members would not help."""
 AWAY = 30.0
-"""Seconds without a commit after which a group without members is a trouble: a restart of its consumers takes less."""
+"""Seconds without a commit after which a group without members is a trouble: restarting its consumers takes less."""
 OF_SINK, TASK_OF = "connect-", "connector-consumer-"
-"""The beginnings of the names of groups of Kafka Connect's sinks, and of the client ids of their tasks."""
+"""Prefixes of the names of groups of Kafka Connect's sinks, and of the client ids of their tasks."""
 LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
-"""Rebalancing time within the last minute: a group that rebalances for so long reads almost nothing."""
+"""The rebalancing time within the last minute from which on a group reads almost nothing."""
 
 
 def _lag(trend: LagTrend) -> cause.Evidence:
@@ -81,7 +82,8 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
     absences, left = list(observations.absences()), observations.past.members.left
     for reading in sorted_readings(symptoms.readings(observations.last.snapshot)).vacant:
         group, trend = reading.group, reading.trend
-        # A simple consumer commits without being a member, so a group without members may be at work.
+        # A consumer that assigns itself partitions commits without being a member, so a group without members may be at
+        # work.
         if trend is None or not symptoms.grows(trend) or not _rests(trend):
             continue
         yield cause.Claim(
@@ -167,18 +169,19 @@ def _stuck(observations: Observations) -> Iterator[cause.Claim]:
         if _rebalances(observations, group.name) is not None and not outlasted:
             continue
         rows = {(each.topic, each.partition): each for each in trend.last.lag.partitions}
-        # A commit at the last stable offset waits for a transaction.
+        # A partition whose commit is at the last stable offset waits for a transaction: it is not stuck.
         stuck = [place for place in trend.stuck if not is_held(rows[place], observations.last.facts)]
         if not stuck:
             continue
         beside = any(place not in trend.stuck for place in _moving(trend))
         if beside:
-            # One record blocks one partition: a member that stands in all of its partitions is blocked by itself.
+            # A bad record blocks one partition; a member whose partitions all stand still is blocked itself.
             whole = _of_whole_members(rows, frozenset(stuck))
             yield from (_member_stands(observations, group, trend, mine) for mine in whole)
             named = {(row.topic, row.partition) for mine in whole for row in mine}
             stuck = [place for place in stuck if place not in named]
-        # Several stuck partitions at once suggest the consumers or the coordinator rather than a record.
+        # Several partitions that are stuck at once suggest a problem of the consumers or the coordinator, not of a
+        # record.
         one = beside or len(stuck) == 1
         claims = [
             _stuck_at(observations, group, trend, rows[place], beside=beside, one=one, outlasted=outlasted)
@@ -222,7 +225,7 @@ def _stuck_at(
 ) -> cause.Claim:
     topic, partition = row.topic, row.partition
     subject = symptoms.Subject(group=group.name, topic=topic, partition=partition)
-    limit = limit_of_reading(observations, group, topic, partition)  # a throttled group is also stuck
+    limit = limit_of_reading(observations, group, topic, partition)  # a throttled group looks stuck too
     still = trend.partitions[topic, partition].still
     other = "other partitions of the group move" if beside else f"member {row.member} has it"
     if not one:
@@ -432,11 +435,11 @@ def _slow_group(
     rebalanced = _rebalanced(rebalanced_at or (), trend)
     if not _moving(trend) or (is_empty and _rests(trend)):
         return None
-    # A group without members only commits now and then, or, if it had some, is about to be found stopped.
+    # A group without members may only commit now and then; if it had members, `_stopped` will soon report it.
     began = since or watched
     lasts = trend.last.at - began.timestamp() >= LASTS
     lags = not is_empty and _falls_behind(trend, began) and not rebalanced and lasts
-    # For a group at work it may be a burst of records, which is only a problem if it lasts, and if records wait long.
+    # For a group at work, a growing lag may be a burst of records: it matters only if it lasts and records wait long.
     waits_for = trend.longest_behind
     is_burst = (
         (is_empty and had_members)
@@ -468,7 +471,7 @@ def _slow_group(
 
 
 _each_slow: RememberedAmong[str, cause.Claim | None] = RememberedAmong(_slow_group)
-# Constants, since 10,000 slow groups share them.
+# Constants, as 10,000 slow groups share them.
 _COMMITS_SLOWLY = cause.Evidence("it commits, more slowly than records arrive", "OffsetFetch")
 _FOR_A_MOMENT = cause.Evidence(
     "for a moment only, or in partitions in which nothing was committed meanwhile", "OffsetFetch"
@@ -548,8 +551,8 @@ def _rebalances(observations: Observations, group: str) -> Certainty | None:
     took = sum(
         (max(timedelta(0), (each.ended or now) - max(each.began, now - MINUTE)) for each in intervals), timedelta(0)
     )
-    # A group that spent half of the last minute in rebalances hardly reads, even if they were few; many short ones may
-    # be a deployment.
+    # A group that rebalanced for half of the last minute hardly reads, however few the rebalances. Many short
+    # rebalances may be a deployment.
     if took >= LONG:
         return Certainty.CERTAIN
     recent = [each for each in intervals if each.ended is None or each.ended > now - NEAR]
@@ -557,7 +560,7 @@ def _rebalances(observations: Observations, group: str) -> Certainty | None:
 
 
 def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
-    # By intervals, not by the present state: between two rebalances a group looks well.
+    # Judge by intervals, not by the present state: between two rebalances a group looks well.
     for subject, intervals in observations.intervals_of(symptoms.REBALANCING).items():
         group = subject.group or ""
         known, certainty = observations.last.snapshot.groups.get(group), _rebalances(observations, group)
@@ -565,7 +568,7 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
             continue
         reading = symptoms.readings(observations.last.snapshot).get(group)
         if reading is not None and not known.is_vacant and _outlasted(observations, reading):
-            continue  # the claim of its stuck partition names it
+            continue  # the claim of its stuck partition mentions the rebalances
         how = "again and again" if intervals[1:] else "for long"
         members, services = len(known.members or ()), _several_services(known)
         deployed = (
@@ -681,7 +684,7 @@ def _ways_back(reset: str, beyond: bool) -> Iterator[cause.Next]:
         yield cause.Next("reset it", f"{reset} earliest")
 
 
-# -- what no one reads -------------------------------------------------------------------------------------------------
+# -- groups and topics without readers ---------------------------------------------------------------------------------
 
 
 def _without_members(observations: Observations) -> Iterator[cause.Claim]:

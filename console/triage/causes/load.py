@@ -14,19 +14,19 @@ from console.triage.remembered import remembered
 from console.triage.symptoms import Subject
 
 HOT = 5.0
-"""Factor for the median of its topic, above which a partition is hot."""
+"""Factor of the median load of a topic's partitions; a partition above it is hot."""
 SHARE = 0.5
-"""Least share of its leader's load: a smaller one harms no broker."""
+"""Minimum share of the leader's load: a partition with a smaller one harms no broker."""
 LEAST = 1 << 20
-"""Least bytes per second."""
+"""Minimum bytes per second of a hot partition."""
 FEWEST = 3
-"""Least number of partitions of a topic with a hot one."""
+"""Minimum number of partitions of a topic with a hot one."""
 
 
 def _hot(observations: Observations) -> Iterator[cause.Claim]:
     snapshot = observations.last.snapshot
     rates = snapshot.rates
-    # Few partitions take so much: the totals of brokers are computed only for them.
+    # Few partitions take so much: compute the totals of brokers for these only.
     settled = _all_settled(rates.sizes)
     large = sorted(place for place, taken in settled.items() if taken >= LEAST)
     led = _led(snapshot.topics, settled) if large else {}
@@ -85,7 +85,7 @@ def _middle(rates: Rates, topic: Topic) -> float | None:
     known = [each for each in found if each is not None]
     if not len(known) == len(found) >= FEWEST:
         return None
-    from statistics import median  # it imports decimals and fractions, and few topics get here
+    from statistics import median  # imported late: it imports decimals and fractions, and few topics get here
 
     return median(known)
 

@@ -25,9 +25,9 @@ _WORDS = tuple(
 )
 """Usual words in the names of dead letter topics: Spring's ``orders-dlt`` and ``orders.DLT``, ``dlq.orders``."""
 LONG = 12.0
-"""Seconds over which records are counted: shorter, a single batch decides."""
+"""Seconds over which records are counted: over a shorter time, a single batch could decide."""
 FEW = 20
-"""Records below which the same may be chance."""
+"""Minimum number of records: with fewer, equal numbers may be chance."""
 
 
 def original_of(topic: str) -> str | None:
@@ -68,7 +68,7 @@ def _loops(observations: Observations) -> Iterator[cause.Claim]:
     for found in _each_round.of(known).values():
         if found is None:
             continue
-        # Another group may have read more of the original records, and may be the one that writes the letters.
+        # Another group may have read more of the original records, and may be the one that writes the dead letters.
         others = (_read(each.trend, original_of(found.dead)) for each in known.values() if each.trend is not None)
         if found.came > max(others, default=0.0) * found.seconds:
             yield _claim(found)

@@ -16,16 +16,18 @@ from console.triage.observations import Observations
 from console.triage.share_beginnings import RESET, passed_over
 
 OFTEN, LATELY = 3, timedelta(seconds=60)
-"""Fewest times that an instance id changes hands within this time: a restart, or a deployment, is one."""
+"""Minimum number of times that an instance id changes hands, and the time for them: a restart or a deployment changes
+hands once."""
 
 CREATED = timedelta(seconds=30)
-"""The time in which a deployment creates the topics of a service that is already there."""
+"""The time in which a deployment creates the topics of a service that is running already."""
 SLIP = 0.8
-"""The least similarity of two names (difflib's ratio) of which one may be meant by the other."""
+"""Minimum similarity (difflib's ratio) of two names to suspect that one is a slip of the other."""
 COMPARED = 100
-"""Topics with which a missing one is compared."""
+"""Maximum number of topics with which a missing one is compared."""
 LEARNED = timedelta(minutes=6)
-"""The time in which consumers have found new partitions: metadata.max.age.ms, 5 minutes by default, and a rebalance."""
+"""The time after which consumers have found new partitions: metadata.max.age.ms, 5 minutes by default, and a
+rebalance."""
 CLASSIC = "classic"
 
 
@@ -69,7 +71,7 @@ def _unread(observations: Observations) -> Iterator[cause.Claim]:
     """Yield the groups that read a topic which grew, and none of its new partitions."""
     poll = observations.last
     for each in observations.past.without_new:
-        # Brokers assign the partitions of the newer types of groups, and know new ones at once.
+        # The coordinator assigns the partitions of groups of the newer types, and knows new ones at once.
         may_come = each.group.type == CLASSIC and poll.at < each.growth.at + LEARNED
         yield _not_noticed(each.group.name, each.growth, each.waiting, may_come=may_come)
 
@@ -150,7 +152,7 @@ def _missing(observations: Observations) -> Iterator[cause.Claim]:
             continue
         lag = snapshot.lags.get(name)
         left = sorted({row.topic for row in (lag.partitions if lag is not None else ()) if row.lag > 0})
-        # A group that has read nothing yet may have come before its topics.
+        # A group that has read nothing yet may have started before its topics were created.
         if left:
             yield _not_there(name, wanted, left, since)
 
@@ -159,7 +161,7 @@ def _not_there(group: str, wanted: Sequence[str], left: Sequence[str], since: da
     """Return the claim that a group subscribes to topics that do not exist. left: topics of its offsets with records
     that it has not read.
     """
-    # Clients choose the names: a comparison of thousands of them would take minutes.
+    # Compare few names: clients choose them, and comparing thousands would take minutes.
     meant = [other for each in wanted[:FEW] for other in get_close_matches(each, left[:COMPARED], 1, SLIP)]
     names = first_few(wanted, FEW)
     return cause.Claim(

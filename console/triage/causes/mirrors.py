@@ -15,10 +15,10 @@ from console.triage import cause, symptoms
 from console.triage.observations import Observations
 
 LATELY, LONG, RETIRED = timedelta(hours=1), timedelta(days=1), timedelta(days=7)
-"""The time after a last heartbeat within which its flow is needed; after which it may have been removed on purpose; and
-after which it was."""
+"""The age of a flow's last heartbeat within which the flow is needed; above which it may have been removed on purpose;
+and above which it was."""
 TOGETHER = timedelta(seconds=10)
-"""The most time between the last heartbeats of flows that one process wrote."""
+"""Maximum time between the last heartbeats of flows that one process wrote."""
 MOST_NAMED = 3
 _FETCHED = "Fetch of MirrorMaker's own topics"
 
@@ -61,7 +61,7 @@ def _runs(connector: connect.Connector) -> bool:
 def _silent(observations: Observations, at: datetime, flows: Sequence[Flow]) -> cause.Claim:
     poll = observations.last
     silence = poll.at - at
-    # kac saw a heartbeat come after its first look at the topic.
+    # Whether kac saw a heartbeat arrive after its first look at the topic.
     was_seen = any(flow.beat is not None and flow.beat.seen > observations.began + TOGETHER for flow in flows)
     grow = any(symptoms.copies_grow(poll, flow) for flow in flows)
     is_needed = silence < LATELY or was_seen

@@ -210,7 +210,7 @@ def _unclean(observations: Observations) -> Iterator[cause.Claim]:
         topic, number = led.topic, led.was.number
         subject = triage_symptoms.Subject(topic=topic, partition=number)
         fall = falls.get((topic, number))
-        # The past also has possible unclean elections; a symptom only has the proven ones.
+        # `past` has possible unclean elections too; a symptom exists only for proven ones.
         if (triage_symptoms.UNCLEAN_LEADER, subject) not in observations.seen:
             continue
         could = f"{_list(led.could)} could lead it, all down" if led.could else "no replica could lead it"
@@ -247,7 +247,7 @@ def _list(brokers: tuple[int, ...] | list[int]) -> str:
 def _moves(observations: Observations, *, stalled: bool) -> Iterator[cause.Claim]:
     for move in observations.last.snapshot.reassignments:
         claim = _move(observations, move)
-        # Two causes of one vocabulary, because a mute of running moves must not hide stalled ones.
+        # Stalled moves have a cause of their own, because muting running moves must not hide stalled ones.
         if (claim.cause == "reassignment-stalled") is stalled:
             yield claim
 
@@ -332,7 +332,7 @@ def _steps_of(
     observations: Observations, move: model_cluster.Reassignment, dead: list[int], waits: list[int], still: list[int]
 ) -> Iterator[cause.Next]:
     """Yield the remedies for a stalled move, in the order in which to try them."""
-    from console.plan.kinds.moves import is_unclean_to_cancel  # imported together with the texts about such changes
+    from console.plan.kinds.moves import is_unclean_to_cancel  # imported late, with the texts about such changes
 
     back = model_cluster.original(move)
     # Cancelling removes the added replicas: if only they are in sync, their records are lost.

@@ -48,7 +48,7 @@ _CERTAINTY = {
     transactions.Standing.SLOW: Certainty.LIKELY,
     transactions.Standing.POSSIBLE: Certainty.POSSIBLE,
 }
-"""SLOW: its coordinator should have ended it at its timeout, but has not."""
+"""How certain the cause is. SLOW: the coordinator should have ended the transaction at its timeout, but has not."""
 
 
 def _held(
@@ -58,7 +58,7 @@ def _held(
     number: int,
     held: list[tuple[transactions.OpenTransaction, transactions.Verdict]],
 ) -> triage_cause.Claim:
-    # The most certain one first: it provides the claim's certainty and evidence.
+    # The most certain transaction comes first: it determines the claim's certainty and evidence.
     held = sorted(held, key=lambda each: list(_CERTAINTY).index(each[1].standing))
     first, judged = held[0]
     wait = _waits(observations).get((topic, number))
@@ -195,7 +195,7 @@ def _short_evidence(short: list[str]) -> Iterator[triage_cause.Evidence]:
 
 
 _AS_LATE = {True: Certainty.CERTAIN, False: Certainty.LIKELY}
-"""Whether the transaction's own timeout has also passed: two polls alone may be close to each other."""
+"""Whether the transaction's own timeout has passed as well -> certainty: two polls alone may be close to each other."""
 
 
 def _led(places: list[Place], topics: Mapping[str, Topic]) -> str:
@@ -268,7 +268,8 @@ def _open(observations: Observations) -> Iterator[triage_cause.Claim]:
 
 def _open_one_of(observations: Observations, mine: list[Wait]) -> triage_cause.Claim:
     """Return the claim of one transaction, in the partitions that it holds."""
-    # Readers of the topic certainly wait; of the groups with offsets in it, only those in the transaction.
+    # Prefer a partition of a topic to one of committed offsets: readers of the topic certainly wait, but of the groups
+    # with offsets there only those in the transaction.
     first = max(mine, key=lambda each: (each.place[0] != OFFSETS, len(each.groups)))
     topic, number = first.place
     more = f" and {plural(len(mine) - 1, 'more partition')}" if mine[1:] else ""
@@ -292,7 +293,8 @@ def _open_one_of(observations: Observations, mine: list[Wait]) -> triage_cause.C
             else None,
             *_who_waits(first),
         ),
-        # Applications that read and write nearly always have an open transaction where their offsets are.
+        # Leave out the partitions of committed offsets: an application that reads and writes nearly always has an open
+        # transaction there.
         predicted=tuple(each for wait in mine if wait.place[0] != OFFSETS for each in _predictions_of_waiting(wait)),
         next=(
             triage_cause.Next("look again in a minute: its end is decided, and its markers take moments")
@@ -359,7 +361,7 @@ def _loss_by_change(change: ConfigChange, losses: tuple[Loss, ...], *, is_past: 
     topics = sorted({each.jump.topic for each in losses})
     first = min(losses, key=lambda each: each.jump.at)
     title = f"{first_few(topics)}: {_lost(losses):,} offsets were deleted before their time"
-    # If all groups had read the records, an operator or a program probably deleted them on purpose.
+    # If all groups had read the records, probably an operator or a program deleted them on purpose.
     was_read = all(each.unread == {} for each in losses)
     if subject.topic is None:
         title += f" by {change.key} of {name}"
@@ -376,7 +378,7 @@ def _loss_by_change(change: ConfigChange, losses: tuple[Loss, ...], *, is_past: 
             ),
         ),
         severity=Severity.INFO if is_past or was_read else Severity.HIGH,
-        beside=True,  # two changes that cut the same logs are both named
+        beside=True,  # two changes that truncate the same logs are both named
         next=()
         if is_past
         else (triage_cause.Next("put the retention back before more is deleted", edits=(undo(change),)),),
@@ -512,7 +514,7 @@ def _shorter(observations: Observations) -> Iterator[triage_cause.Claim]:
 
 
 LASTS = 5.0
-"""Seconds for which a log has to end earlier than before: a new leader's high watermark may be behind for a moment."""
+"""Seconds for which a log has to end earlier than before: a new leader's high watermark may lag for a moment."""
 
 
 # -- timestamps --------------------------------------------------------------------------------------------------------
@@ -522,7 +524,7 @@ def _future(observations: Observations) -> Iterator[triage_cause.Claim]:
     poll = observations.last
     for topic, (number, newest) in symptoms.ahead(poll).items():
         subject = symptoms.Subject(topic=topic, partition=number)
-        # Producers write any 64-bit number.
+        # Producers may write any 64-bit number as a timestamp.
         at = time_of(newest.timestamp)
         early = transactions.minutes(newest.timestamp - int(symptoms.cluster_time(poll).timestamp() * 1000))
         when = f"of {at:%Y-%m-%d %H:%M} UTC, {early} ahead" if at is not None else _no_date(newest.timestamp)

@@ -26,14 +26,13 @@ from console.triage.odd_configs import odd_keys
 from console.triage.remembered import RememberedAmong, remembered
 
 LIMIT = (0.75, 1.35)
-"""Shares of a quota between which a rate is at its limit: quotas are means over samples (quota.window.num), and record
-sizes are also means.
-"""
+"""Shares of a quota between which a rate counts as at its limit: brokers measure means over samples (quota.window.num),
+and the sizes of records are means too."""
 CONSUMERS, PRODUCERS = "consumer_byte_rate", "producer_byte_rate"
 LONG_ENOUGH = 15.0
-"""Seconds of writes above the read quota, after which the quota holds a reader back."""
+"""Seconds of writes above the read quota after which the quota holds a reader back."""
 _MANY = 1_000
-"""Limit of quotas of producers that are compared."""
+"""Maximum number of producers' quotas that are compared."""
 
 # -- brokers that differ -----------------------------------------------------------------------------------------------
 
@@ -50,8 +49,7 @@ def _odd(observations: Observations) -> Iterator[cause.Claim]:
     }
     for name, broker in sorted(suffering):
         for key, (mine, others) in odd_keys(observations.last.snapshot, broker).items():
-            # Settings of the cleaner explain growing logs, settings of fetchers lagging replicas; not the other way
-            # round.
+            # Settings of the log cleaner explain only growing logs; settings of fetchers explain only lagging replicas.
             if ("cleaner" in key) is not (name == triage_symptoms.COMPACTED_GROWS):
                 continue
             yield cause.Claim(
@@ -107,7 +105,8 @@ class _Limits:
 
     def of_group(self, group: Group) -> Limit | None:
         """Return the quota that limits a group's reads; None if there is none, or several clients read."""
-        # Quotas are for client ids and users; members report their client id, and no API their user.
+        # Quotas apply to client ids and users. Groups report the client ids of their members, but no API reports their
+        # users.
         clients = {member.client_id for member in group.members or ()}
         return self.of(clients.pop()) if len(clients) == 1 else None
 
@@ -135,7 +134,7 @@ def _limited(observations: Observations) -> Iterator[cause.Claim]:
     snapshot = observations.last.snapshot
     if not snapshot.quotas:
         return
-    known = {each.client_id for each in observations.last.facts.request_logs.throttled}  # the request logs prove these
+    known = {each.client_id for each in observations.last.facts.request_logs.throttled}  # proven by request logs
     claims = _each_limited.of(
         _waiting(observations.seen),
         snapshot.groups,
@@ -360,7 +359,7 @@ def _written(rates: Rates, topics: Mapping[str, Topic]) -> Mapping[tuple[str, in
     for name, topic in topics.items():
         for partition in topic.partitions:
             size = rates.sizes.get((name, partition.number))
-            # Over a shorter time a rate depends more on the times of the polls than on a limit.
+            # A rate over a shorter time depends more on the times of the polls than on a limit.
             if size is not None and size.rate and size.at - size.base_at >= WINDOW:
                 key = name, partition.leader
                 found[key] = found.get(key, 0.0) + size.rate
@@ -404,7 +403,7 @@ QUOTAS = (
         ),
     ),
 )
-"""The rules that come before those for the symptoms of a throttled group."""
+"""Rules that precede those for the symptoms of a throttled group."""
 CAUSES = (
     cause.CauseRule(
         "config-odd",

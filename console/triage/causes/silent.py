@@ -19,7 +19,7 @@ from console.triage.symptoms import CLUSTER, Subject
 
 NAME, MISSPELT = "writes-stopped", "written-elsewhere"
 FEW = 3
-"""Limit of topics with their own rows; more are one row."""
+"""Maximum number of topics with rows of their own; more topics share one row."""
 _LOOK = (
     "look at the producers' logs: brokers close the connection of a client whose version, user or records they refuse, "
     "and no API names that client; the brokers' request logs do"
@@ -81,7 +81,7 @@ def _claim(some: Sequence[Silence]) -> cause.Claim:
     return cause.Claim(
         cause=NAME,
         subject=Subject(topic=first.topic) if len(some) == 1 else CLUSTER,
-        # Producers may rightly have nothing to write: this is no trouble of the cluster.
+        # Producers may have nothing to write for good reasons: this is no trouble of the cluster.
         severity=Severity.INFO,
         certainty=Certainty.CERTAIN,
         title=f"{names}: no new record since {time_of_day(since)}",

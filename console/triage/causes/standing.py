@@ -88,7 +88,7 @@ def _rules_out(rule: Rule) -> Callable[[Observations], str]:
 
 
 _NOT_THERE = {"replication-throttled": "no leftover replication throttle"}
-"""Rule -> the text for no finding, of rules whose findings might explain a symptom."""
+"""Rule -> the text if it has no finding, for rules whose findings might explain a symptom."""
 
 
 CAUSES = tuple(map(_rule, STANDING))

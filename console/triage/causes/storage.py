@@ -49,7 +49,7 @@ def _failed(observations: Observations) -> Iterator[cause.Claim]:
 
 
 TAKEN_IN = timedelta(seconds=10)
-"""The time for which brokers and topics may be shown as of different moments."""
+"""Maximum time between the reads of brokers and of topics, which may show different moments."""
 
 
 def _offline(observations: Observations) -> Iterator[cause.Claim]:
@@ -64,7 +64,7 @@ def _offline(observations: Observations) -> Iterator[cause.Claim]:
             if broker in known or broker in away or observations.came_back(broker, TAKEN_IN):
                 continue
             subject = triage_symptoms.Subject(topic=topic, partition=partition.number)
-            # For longer than kac needs to notice an absent broker.
+            # Count a partition only once it lasts longer than kac needs to notice an absent broker.
             if observations.lasts(triage_symptoms.UNDER_REPLICATED, subject, TAKEN_IN):
                 offline.setdefault(broker, []).append(f"{topic}/{partition.number}")
     for broker, places in sorted(offline.items()):
@@ -87,13 +87,13 @@ def _offline(observations: Observations) -> Iterator[cause.Claim]:
 Place = tuple[int, str]
 """A broker and one of its log directories."""
 SAME_FILES = 0.001
-"""The share of a file system by which two polls of it may differ while it fills: directories of one host with equal
-sizes are on one file system.
+"""The share of a file system's size by which two readings of its free bytes may differ while it fills. Directories of
+one host with sizes that are equal up to this share are on one file system.
 """
 FEW = 0.1
-"""The share of the used bytes below which Kafka's logs are not the reason."""
+"""The share of the used bytes below which Kafka's logs are not the reason for the growth."""
 CERTAIN_BYTES = 1_000_000
-"""Least number of used bytes that allows a conclusion about their owner."""
+"""Minimum number of used bytes for a conclusion about what used them."""
 
 
 def _filling(observations: Observations) -> Iterator[cause.Claim]:
@@ -129,8 +129,8 @@ def _is_one(observations: Observations, one: Place, other: Place) -> bool:
     if a is None or b is None or a.total_bytes <= 0 or a.total_bytes != b.total_bytes:
         return False
     hosts = {each.id: each.host for each in observations.last.snapshot.cluster.brokers}
-    # Two hosts may share a network volume, but then both report the same bytes; a host's own directories are read at
-    # slightly different times.
+    # Two hosts may share a network volume, but then both report exactly the same bytes. The directories of one host are
+    # read at slightly different times.
     is_near = one[0] == other[0] or (one[0] in hosts and hosts.get(one[0]) == hosts.get(other[0]))
     return abs(a.usable_bytes - b.usable_bytes) <= (SAME_FILES * a.total_bytes if is_near else 0)
 
@@ -299,7 +299,7 @@ def _majority_back(poll: triage_symptoms.Poll) -> str:
     named = ", ".join(controller_at(poll.snapshot, each) for each in away)
     which = f"controller {named}" if len(away) == 1 else f"{missing} of controllers {named}"
     needed = f"{majority(len(voters))} of {len(voters)}"
-    if known is None:  # only a leader reports the voters
+    if known is None:  # without a leader, the voters are unknown
         return f"start {which} before any broker: {needed} controllers are needed, if all of them vote"
     return f"start {which} before any broker: {needed} voters are needed"
 
@@ -318,7 +318,7 @@ def _without_leader(poll: triage_symptoms.Poll) -> str:
 
 
 FETCH_TIMEOUT, USUAL_TIMEOUT = "controller.quorum.fetch.timeout.ms", 2_000
-"""The time after which a follower that fetches nothing elects another leader, and its default."""
+"""The config for the time after which a follower that fetches nothing elects another leader, and its default."""
 
 
 def _unstable(observations: Observations) -> Iterator[cause.Claim]:

@@ -15,11 +15,12 @@ from console.triage.symptoms import COMMIT_STANDS_STILL, LAG_GROWS, Subject
 KEYS = {"PRODUCE": "producer_byte_rate", "FETCH": "consumer_byte_rate"}
 """API -> the quota for its bytes; request_percentage limits the time of any request."""
 FEWEST = 3
-"""Least number of throttled requests within the window: fewer may be caused by a burst."""
+"""Minimum number of throttled requests within the window: fewer may be caused by a burst."""
 RARELY = 10
-"""The least ratio is one throttled request in so many: fewer are a burst, after which the client continues."""
+"""At least one of this many requests has to be throttled: a lower share is a burst, after which the client
+continues."""
 MOST = 20
-"""Limit of clients that are named, the most throttled ones."""
+"""Maximum number of clients that are named, the most throttled ones."""
 USER = "User:"
 
 
@@ -32,7 +33,7 @@ def _by_log(observations: Observations) -> Iterator[cause.Claim]:
     groups = _groups(observations) if held else {}
     for client, much in held[:MOST]:
         lagging = groups.get(client.client_id, []) if client.api == "FETCH" else []
-        # Producers have no group; the throttling of a consumer matters if its group falls behind.
+        # The throttling of a consumer matters if its group falls behind; a producer has no group.
         yield from (_claim(observations, client, much, group) for group in lagging)
         if not lagging:
             yield _claim(observations, client, much, None)

@@ -18,7 +18,7 @@ _BESIDE_ANOTHER = {
     **dict.fromkeys((*keymap.OF_CONNECT, *keymap.OF_CONNECTOR), keymap.CONNECTORS),
     keymap.MIRRORS: keymap.MIRRORS,
 }
-"""Views that share the module of another view; all other views have a module of their own name."""
+"""View -> the view whose module it shares; all other views have a module of their own name."""
 
 
 def make_view(name: str, tools: Tools) -> View:

@@ -24,9 +24,9 @@ from console.tui.text_lines import wrap_all
 from console.tui.tools import Tools
 
 LABEL = 18
-"""Width of the labels before the lines of an explanation, in cells."""
+"""Number of cells for the labels before the lines of an explanation."""
 MOST = 2_000
-"""Most characters of a line of an explanation."""
+"""Maximum length of an explanation's line in characters."""
 
 
 class AclsView(DetailsView[AclRow]):
@@ -153,7 +153,7 @@ def _explained(binding: Acl, snapshot: Snapshot) -> Sequence[Line]:
 
     said = [*explained_lines(explain_acl(binding, snapshot))]
     return [
-        # A label appears only on the first of its lines.
+        # Show a label only on its first line.
         [(f"{label if label != before else '':<{LABEL}}", "muted"), (clean(text, MOST), "")]
         for (label, text), (before, _) in zip(said, [("", ""), *said], strict=False)
     ]

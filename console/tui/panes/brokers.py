@@ -76,7 +76,7 @@ class BrokersView(DetailsView[present_brokers.BrokerRow]):
             AdminError: no broker answered.
         """
         session, reading = self.session, self.cluster.reading
-        # Controllers hold no topics, so there is nothing to count, and no log grows.
+        # Controllers report no topics, so there are no partitions to count and no logs that grow.
         if reading.at_controllers:
             await asyncio.gather(session.read_cluster(), session.read_quorum())
         else:

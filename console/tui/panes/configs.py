@@ -73,7 +73,7 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
             (int(resource.type), entry.name) in known.documentation for entry in entries
         )
         asks = not documented and resource != self._documented
-        if asks:  # once for each entity: some keys have no documentation
+        if asks:  # request documentation once for each entity: some keys have none
             self._documented = resource
         await self.session.read_configs([resource], documentation=asks)
 

@@ -25,7 +25,7 @@ from console.tui.text_lines import wrap_all
 from console.tui.tools import Tools
 
 LONGEST_OFFSET = 1_000
-"""Characters of an offset on the screen."""
+"""Maximum length of an offset on the screen in characters."""
 
 
 class _OfConnect(DetailsView[Row]):
@@ -72,7 +72,7 @@ class ConnectorsView(_OfConnect[connectors.ConnectorRow]):
         session = self.session
         if not self.is_named:
             return
-        # Of a sink's group that is not listed no lag can be read, and this pane has no other use for the list.
+        # List the groups first, and only once: the lag of a sink's group can't be read unless the group is listed.
         if Part.GROUPS not in self.snapshot.read_at:
             await session.read_whole(Part.GROUPS)
         await session.poll_groups(sink_groups(self.snapshot))
@@ -265,7 +265,7 @@ class _Asked(_OfConnect[Row]):
             answer = await self.ask()
         except AdminError as error:
             failure = error.failure
-        # The operator may have gone to another connector while the workers were asked.
+        # The operator may have gone to another connector while the workers answered.
         if place == self._place():
             if (answer, failure, place) != (self._answer, self._failure, self._answered):
                 self._answer, self._failure, self._answered = answer, failure, place
@@ -327,7 +327,7 @@ class ConnectLoggersView(_Asked[connectors.LoggerRow]):
         from console.admin.connect import describe_loggers
 
         found, failures = await self.session.client.run(describe_loggers)
-        # The clusters that answer are shown without the others, whose workers the other panes name as silent.
+        # Show only the clusters that answer; other panes report the silent workers of the others.
         if failures and not found:
             raise AdminError(next(iter(failures.values())))
         return tuple(connectors.LoggerRow(*each) for each in found)

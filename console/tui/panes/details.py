@@ -36,39 +36,40 @@ if TYPE_CHECKING:
     from widgets.line_view import LineView
 
     DrawnLines = Sequence[tuple[Line, Graph | None]]
-    """The lines of a chart, each with its graph."""
+    """The lines of a chart, each with its graph; None for a line without one."""
 
 Row = TypeVar("Row")
 
 NUMBER, BEGINNING = 10, 40
-"""The most characters of a value that may occur in the details by chance, and the number of characters by which a
-longer value is recognized there.
-"""
+"""Maximum length of a value in characters that the details may contain by chance, and the number of characters by which
+a longer value is recognized in the details."""
 UNKNOWN = ("·", NOTHING)
 """The texts in the cells of unknown values."""
 
 GAP = 2
-"""Blank cells between a table and details next to it."""
+"""Number of blank cells between a table and the details next to it."""
 LEAST_BELOW = 4
-"""Free lines from which details stand below a table that gives up none for them."""
+"""Minimum number of free lines for showing details below a table that gives up no lines for them."""
 LEAST_GRAPHS, FEW_GRAPHS = 3, 10
-"""Lines from which graphs stand below details; the most that they take from details that would need them too."""
+"""Minimum number of lines for showing graphs below details; and the maximum number that they take from details which
+need these too."""
 LEAST_LEFT = 8
-"""Free lines below a table next to its details from which graphs stand there."""
+"""Minimum number of free lines below a table, next to its details, for showing graphs there."""
 SIDE_BY_SIDE = 150
-"""Width of the screen, in cells, from which details are next to their table: below it they would be mostly empty."""
+"""Minimum width of the screen in cells for showing details next to their table; below it, details would be too
+narrow."""
 DETAILS_SHARE = (40, 44)
-"""Least and most percent of the width that details next to a table have."""
+"""Minimum and maximum percentage of the width for details next to a table."""
 Takes = tuple[int, int]
-"""The most percent of the height, and the most lines, that details have if the list needs them also."""
+"""The maximum percentage of the height, and the maximum number of lines, for details if the list needs these too."""
 NONE: Takes = (0, 0)
-"""The list is the subject of the view."""
+"""No details: the list is the subject of the view."""
 FEW: Takes = (15, 3)
-"""As `NONE`, but a table that fills the screen gives up some lines for two graphs."""
+"""Few details: like `NONE`, but a table that fills the screen gives up some lines for two graphs."""
 DETAILED: Takes = (36, 14)
-"""The list and the details are the subject."""
+"""Both the list and the details are the subject of the view."""
 EVIDENCE: Takes = (50, 18)
-"""The details are the subject."""
+"""The details are the subject of the view."""
 
 
 def arranged(view: View, lines: LineView, below: TextLines, takes: Takes) -> tuple[int, int]:
@@ -266,7 +267,8 @@ class DetailsView(GraphedView[Row]):
     """
 
     DETAILS_AFTER: ClassVar[float] = 0.12
-    """Seconds that the cursor must rest before the details follow it, so that a held key does not draw them all."""
+    """Seconds for which the cursor has to rest before the details follow it, so that a held key does not draw them for
+    each row."""
     TAKES: ClassVar[Takes] = NONE
     GRAPHS: ClassVar[type[Graphs]] = Graphs
 
@@ -274,10 +276,10 @@ class DetailsView(GraphedView[Row]):
         super().__init__(tools)
         self.below = TextLines(classes="details")
         self.room = (20, 1)
-        """Width and height of the details, in cells."""
+        """The width and height of the details in cells."""
         self._left = Left(self, tools.navigator)
         self.is_left_drawn = False
-        """Whether graphs stand below the table."""
+        """Whether graphs are shown below the table."""
         self.graphs = self.GRAPHS(self)
         self._moved_at = -inf
         self._timer: Timer | None = None
@@ -347,7 +349,7 @@ class DetailsView(GraphedView[Row]):
         found = [*self._unshown(" ".join(map(plain, (title, *found)))), *found]
         about, heading = self.subject(), plain(title)
         is_titled = about is not None and heading not in (about[1], " ".join(about))
-        # Before the details are cut for them, graphs are drawn in one line each.
+        # Before details are shortened for the graphs, draw these in one line each.
         shares = self.TAKES in (NONE, FEW) and not self.is_left_drawn and bool(self.own_chart(width, height).lines)
         least = min(height // 2, FEW_GRAPHS) if shares else 0
         found = folded(found, text_width, max(1, height - 1 - least))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _TITLES = {"broker": "Brokers", "cluster": "Clusters", "baseline": "Baseline"}
 MANY_PEERS = 12
-"""Brokers above which those that differ have the first columns."""
+"""Number of brokers above which those that differ have the first columns."""
 _NAMED = {"broker": "brokers", "cluster": "clusters", "baseline": "the baseline"}
 
 
@@ -64,7 +64,7 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         """Show the current differences between brokers, or the changes since the console began."""
         record = self._journal.events.record
         of = (self._scope, self.snapshot.configs, self.snapshot.cluster, record, self.is_without)
-        # Without a lake no table has a version, so the inputs are compared.
+        # Without a lake there are no versions of tables: compare the inputs.
         if same(of, self._made_of):
             return
         found: Sequence[Drifted] = ()
@@ -95,7 +95,7 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         odd = {name for row in self.rows() for name in row.odd}
         if self._scope == "broker":
             known = {str(broker.id) for broker in self.snapshot.cluster.brokers}
-            # A screen has columns for a dozen brokers: of more, those that differ come first.
+            # A screen has columns for a dozen brokers: with more of them, those that differ come first.
             last = frozenset[str]() if len(known) <= MANY_PEERS else known - odd
             return tuple(sorted(odd | known, key=lambda name: (name in last, not name.isdigit(), name.zfill(12))))
         if self._scope == "baseline":

@@ -57,7 +57,7 @@ class EntitiesView(DetailsView[ConfigResource]):
         if listed != self._listed:
             self._listed = listed
             self.update()
-        # Before the first draw, those that will be on the screen.
+        # Read the entities that will be visible before the first draw.
         await session.read_configs(self.visible_rows() or self._everything()[: self.app.size.height])
 
     async def read_more(self) -> None:

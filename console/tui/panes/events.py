@@ -177,7 +177,7 @@ class EventsView(LakeView[Row]):
 
         If a refresh put another row under the cursor, the first Enter only names that row.
         """
-        # A refresh may have put another event under the cursor since the operator last looked.
+        # If a refresh put another event under the cursor since the operator last looked, only name it.
         if self.newest.has_followed:
             self.newest.has_followed = False
             self._message.say(f"newer: {clean(self.words(row), 40)}; ⏎ again stages its way back", "pending")

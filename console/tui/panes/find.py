@@ -24,7 +24,7 @@ from widgets.line_view import LineView
 from widgets.row_source import Column
 
 AGAIN = 5.0
-"""Seconds between two searches of newly read data."""
+"""Seconds between two searches in newly read data."""
 TITLES = {"now": "Now", "acls": "ACLs"}
 CALM = "what is found is in no trouble by itself"
 
@@ -177,7 +177,7 @@ class FindView(DetailsView[present_find.Hit]):
 
     def _put_cursor(self, view: View, key: Hashable) -> None:
         """Move a view's cursor to a row."""
-        # A former filter could hide the row.
+        # Remove the former filter, which could hide the row.
         if view.filter_text:
             view.take_filter("")
         if view.only_trouble:

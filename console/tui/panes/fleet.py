@@ -56,7 +56,7 @@ class FleetView(DetailsView[present_fleet.FleetRow]):
             if not self._is_open:
                 self._is_open = True
                 contexts = await asyncio.to_thread(self._contexts.all)
-                if not self._is_open:  # the pane was left meanwhile
+                if not self._is_open:  # the operator left the pane meanwhile
                     return
                 self._fleet.take([each for each in contexts if each.name != self.session.context.name])
                 self.update()

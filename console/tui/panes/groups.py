@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from console.model.half_hour import Kind
 
 MOST_NAMED = 10
-"""Members of one partition, in a share group, that the filter searches."""
+"""Maximum number of a partition's members, in a share group, that the filter searches."""
 LEAST_GROWTH = 1.0
-"""Growth of a lag, records/s, from which it counts as trouble, as in triage."""
+"""Growth of a lag in records/s above which it counts as trouble, as in triage."""
 OTHERS_AT_ONCE = 100
-"""Off-screen groups polled in a turn: 10,000 take a hundred turns."""
+"""Number of groups outside the screen that are polled in a turn: 10,000 groups take a hundred turns."""
 TIMES_AT_ONCE = 100
-"""Partitions of the group, per turn, for which kac reads the next record's timestamp."""
+"""Number of the group's partitions per turn for which kac reads the timestamp of the next record."""
 
 
 class GroupsView(DetailsView[Group]):
@@ -67,7 +67,7 @@ class GroupsView(DetailsView[Group]):
         """
         at = datetime.now(UTC)
         shown = [row.name for row in self.visible_rows()]
-        # Groups on the screen first: the others may take long.
+        # Poll the groups on the screen first: the others may take long.
         await self.session.poll_groups(shown)
         self._swept = at
         self.tell_where()

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from console.lake.reader import Tables
 
 SHOWN = frozenset({*Kind} - {Kind.LEADER, Kind.ISR, Kind.GROUP, Kind.OFFSET})
-"""The kinds of events shown: lasting changes. The pane of events shows all."""
+"""The kinds of events that are shown: lasting changes. The events pane shows all kinds."""
 NEAR_THE_END = 50
-"""Distance from the last row, in rows, at which the view requests the next page."""
+"""Number of rows from the last row at which the view requests the next page."""
 
 
 class HistoryView(LakeView[PastRow]):
@@ -105,7 +105,7 @@ class HistoryView(LakeView[PastRow]):
             known = [(line["at"], journal_row(line, index)) for index, line in enumerate(lines)]
         except (AdminError, Refused) as error:
             self._unread = failure_text(error.failure)
-        # Sorted by local time; an event comes before the journal's entry of the same second.
+        # Sort by local time; an event precedes the journal's entry of the same second.
         rows = [row for _, row in sorted([*self._seen(), *known], key=lambda each: each[0], reverse=True)]
         passing = [row for row, words in zip(rows, map(self.words, rows), strict=True) if self._passes(words)]
         if list(self._answer.rows) != passing or not self._is_known or self._answer.fresh is not None:
@@ -227,7 +227,7 @@ class HistoryView(LakeView[PastRow]):
         was_near_top = self.table.is_near_top
         self.table.set_rows(self._all.source)
         if was_near_top:
-            self.table.show_top()  # the operator sees the rows that came in above
+            self.table.show_top()  # show the operator the rows that were added above
         self.newest.note_newest()
 
     # -- actions -------------------------------------------------------------------------------------------------------

@@ -55,9 +55,9 @@ class LakeView(DetailsView[Row]):
     """
 
     TABLE: ClassVar[str] = ""
-    """The lake's table that the view shows."""
+    """The name of the lake's table that the view shows."""
     ADDS: ClassVar[str] = ""
-    """The note without a lake: how a lake would add rows."""
+    """The note if there is no lake: the rows that a lake would add."""
     OF_CLUSTER = False
     TAKES = DETAILED
     DETAILS_AFTER = 0.0
@@ -144,7 +144,7 @@ class LakeView(DetailsView[Row]):
     async def _ask(self) -> None:
         try:
             await self.ask()
-        except Exception:  # the screen must continue, whatever error occurred
+        except Exception:  # the screen has to continue after any error
             log.exception("asking the lake for %s", self.NAME)
             self.take(NO_ANSWER, INTERNAL)
 
@@ -179,7 +179,7 @@ class LakeView(DetailsView[Row]):
         rows = self.find(tables)
         try:
             unobserved = gaps(tables, cluster)
-        except LakeError as error:  # an error in one table does not affect another
+        except LakeError as error:  # an error in one table must not affect the others
             log.warning("coverage gaps are not known: %s", error)
             unobserved = []
         return LakeAnswer(rows, fresh, unobserved, tables.clusters(*SHOWN))

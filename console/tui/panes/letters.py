@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from console.tui.panes.view import View
 
 DRAWN_EVERY = 0.25
-"""Least seconds between two drawings while letters are read."""
+"""Minimum seconds between two drawings while letters are read."""
 
 
 class LettersReading:
@@ -159,7 +159,7 @@ class LettersView(DetailsView[dead_letters.PileRow]):
 
     def inputs(self) -> tuple[object, ...]:
         """Return the letters so far, and whether exceptions are hidden."""
-        # `mark` is a new tuple each time, and inputs are compared by identity.
+        # Keep the former tuple: `mark` returns a new one each time, and inputs are compared by identity.
         if self._mark != self._reading.mark:
             self._mark = self._reading.mark
         return self._mark, self.masked

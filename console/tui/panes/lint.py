@@ -127,7 +127,7 @@ class LintView(DetailsView[lint_rows.LintRow]):
     async def enter(self, row: lint_rows.LintRow) -> None:
         """Show the subject of the finding."""
         subject = row.finding.found.subject
-        if isinstance(subject, ScramUser):  # no pane shows them
+        if isinstance(subject, ScramUser):  # no pane shows SCRAM users
             self._editing.begin("list scram")
         else:
             self._navigator.open_target(subject)

@@ -77,7 +77,7 @@ class MirrorsView(DetailsView[mirrors.MirrorRow]):
 
     async def enter(self, row: mirrors.MirrorRow) -> None:
         """Show the details of the flow, with the records behind each checkpoint."""
-        with suppress(AdminError):  # they are left out then
+        with suppress(AdminError):  # without an answer the details omit these records
             await self.session.keep(read_mirrored_ends(self.session.client, self.snapshot))
         lines = mirrors.mirror_lines(row, self.snapshot)
         self.show_text(_title(row), lambda width: wrap_all(lines, width, 2))

@@ -70,7 +70,7 @@ class MovesView(DetailsView[present_moves.MoveRow]):
         await self._read_operations()
         await session.read_whole(Part.REASSIGNMENTS)
         moves = self.snapshot.reassignments
-        # Without a move, no size changes that this pane shows.
+        # Read sizes only while replicas move: this pane shows no others.
         if moves or self._copies_within():
             await session.read_log_dirs()
             copying = {broker for _, _, broker in dir_copies(self.snapshot.log_dirs)}

@@ -37,12 +37,13 @@ if TYPE_CHECKING:
 
 
 WHOLE = 12
-"""Most lines about ruled-out causes next to the table, or in a tall place below it; else there is one."""
+"""Maximum number of lines about ruled-out causes next to the table, or in a large place below it; elsewhere there is
+one."""
 SHARE, OF_CLUSTER = 60, 6
-"""Percent of the height that the cluster's graphs have below a table next to its evidence, at least; free lines from
-which they stand below those of the row's subject."""
+"""Minimum percentage of the height for the cluster's graphs below a table that is next to its evidence; and the minimum
+number of free lines for showing them below the graphs of the row's subject."""
 UNREAD = 2.0
-"""Seconds that an operator needs to read a cause that appeared under the cursor."""
+"""Seconds that an operator needs to read a cause that has just appeared under the cursor."""
 
 
 class WithCluster(Graphs):
@@ -152,7 +153,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
             return
         tour.is_shown = False
         self.query(".tour").set(display=False)
-        # In a thread: it writes a file.
+        # End it in a thread: this writes a file.
         start(self.app, partial(asyncio.to_thread, tour.end), group="tour", name="tour")
 
     def inputs(self) -> tuple[object, ...]:
@@ -245,7 +246,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         observations = self.cluster.triage.observations
         if row.claim.cause != present_triage.LINT_ROW or not verdict.is_calm or observations is None:
             return lines
-        # An empty table would list what triage has checked. Lint's row fills it, so its details list that.
+        # An empty table would list the checks of triage. Lint's row fills it, so list them in its details.
         return [*lines, *([(text, "")] for text in present_triage.healthy_text(observations).split("\n"))]
 
     def target(self) -> ConfigResource | None:
@@ -321,9 +322,9 @@ class NowView(DetailsView[present_triage.CauseRow]):
 MOVES = frozenset(
     key.strip() for binding in LineView.BINDINGS if isinstance(binding, Binding) for key in binding.key.split(",")
 )
-"""Keys that move the cursor of the table."""
+"""The keys that move the cursor of the table."""
 CHANGING = ("F", "m")
-"""Keys that stage or store something for the row under the cursor."""
+"""The keys that stage or store something for the row under the cursor."""
 
 
 def lint_row(cluster: ShownCluster) -> present_triage.CauseRow | None:
@@ -362,7 +363,7 @@ def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
     if cause in _OF_CONNECT:
         return view_place(_OF_CONNECT[cause]), None
     if subject.topic is not None and cause in _OF_TRANSACTIONS:
-        # The row's key is a producer, which that view reads itself; hanging ones come first.
+        # Only open the view: the row's key is a producer, which the view reads itself; hanging transactions come first.
         return Place(keymap.TRANSACTIONS, pane_named(keymap.TOPICS).pane, topic_resource(subject.topic)), None
     if subject.topic is not None:
         view = keymap.CONFIGS if cause in _OF_CONFIGS else keymap.TOPIC
@@ -381,12 +382,12 @@ def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
 
 
 _OF_ACLS = frozenset({"access-changed", "acl-without-type"})
-"""Causes whose evidence is ACLs."""
+"""Causes for which the view with the evidence is that of ACLs."""
 _OF_CONFIGS = {
     "min-isr-impossible": "min.insync.replicas",
     "replication-throttled": "leader.replication.throttled.replicas",
 }
-"""Causes whose evidence is a key of a topic's configs."""
+"""Cause -> the key of a topic's configs that is its evidence."""
 _OF_CONNECT = {
     "worker-gone": keymap.CONNECT_WORKERS,
     "connect-unreachable": keymap.CONNECT_WORKERS,
@@ -396,9 +397,9 @@ _OF_CONNECT = {
     "mirror-stopped": keymap.MIRRORS,
     "mirror-halted": keymap.MIRRORS,
 }
-"""Causes whose evidence is a table of Connect if the subject does not name one connector."""
+"""Cause -> the table of Connect with its evidence, unless its subject is a single connector."""
 _OF_TRANSACTIONS = frozenset({"transaction-hanging", "transaction-undelivered", "transaction-open"})
-"""Causes whose evidence is a transaction of a topic."""
+"""Causes whose evidence is a transaction in a topic."""
 _OF_GROUPS = frozenset(
     {
         "consumer-slow",
@@ -411,11 +412,11 @@ _OF_GROUPS = frozenset(
         "quota-exceeded",
     }
 )
-"""Causes whose evidence is the groups pane if the subject does not name one group."""
+"""Causes whose evidence is in the groups pane, unless their subject is a single group."""
 _SCHEMA = "schema "
-"""The beginning of an entity that is a subject of the schema registry."""
+"""Prefix of an entity that is a subject of the schema registry."""
 _OF_FEATURES = frozenset({"feature-behind", "metadata-version-behind"})
-"""Causes whose evidence is a feature's level."""
+"""Causes whose evidence is the level of a feature."""
 _OF_QUORUM = frozenset(
     {
         "broker-stopped",

@@ -47,7 +47,7 @@ class OnlyTrouble:
         """Everything in the cluster that is in trouble; the former result while another thread computes."""
         cluster = self._cluster
         snapshot, beside = cluster.session.snapshot, (cluster.contact.silent, cluster.triage.observations)
-        # Called once for each of 100,000 rows.
+        # Compare identities: this is called for each of 100,000 rows.
         if snapshot is not self._snapshot or beside[0] is not self._beside[0] or beside[1] is not self._beside[1]:
             self._snapshot, self._beside = snapshot, beside
             self._look(snapshot, *beside)
@@ -86,7 +86,7 @@ class OnlyTrouble:
         from console.triage.trouble import troubles
 
         self._found = await asyncio.to_thread(troubles, poll)
-        self._snapshot = None  # the next access checks for changes since then
+        self._snapshot = None  # let the next access check for changes since then
         self._redraw()
 
     def calm(self, calm: str, wanted: str) -> str:

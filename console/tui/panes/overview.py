@@ -34,13 +34,13 @@ log = logging.getLogger(__name__)
 
 
 CHANGES = graphs.Graph("changes", "changes", "changes", {})
-"""The row of the marks."""
+"""The row with the marks of changes."""
 
 
 class GraphTable(RowTable, inherit_bindings=False):
     """A row of one to six lines for each graph, below the axis; all have the height that the screen leaves."""
 
-    # To the left and right the view moves its cursor in time.
+    # Left and right move the cursor in time instead of panning.
     BINDINGS: ClassVar[list[BindingType]] = [
         *(each for each in LineView.BINDINGS if "pan(" not in str(each)),
         Binding("left,h", "app.do('earlier')", "Earlier", show=False),
@@ -72,7 +72,7 @@ class GraphTable(RowTable, inherit_bindings=False):
             return super().pieces(index, width, most)
         if key == CHANGES.key:
             return [graphs.changes_line(chart, width + 1, self.moment)]
-        # Between two charts the rows are those of the last one.
+        # While two charts alternate, the rows may still be those of the former one.
         at = next((at for at, each in enumerate(chart.graphs) if each.key == key), None)
         if at is None:
             return [()]
@@ -118,7 +118,7 @@ class OverviewView(GraphedView[graphs.Graph]):
 
     async def read_more(self) -> None:
         """Read the throttled clients from the lake if there is one: its reader takes memory."""
-        # For a lake in an object store, only an attempt to open it shows whether it exists.
+        # A lake in an object store has to be opened to find out whether it exists.
         where = self._lake.where
         if "://" not in where and not await asyncio.to_thread(Path(where).is_dir):
             return

@@ -77,7 +77,7 @@ class PlanView(View):
     async def read(self) -> None:
         """Read the entities that the plan changes, so that other clients' changes are visible. Raises AdminError."""
         resources = {t for s in self.plan.staged if isinstance(t := s.edit.target, ConfigResource)}
-        if CLUSTER_DEFAULT in resources:  # the rows show whether brokers inherit it
+        if CLUSTER_DEFAULT in resources:  # the rows show whether brokers inherit the value
             resources |= set(map(broker_resource, self.cluster.answering()))
         there = [r for r in sorted(resources) if topic_resource(r.name) != r or r.name in self.snapshot.topics]
         session = self.session
@@ -104,10 +104,10 @@ class PlanView(View):
                 staged, snapshot, deletions, facts_so_far(session.risk_reading, session.context)
             )
 
-        # First from the snapshot, then again if the reads add facts.
+        # Show the meaning from the snapshot first, and again if the reads below add facts.
         self._show_meaning(await asyncio.to_thread(mean))
         before = session.retention, session.risk_reading
-        with suppress(AdminError):  # other reads report a lost cluster; an apply reads these again
+        with suppress(AdminError):  # other reads report a lost cluster, and an apply reads these facts again
             await read_for_risks(session, session.plan.staged)
         await read_deletions(session)
         if (session.retention, session.risk_reading) != before:
@@ -145,7 +145,7 @@ class PlanView(View):
     def _show_commands(self) -> None:
         """Show the plan as commands, if the edits leave space."""
         width, height = arranged(self, self.list, self.below, NONE)
-        # As many as fit, and one line more with the title: `clipped` says that there are more.
+        # Take one line more than fits, with the title: `clipped` then shows that there are more.
         lines = script_lines(self.plan, height) if self.plan.staged and height > 1 else []
         self.below.display = bool(lines)
         title = rule(f"{SCRIPT}: s", width - 2)

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from console.present.changed import Changed
 
 POLL_AFTER = 0.25
-"""Seconds that the cursor rests on a user before its clients are read."""
+"""Seconds for which the cursor has to rest on a user before its clients are read."""
 SURVEY_EVERY = timedelta(seconds=50)
 WRAPPED = 22
-"""Indent of continuation lines, in blanks: they align with the quota."""
+"""Number of blanks before continuation lines, which align with the quota."""
 
 
 class _Kept(NamedTuple):
@@ -291,7 +291,7 @@ class QuotasView(View):
         if not self.known():
             return []
         count, sparse = len(self.snapshot.quotas), self.snapshot.quotas_sparse
-        # With many entities, a user's clients count only after the user was opened.
+        # With many entities, the clients of a user are counted only after the user was opened.
         entities = f"{count:,}+ entities" if sparse else plural(count, "entity", "entities")
         return [*self.age("", self._surveyed), (f"{entities}{each}", "muted")]
 
@@ -322,8 +322,8 @@ class QuotasView(View):
         if not self._listed.is_whole(_edge(entity)):
             self.below.set(title, [(" reading…", "muted")])
             return
-        # The effective value of every key matters more than the values that it overrides, so lines are cut before keys
-        # are left out; who shares it comes last.
+        # The effective value of every key matters more than the values that it overrides: shorten lines before leaving
+        # out keys. The clients that share a quota come last.
         brief, whole = effective_text(self.snapshot, entity), effective_text(self.snapshot, entity, sharing=True)
         forms = [wrap_all(whole, width, WRAPPED), wrap_all(brief, width, WRAPPED), brief]
         lines = next((form for form in forms if len(form) < height), brief)
@@ -408,7 +408,7 @@ def effective_text(snapshot: Snapshot, entity: quota.QuotaEntity, *, sharing: bo
 
 def _is_recent(surveyed: datetime | None) -> bool:
     """Return whether the last survey is less than `SURVEY_EVERY` old: reopening the pane then reads nothing."""
-    # A survey in the future, after the clock was set back, does not count.
+    # Ignore a survey in the future, which a clock that was set back leaves.
     return surveyed is not None and timedelta() <= datetime.now(UTC) - surveyed < SURVEY_EVERY
 
 

@@ -30,7 +30,7 @@ def read_rates(view: View, topics: Iterable[Topic] = ()) -> None:
 async def _read(view: View, places: Sequence[Place]) -> None:
     try:
         await view.session.rates.read(places, view.cluster.contact.silent)
-    except Exception:  # the screen must continue, whatever error occurred
+    except Exception:  # the screen has to continue after any error
         log.exception("reading for rates")
 
 

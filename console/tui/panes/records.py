@@ -174,9 +174,9 @@ class RecordsView(DetailsView[records.RecordRow]):
         """Begin the search of the statement, once, and let one that follows go on after a pause."""
         self._asked.resume()
         if self._asked.take_due():
-            # In a worker: the screen meanwhile shows what was found.
+            # Search in a worker: meanwhile the screen shows the records found so far.
             start(self, self._search, group="records", name="records", exclusive=True)
-            # A search that ends at once is drawn once, with its results.
+            # Wait a moment: a search that ends soon is drawn only once, with its results.
             with suppress(TimeoutError):
                 async with asyncio.timeout(SOON):
                     await self._asked.settled.wait()

@@ -48,7 +48,7 @@ class AllRows(Generic[Row]):
     def take(self, rows: Sequence[Row]) -> None:
         """Take other rows, or the same sequence with other cells."""
         if rows is self.source.rows:
-            self.source = self.source.again()  # keeps the index of the keys; the search keeps its texts
+            self.source = self.source.again()  # keeps the index of the keys, and the search its texts
         else:
             self.source = ListRows(rows, self._key, self._cells)
             self._search = None
@@ -92,14 +92,14 @@ class Ordering(Generic[Row]):
             self.show(order())
             return
         self._order = order
-        self._sift()  # the filter applies at once, to the rows shown now
+        self._sift()  # the filter applies at once to the present rows
         if self._worker is None or self._worker.is_finished:
             self._worker = start(self._view, self._run, group="order", name="order")
 
     async def _run(self) -> None:
         while (order := self._order) is not None:
             rows = await asyncio.to_thread(order)
-            if self._order is order:  # no newer request replaced this one
+            if self._order is order:  # no newer request has replaced this one
                 self.show(rows)
                 self._view.tell_where()
 
@@ -161,7 +161,7 @@ class ShownRows(View, Generic[Row]):
     """The rows that a table's view shows. Subclasses override the methods that differ."""
 
     NOUN: ClassVar[Columns[Any]]
-    """The noun with the columns; views without one define `COLUMNS`, `cells` and `sort_key`."""
+    """The noun with the columns; a view without one defines `COLUMNS`, `cells` and `sort_key`."""
     COLUMNS: ClassVar[Sequence[Column]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -237,16 +237,16 @@ class TableView(ShownRows[Row]):
     """
 
     ROWS_ARE_PARTS: ClassVar[bool] = False
-    """Whether the rows are parts of the view's one entity, to which commands apply."""
+    """Whether the rows are parts of the view's single entity, to which commands then apply."""
     EMPTY: ClassVar[str] = "nothing here"
     MARKS: ClassVar[bool] = True
     """Whether the operator can mark several rows."""
     TROUBLED: ClassVar[str] = ""
-    """The field of `Troubles` with the keys of the rows that `!` (only trouble) keeps; ``""`` if `in_trouble` decides
-    for each row, which takes long for 100,000."""
+    """The field of `Troubles` with the keys of rows that `!` (only trouble) keeps; ``""`` if `in_trouble` decides about
+    each row, which takes long for 100,000."""
     NEWEST_FIRST: ClassVar[bool] = False
-    """Whether new rows appear on top. The cursor then follows the newest row while it is on it, and the status counts
-    the new rows above the screen."""
+    """Whether new rows are added on top. The cursor then stays on the newest row while it is there, and the status
+    counts new rows above the screen."""
 
     ROW_TABLE: ClassVar[type[RowTable]] = RowTable
     """The widget of the table."""
@@ -279,7 +279,7 @@ class TableView(ShownRows[Row]):
         source = self._all.source
         indexes: Sequence[int] = self._all.hits(self.filter_text) if self.filter_text else range(len(source))
         if self.only_trouble:
-            # Triage has the keys of these rows, so 100,000 rows are not checked one by one.
+            # Use the keys from triage, instead of checking 100,000 rows one by one.
             if self.TROUBLED:
                 keys = getattr(self.trouble.found, self.TROUBLED)
                 found = {index for key in keys if (index := source.index_of(key)) is not None}
@@ -377,7 +377,7 @@ class TableView(ShownRows[Row]):
         parse_query(wanted)
         self.filter_text = wanted
         self._sift()
-        # The operator typed the filter, so another row under the cursor is no surprise.
+        # The operator typed the filter, so another row under the cursor is expected.
         self.newest.has_followed = False
         self.tell_where()
 

@@ -224,7 +224,7 @@ class TopicsView(DetailsView[Topic]):
 
     def details(self, row: Topic) -> list[Line]:
         """Return the topic's problems, its overrides and its readers."""
-        # Imports the kinds of edits, which narrow screens do not need.
+        # Imported late: it imports the kinds of edits, which narrow screens don't need.
         from console.present.configs import set_lines, staged_lines
 
         target = topic_resource(row.name)
@@ -360,7 +360,7 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
     def readers(self) -> Collection[str]:
         """Return the groups that read the topic; searched again when the lines have a new column."""
         samples = self.own_samples()
-        # The search walks over the lags of all groups, so it runs once for each column.
+        # Search once for each column of the graphs, as this walks over the lags of all groups.
         if self._readers[:2] != (self.place.topic, samples[-1].slot):
             trends = self.snapshot.lag_trends.items()
             read = [n for n, trend in trends if any(p.topic == self.place.topic for p in trend.last.lag.partitions)]

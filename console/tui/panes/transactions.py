@@ -21,9 +21,9 @@ from console.tui.panes.details import DetailsView
 from console.tui.tools import Tools
 
 MOST_PARTITIONS = 10_000
-"""Maximum number of partitions polled for all topics; a single topic is polled whole."""
+"""Maximum number of partitions that are polled for all topics; of a single topic, all partitions are polled."""
 WHOLE_EVERY = 30.0
-"""Seconds between polls of all partitions; polls in between cover only partitions with waiting records."""
+"""Seconds between two polls of all partitions; polls in between cover only partitions with waiting records."""
 
 
 class TransactionsView(DetailsView[TransactionRow]):
@@ -34,7 +34,7 @@ class TransactionsView(DetailsView[TransactionRow]):
     ENTER = "all about it"
     MARKS = False
     NOUN = TRANSACTIONS
-    EMPTY = "no open transaction is visible"  # brokers leave out those that a principal may not describe
+    EMPTY = "no open transaction is visible"  # brokers leave out transactions that the principal may not describe
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)

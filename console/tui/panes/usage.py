@@ -30,7 +30,7 @@ PLOT_HEIGHT = 14
 
 
 AT_LIMIT = 0.95
-"""Share of a quota from which its usage counts as at the limit."""
+"""Share of a quota above which its usage counts as at the limit."""
 
 
 class UsageView(LakeView[Usage]):
@@ -133,7 +133,7 @@ class UsageView(LakeView[Usage]):
 
     def _sift(self) -> None:
         """Show the rows that match the filter's words; the lake has already applied the other terms."""
-        # The table must not search for the lake's terms as words.
+        # Pass only the words on: the table would search for the lake's terms as words.
         shown, self.filter_text = self.filter_text, self._wanted.text
         super()._sift()
         self.filter_text = shown

@@ -47,23 +47,23 @@ class View(Widget):
     """
 
     NAME: ClassVar[str] = ""
-    """Its name in places and in the keymap."""
+    """The name of the view in places and in the keymap."""
     PARTS: ClassVar[frozenset[str]] = frozenset()
     """The parts of the snapshot whose read failures the view reports; empty: only `NEEDS`."""
     NEEDS: ClassVar[str] = ""
-    """The part of the snapshot that the view can't be drawn without."""
+    """The part of the snapshot without which the view can't be drawn."""
     ENTER: ClassVar[str] = ""
     """The label of Enter in the footer."""
     MORE_EVERY: ClassVar[int] = SLOW_EVERY
-    """Ticks from one `read_more` to the next; more if it takes long."""
+    """Number of ticks from one `read_more` to the next; more if reading takes long."""
     CALM: ClassVar[str] = "nothing is in trouble here"
     """The text of an empty table with `!` (only trouble)."""
     OF_CLUSTER: ClassVar[bool] = True
-    """Whether its data becomes stale when the cluster does not answer."""
+    """Whether its data become stale if the cluster does not answer."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Add the bindings that the keymap has for the view's name."""
-        # Before Textual's own hook, which merges the bindings of a class and its bases.
+        # Set the bindings before Textual's own hook, which merges those of a class and its bases.
         if "NAME" in vars(cls):
             cls.BINDINGS = bindings(cls.NAME)
         super().__init_subclass__(**options)
@@ -79,7 +79,7 @@ class View(Widget):
         self.lines = lines
         self.place = Place(self.NAME, 0)
         self.receivers: tuple[object, ...] = (self,)
-        """The objects with the methods of its keys."""
+        """The objects that have the methods of its keys."""
         self.where = TextLines(classes="where")
         self.only_trouble = False
         self.filter_text = ""
@@ -156,7 +156,7 @@ class View(Widget):
 
     def update(self) -> None:
         """Draw again if one of the inputs is another object, and write the breadcrumbs."""
-        # An empty response changes no data, but must still remove "reading…".
+        # Include the state of reading: an empty response changes no data, but has to remove "reading…".
         contact, moment = self.cluster.contact, self.cluster.half_hour.moment
         state = self.known(), contact.lost, contact.unread, contact.silent, self.snapshot.failures, moment
         inputs = (*self.inputs(), *state)
@@ -219,7 +219,7 @@ class View(Widget):
 
     def note(self) -> Line:
         """Return the note that the message line shows while it has no message: read failures."""
-        # A pane that shows "not read" says why, whatever else could not be read.
+        # A pane that shows "not read" gives the reason for that part first, whatever else could not be read.
         why = [] if self.known() else unread(self.snapshot, {self.NEEDS}, self.concerns)
         return why or unread(self.snapshot, self.PARTS or {self.NEEDS}, self.concerns)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from console.model.half_hour import Kind
 
 MOST_PLACES = 500
-"""Most partitions whose newest record is read in a turn."""
+"""Maximum number of partitions whose newest record is read in a turn."""
 
 
 class WatchTable(RowTable):
@@ -105,7 +105,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         await asyncio.gather(*reads)
         read_rates(self, [known for each in self._shown(watched.TOPIC) if (known := self.snapshot.topics.get(each))])
         self._was_read = subjects
-        if not reading.at_controllers:  # they report no rates and no lags to sample
+        if not reading.at_controllers:  # controllers report no rates and no lags
             self.cluster.half_hour.begin()
         self.update()
 
@@ -138,7 +138,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         for name, partition in places[:MOST_PLACES]:
             if partition.leader >= 0 and partition.leader not in silent:
                 led.setdefault(partition.leader, []).append((name, partition.number))
-        # A record has no answer to a request that its console did not send, such as for rows that it did not show.
+        # A record lacks answers to requests that its console did not send, such as those for rows that it did not show.
         if not led or self.session.front_end == "replay":
             return
         newest: dict[str, int] = {}
@@ -237,7 +237,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
 
 
 MOST_TIME = 253_402_300_800_000
-"""Milliseconds from which on a timestamp is after the year 9999."""
+"""Milliseconds since 1970 at which the year 10,000 begins."""
 
 
 def place_of(row: present_watched.WatchRow) -> tuple[Place, Hashable | None]:

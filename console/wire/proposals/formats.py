@@ -4,7 +4,8 @@ from typing import Final
 
 # The API keys and error codes of the proposals' own formats: 10,000 to 10,099, far above those of Kafka.
 #
-# The batched describes keep Kafka's keys, in versions that no Kafka has: they extend existing formats.
+# The batched describes keep Kafka's own keys, in versions that no Kafka release has, because they extend existing
+# formats.
 
 LOWEST: Final = 10_000
 HIGHEST: Final = 10_099

@@ -16,7 +16,7 @@ REAL_NEIGHBOURS: dict[str, RealNeighbour] = {
 }
 
 CHOSEN = ("a group that was given up",)
-"""Those of `make test-brokers`: a quick one."""
+"""The neighbours of `make test-brokers`: only a quick one."""
 
 NOT_MADE = {
     "observers": "brokers of Apache Kafka refuse the key that says so",
@@ -26,4 +26,4 @@ NOT_MADE = {
         "the laboratory's brokers have no secret for tokens",
     ),
 }
-"""Neighbours that real brokers, or those of the laboratory, can't be, and why."""
+"""Neighbour that can't be made with real brokers, or with those of the laboratory -> the reason."""

@@ -16,11 +16,11 @@ from console.model.changes import AlterQuotas, CreateAcls, DeleteAcls
 from console.model.quota import QuotaEntity
 
 LIMIT = 5_000.0
-"""Bytes a second of each broker."""
+"""The quota of each broker in bytes per second."""
 LITTLE, MUCH = 60.0, 200.0
-"""Records a second of two brokers: some of the limit, and twice as much as it."""
+"""Records per second from two brokers: a part of the quota, and twice the quota."""
 GUST = 25_000
-"""Bytes: of the eleven seconds over which brokers take the mean, some more than is left."""
+"""Bytes of a burst: somewhat more than the quota leaves in the eleven seconds for which brokers compute the average."""
 
 
 async def _limit(lab: Laboratory, client_id: str, limit: float | None) -> None:
@@ -113,7 +113,7 @@ async def _is_written(lab: Laboratory, *topics: str) -> bool:
 
 
 NEIGHBOURS = (
-    # First: request logs tell for a minute who was throttled before.
+    # Keep this first: request logs show for a minute which clients were throttled.
     RealNeighbour(
         name="a burst that was throttled",
         make=_burst,

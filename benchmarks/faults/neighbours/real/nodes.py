@@ -106,7 +106,7 @@ async def _alone(lab: Laboratory) -> AsyncIterator[Steps]:
 @asynccontextmanager
 async def _fewer_fetchers(lab: Laboratory) -> AsyncIterator[Steps]:
     key, broker = "num.replica.fetchers", 2
-    await lab.configure(CLUSTER_DEFAULT, {key: "2"})  # brokers take no more than twice as many at once
+    await lab.configure(CLUSTER_DEFAULT, {key: "2"})  # brokers accept at most twice as many at once
     await lab.configure(broker_resource(broker), {key: "1"})
 
     async def falls_behind() -> None:

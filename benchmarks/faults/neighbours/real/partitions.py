@@ -21,7 +21,7 @@ from tests.support.transactional_client import TransactionalClient
 LARGE = bytes(10_000)
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 SLOW = "150000"
-"""Bytes a second of a move that takes a minute and more."""
+"""Rate in bytes per second of a move, with which the move takes more than a minute."""
 
 
 @asynccontextmanager
@@ -118,7 +118,7 @@ async def _one_fewer(lab: Laboratory) -> AsyncIterator[Steps]:
         async def moved_away() -> None:
             await lab.move(smaller, 0, (1, 2))
             await lab.until(lambda: _is_of(lab, smaller, 2), "it has two replicas")
-            await asyncio.sleep(WARM)  # as who drains a broker looks before it is shut down
+            await asyncio.sleep(WARM)  # an operator who drains a broker also waits before shutting it down
             await retire(lab, goes)
 
         yield Steps(happens=moved_away, switch=lambda: lab.kill(dies))

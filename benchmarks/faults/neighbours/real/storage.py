@@ -22,7 +22,7 @@ LARGE = bytes(10_000)
 CUT = "log.retention.ms"
 CLEANER = "log.cleaner.io.max.bytes.per.second"
 READ_DISKS_SECONDS = 12.0
-"""Seconds until the console has read the directories again."""
+"""Seconds until the console has read the log directories again."""
 
 
 @asynccontextmanager
@@ -90,7 +90,7 @@ async def _default_cut(lab: Laboratory) -> AsyncIterator[Steps]:
             await lab.unset(CLUSTER_DEFAULT, CUT)
             bare = await stack.enter_async_context(lab.topic("kept-by-default", partitions=1))
             await lab.write(bare, 20)
-            await asyncio.sleep(READ_DISKS_SECONDS)  # as long as the records are looked at
+            await asyncio.sleep(READ_DISKS_SECONDS)  # wait until the console has looked at the records
             await lab.configure(CLUSTER_DEFAULT, {CUT: "10000"})
 
         yield Steps(happens=cut, switch=cut_for_another)
@@ -152,7 +152,8 @@ async def _waits_for_cleaner(lab: Laboratory) -> AsyncIterator[Steps]:
             yield Steps(switch=lambda: lab.write(topic, 500, value=LARGE))
     finally:
         await lab.unset(slow, CLEANER)
-        # Until its slow cleaner ends, the broker takes no metadata in (DynamicBrokerConfig stops the old one first).
+        # Until the slow cleaner ends, the broker applies no metadata (DynamicBrokerConfig stops the old cleaner first),
+        # so kill the broker.
         await lab.kill(CORRUPT_ON)
         await lab.bring_up()
 
