@@ -406,6 +406,18 @@ def at_one_address(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, cluster=replace(snapshot.cluster, brokers=brokers))
 
 
+def at_one_listener(snapshot: Snapshot) -> Snapshot:
+    """Brokers 2 and 3 advertise one address on a listener that kac does not use."""
+    configs = {
+        broker_resource(each): samples.config_set(
+            {"advertised.listeners": f"A://127.0.0.1:900{each},B://127.0.0.1:800{min(each, 2)}"},
+            ConfigSource(BROKER_CONFIG),
+        )
+        for each in (1, 2, 3)
+    }
+    return replace(snapshot, configs={**snapshot.configs, **configs})
+
+
 def answered_by_another(snapshot: Snapshot, name: str = WRONG_BROKER) -> Snapshot:
     why = Failure(name, "broker 1 answers at the address that is advertised by broker 3", "")
     return with_failures(snapshot, "configs", [("broker 3", why)])
@@ -456,6 +468,7 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
         {"facts": _whole_logs},
     ),
     ("address-of-another", Subject(broker=2, listener="127.0.0.1:9001"), lambda s, _: at_one_address(s), {}),
+    ("address-of-another", Subject(broker=3, listener="127.0.0.1:8002"), lambda s, _: at_one_listener(s), {}),
     ("address-of-another", Subject(broker=3, listener="127.0.0.1:9003"), lambda s, _: answered_by_another(s), {}),
     (
         "address-of-another",
