@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from console.lint.acceptance import Acceptance
 from console.model import quorum as model_quorum
 from console.model import transactions
-from console.model.cluster import Group, GroupLag, LogRange, Partition, Topic
+from console.model.cluster import Group, GroupLag, LogRange, Partition, Quorum, Topic
 from console.model.config import ConfigPlace, ConfigResource, ConfigSet, min_isr, topic_resource
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.lag_trend import LagTrend, recovers
@@ -107,6 +107,9 @@ QUORUM_SECONDS = 15.0
 """Seconds without a response about the quorum, after which it has no leader: an election takes one or two."""
 SILENT_SECONDS = 5.0
 """The same while most of its voters do not answer."""
+RESIGNS_SECONDS = 3.0
+"""The same while most of its voters are gone: a leader without a majority resigns after 1.5 times
+controller.quorum.fetch.timeout.ms (KafkaRaftClient)."""
 FULL = 0.10
 """The usable share of a disk below which it is nearly full."""
 LATE_SECONDS = 8.0
@@ -365,6 +368,14 @@ def voters_away(poll: Poll) -> frozenset[int]:
     return voters & (silent | gone(poll.snapshot))
 
 
+def _has_lost_majority(poll: Poll, quorum: Quorum) -> bool:
+    """Return whether most voters are away. Brokers may be fenced while they start, and vote already: the leader that
+    described the quorum a moment ago has a majority.
+    """
+    is_seen = bool(poll.snapshot.cluster.controllers)  # the voters themselves do not answer
+    return len(voters_away(poll)) > len(quorum.voters) // 2 and (is_seen or quorum_silence(poll) > RESIGNS_SECONDS)
+
+
 def quorum_silence(poll: Poll) -> float:
     """Return the seconds without a description of the quorum while brokers answered other requests: since the last one,
     or since the first request for it.
@@ -393,11 +404,7 @@ def _quorum_symptoms(poll: Poll) -> Iterator[Symptom]:
     for voter in quorum.voters:
         if model_quorum.formatted_again(quorum, voter) is not None:
             yield Symptom(VOTER_FORMATTED, Subject(broker=voter.id), (voter.id,))
-    if (
-        quorum.leader_id < 0
-        or len(voters_away(poll)) > len(quorum.voters) // 2
-        or quorum_silence(poll) > QUORUM_SECONDS
-    ):
+    if quorum.leader_id < 0 or _has_lost_majority(poll, quorum) or quorum_silence(poll) > QUORUM_SECONDS:
         # Without a leader the positions of voters are those of its last response, which are not evaluated.
         yield Symptom(NO_QUORUM_LEADER, CLUSTER)
         return
