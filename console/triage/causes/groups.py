@@ -11,7 +11,7 @@ from console.model.lag_trend import STUCK_ALONE, LagTrend, Place
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.plan.amounts import measured_time
-from console.triage import cause, symptoms
+from console.triage import cause, memberships, symptoms
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.folding import FEW, one_of
 from console.triage.memberships import Left
@@ -47,6 +47,14 @@ OF_SINK, TASK_OF = "connect-", "connector-consumer-"
 LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
 """Rebalancing time within the last minute: a group that rebalances for so long reads almost nothing."""
 
+_START = cause.Next(
+    "start its consumers; if they run, look at their logs: no API names clients that brokers refuse, or that give up"
+)
+_ONE_NAME = cause.Next(
+    "look at group.id of its clients: a name that differs at each start makes a new group, which reads all records "
+    "again or misses those in between (auto.offset.reset). Give them one group.id, then delete the groups that are left"
+)
+
 
 def _lag(trend: LagTrend) -> cause.Evidence:
     seconds, behind = trend.last.at - trend.base.at, trend.longest_behind
@@ -78,34 +86,37 @@ def _rests(trend: LagTrend) -> bool:
 
 
 def _stopped(observations: Observations) -> Iterator[cause.Claim]:
-    absences, left = list(observations.absences()), observations.past.members.left
+    absences, members = list(observations.absences()), observations.past.members
     for reading in sorted_readings(symptoms.readings(observations.last.snapshot)).vacant:
         group, trend = reading.group, reading.trend
         # A simple consumer commits without being a member, so a group without members may be at work.
         if trend is None or not symptoms.grows(trend) or not _rests(trend):
             continue
+        successor = memberships.successor(members, observations.last.snapshot.groups, group.name)
+        why = ", and records wait" if successor is None else ": its clients went to a new group"
+        whose = ", and records wait" if successor is None else ": their clients went to new groups"
+        high = Severity.HIGH if successor is None else Severity.WARNING  # the records have a reader
         yield cause.Claim(
             cause="group-stopped",
             subject=symptoms.Subject(group=group.name),
-            severity=Severity.INFO if _has_just_committed(trend) else Severity.HIGH,
+            severity=Severity.INFO if _has_just_committed(trend) else high,
             certainty=Certainty.CERTAIN,
-            title=f"group {group.name} has no member, and records wait",
+            title=f"group {group.name} has no member{why}",
             since=observations.since(symptoms.Symptom(symptoms.LAG_GROWS, symptoms.Subject(group=group.name))),
             evidence=cause.given(
                 cause.Evidence(f"the group is {group.state}", "ListGroups"),
                 _lag(trend),
                 _broker_away(absences, trend),
-                _last_members(left.get(group.name)),
+                _last_members(members.left.get(group.name)),
+                cause.Evidence(f"these went to the new group {successor}", "DescribeGroups over time")
+                if successor is not None
+                else None,
             ),
             predicted=cause.predict(symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, group=group.name),
-            next=cause.given(
-                _look_at_sink(group.name, left.get(group.name)),
-                cause.Next(
-                    "start its consumers; if they run, look at their logs: no API names clients that brokers refuse, "
-                    "or that give up"
-                ),
-            ),
-            fold=("has no member, and records wait", "have no member, and records wait"),
+            next=(_ONE_NAME,)
+            if successor is not None
+            else cause.given(_look_at_sink(group.name, members.left.get(group.name)), _START),
+            fold=(f"has no member{why}", f"have no member{whose}"),
             idle=True,
         )
 
