@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from console.lint.acceptance import Acceptance
 from console.model import quorum as model_quorum
 from console.model import transactions
-from console.model.cluster import Group, GroupLag, LogRange, Partition, Quorum, Topic
+from console.model.cluster import Group, GroupLag, LogRange, Partition, Topic
 from console.model.config import ConfigPlace, ConfigResource, ConfigSet, min_isr, topic_resource
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.lag_trend import LagTrend, recovers
@@ -358,22 +358,16 @@ def _dir_symptoms(snapshot: Snapshot) -> Iterator[Symptom]:
 
 
 def voters_away(poll: Poll) -> frozenset[int]:
-    """Return the voters that are brokers and are gone, or refuse connections; silent voters only once the quorum is no
-    longer described either, because a host may be busy for a moment. Without a majority there is no leader, even if the
-    last response named one: brokers delay a DescribeQuorum request until it times out.
+    """Return the voters that refuse connections. Silent voters, and those whose brokers are gone, only once the quorum
+    is no longer described either: a host may be busy for a moment, and a broker that starts votes before it is
+    unfenced. Without a majority there is no leader, even if the last response named one: brokers delay a DescribeQuorum
+    request until it times out.
     """
     quorum = poll.snapshot.quorum
     voters = frozenset(voter.id for voter in quorum.voters) if quorum is not None else frozenset()
-    silent = poll.silent if quorum_silence(poll) > SILENT_SECONDS else poll.refusing
-    return voters & (silent | gone(poll.snapshot))
-
-
-def _has_lost_majority(poll: Poll, quorum: Quorum) -> bool:
-    """Return whether most voters are away. Brokers may be fenced while they start, and vote already: the leader that
-    described the quorum a moment ago has a majority.
-    """
-    is_seen = bool(poll.snapshot.cluster.controllers)  # the voters themselves do not answer
-    return len(voters_away(poll)) > len(quorum.voters) // 2 and (is_seen or quorum_silence(poll) > RESIGNS_SECONDS)
+    silence = quorum_silence(poll)
+    silent = poll.silent if silence > SILENT_SECONDS else poll.refusing
+    return voters & (silent | gone(poll.snapshot) if silence > RESIGNS_SECONDS else silent)
 
 
 def quorum_silence(poll: Poll) -> float:
@@ -404,7 +398,11 @@ def _quorum_symptoms(poll: Poll) -> Iterator[Symptom]:
     for voter in quorum.voters:
         if model_quorum.formatted_again(quorum, voter) is not None:
             yield Symptom(VOTER_FORMATTED, Subject(broker=voter.id), (voter.id,))
-    if quorum.leader_id < 0 or _has_lost_majority(poll, quorum) or quorum_silence(poll) > QUORUM_SECONDS:
+    if (
+        quorum.leader_id < 0
+        or len(voters_away(poll)) > len(quorum.voters) // 2
+        or quorum_silence(poll) > QUORUM_SECONDS
+    ):
         # Without a leader the positions of voters are those of its last response, which are not evaluated.
         yield Symptom(NO_QUORUM_LEADER, CLUSTER)
         return

@@ -766,6 +766,22 @@ def test_a_leader_that_joined_the_isr_in_between_is_no_unclean_one() -> None:
     assert "unclean-election" not in {each.claim.cause for each in diagnose(watched(led)).causes}
 
 
+@pytest.mark.parametrize(("committed", "is_unclean"), [(900, True), (300, False)])
+def test_a_group_that_read_beyond_the_end_shows_an_unclean_election(committed: int, *, is_unclean: bool) -> None:
+    """The leader and the only replica of the ISR went, and the end of the log was not read until another one led."""
+
+    def led(snapshot: Snapshot, tick: int) -> Snapshot:
+        if tick < 2:
+            return first_of_orders(snapshot, isr=(1,), leader=1, leader_epoch=4)
+        away = replace(without_broker(replace(snapshot, topics={}), [1]), topics=snapshot.topics)
+        return moved(first_of_orders(away, isr=(2,), leader=2, leader_epoch=5, offline=(1,)), {0: (committed, 300)})
+
+    verdict = diagnose(watched(led))
+    found = [each.claim for each in verdict.causes if each.claim.cause == "unclean-election"]
+    assert bool(found) is is_unclean
+    assert not is_unclean or any("read up to 900, and its end was 300" in each.fact for each in found[0].evidence)
+
+
 def test_the_clock_of_this_host_makes_no_voter_late() -> None:
     """Voters are compared with the leader's clock: an hour's difference to ours says nothing."""
 

@@ -15,11 +15,13 @@ from console.model.acl import Acl
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, broker_resource
 from console.model.lag_trend import trend_after
+from console.model.observed_logs import Fall, ObservedLogs
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot, with_group_polls, with_groups
 from console.plan.group_forecast import forecast
 from console.triage.diagnosis import Verdict, diagnose
+from console.triage.facts import Facts
 from console.triage.readers import left_behind
 from console.triage.symptoms import Poll, Subject
 from console.triage.trouble import troubles
@@ -178,12 +180,19 @@ def test_a_mirror_that_goes_on_is_no_reader() -> None:
     assert told(diagnose(watched(change, ticks=9, before=change(healthy(), 0)))) == [("offsets-ahead", "info")]
 
 
-def test_a_member_ahead_of_the_end_is_in_trouble_and_both_ways_are_said() -> None:
+def test_a_member_ahead_of_the_end_is_in_trouble_and_skips_no_record() -> None:
     verdict = diagnose(watched(lambda s, _: s, before=ahead("m")))
     (only,) = verdict.causes
     assert (only.claim.cause, only.claim.severity) == ("offsets-out-of-range", Severity.HIGH)
     assert "ahead of the end by 49,900" in only.claim.evidence[0].fact
-    assert [step.command.rpartition(" ")[2] for step in only.claim.next] == ["latest", "earliest"]
+    assert [step.command.rpartition(" ")[2] for step in only.claim.next] == ["earliest"]
+
+
+def test_a_log_that_was_cut_back_is_read_from_there() -> None:
+    fall = Fall("orders", 0, 50_000, 90, START.timestamp())
+    verdict = diagnose(watched(lambda s, _: s, before=ahead("m"), facts=lambda _: Facts(ObservedLogs(falls=(fall,)))))
+    (claim,) = (each.claim for each in verdict.causes if each.claim.cause == "offsets-out-of-range")
+    assert [step.command.partition(" to ")[2] for step in claim.next] == ["offset 90", "earliest"]
 
 
 @given(st.integers(0, 1_000), st.integers(0, 1_000), st.integers(0, 10_000), st.integers(0, 10_000))

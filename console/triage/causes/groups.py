@@ -676,20 +676,27 @@ def _out_of_range(observations: Observations) -> Iterator[cause.Claim]:
             predicted=cause.predict(
                 symptoms.OFFSET_OUT_OF_RANGE, symptoms.COMMIT_STANDS_STILL, subject=symptom.subject
             ),
-            next=tuple(_ways_back(f"reset group {group} topic {topic} partition {partition} to", is_beyond(at))),
+            next=tuple(_ways_back(f"reset group {group} topic {topic} partition {partition} to", at, observations)),
             fold=("is outside of the log", "are outside of logs"),
         )
 
 
-def _ways_back(reset: str, beyond: bool) -> Iterator[cause.Next]:
-    """Yield the resets that help. Below the first record the group continues with that one. Beyond the end its true
-    position is unknown: the group may have read all records of the log, or none.
+def _ways_back(reset: str, at: PartitionLag, observations: Observations) -> Iterator[cause.Next]:
+    """Yield the resets that help. Below the first record the group continues with that one. Beyond the end it had read
+    all records of the log if the log was cut back; otherwise its true position is unknown.
     """
-    if beyond:
-        yield cause.Next("go on with what is written from now on: what is there is never read", f"{reset} latest")
-        yield cause.Next("or read again all that is there", f"{reset} earliest")
-    else:
+    if not is_beyond(at):
         yield cause.Next("reset it", f"{reset} earliest")
+        return
+    place = at.topic, at.partition
+    falls = (each.end for each in observations.last.facts.logs.falls if (each.topic, each.partition) == place)
+    cuts = (each.read[1] for each in observations.past.unclean if each.place == place and each.read is not None)
+    cut = min((*falls, *cuts), default=None)
+    if cut is not None:
+        yield cause.Next(f"read what was written since kac saw the log end at {cut:,}", f"{reset} offset {cut}")
+    yield cause.Next(
+        f"{'or ' if cut is not None else ''}read again all that is there: it skips no record", f"{reset} earliest"
+    )
 
 
 # -- what no one reads -------------------------------------------------------------------------------------------------
