@@ -37,6 +37,8 @@ from tests.support.spark_cluster import SparkCluster, spark_cluster
 
 LEAST = {"request_log": 1.6, "kraft_log": 1.5}
 """Kind of log -> minimum factor by which two workers have to be faster than one."""
+_CHECK_SECONDS = 2.0
+"""Seconds between two checks of the CPU time. On two cores the checks take their time from the workers."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ def run(inputs: Inputs, workers: int, folder: Path) -> Stages:
         watched = replace(cluster, environ={**cluster.environ, "SPARK_CONF_DIR": str(conf)})
         with ExitStack() as watching:
             every, *trees = (
-                watching.enter_context(Tree(pid)) for pid in (os.getpid(), *(process.pid for process in running))
+                watching.enter_context(Tree(pid, _CHECK_SECONDS))
+                for pid in (os.getpid(), *(process.pid for process in running))
             )
             before = every.cost().cpu, sum(tree.cost().cpu for tree in trees)
             _submit(watched, script, inputs, folder, package, jars)

@@ -52,7 +52,7 @@ WITHOUT = (
 
 def shared_address_checks(brokers: Sequence[Broker]) -> Iterator[Check]:
     """Yield a failed check for each address that several brokers advertise: only one of them listens on it."""
-    for address, ids in shared_addresses(brokers).items():
+    for address, ids in shared_addresses(brokers, {}).items():
         remedy = "clients reach one of them alone: correct advertised.listeners of the others"
         yield Check(f"address {address}", Health.BAD, f"advertised by brokers {', '.join(map(str, ids))}", remedy)
 

@@ -63,20 +63,28 @@ class Certificate(NamedTuple):
         return self.ends - now < min(WEEK, (self.ends - self.begins) / 20)
 
 
+def advertised(broker: int, configs: ConfigSet) -> Iterator[Listener]:
+    """Yield the listeners that a broker advertises.
+
+    Args:
+        broker: the broker's id.
+        configs: the broker's own. The endpoints are in ``advertised.listeners``, or in ``listeners`` if that is empty.
+    """
+    for found in _ENDPOINT.finditer(text_in(configs, "advertised.listeners") or text_in(configs, "listeners")):
+        port = int(found["port"])
+        if 0 < port < 65_536:
+            yield Listener(broker, found["host"].strip("[]"), port, found["name"])
+
+
 def advertised_with_tls(broker: int, configs: ConfigSet) -> Iterator[Listener]:
     """Yield the listeners that a broker advertises with TLS.
 
     Args:
         broker: the broker's id.
-        configs: the broker's own. The endpoints are in ``advertised.listeners``, or in ``listeners`` if that is empty;
-            their protocols in ``listener.security.protocol.map``. For a listener that is not in the map, the name is
-            the protocol.
+        configs: the broker's own. The protocols are in ``listener.security.protocol.map``. For a listener that is not
+            in the map, the name is the protocol.
     """
-    protocols = _protocols(configs)
-    for found in _ENDPOINT.finditer(text_in(configs, "advertised.listeners") or text_in(configs, "listeners")):
-        port = int(found["port"])
-        if protocols.get(found["name"].upper(), found["name"].upper()) in WITH_TLS and 0 < port < 65_536:
-            yield Listener(broker, found["host"].strip("[]"), port, found["name"])
+    return (each for each in advertised(broker, configs) if speaks_tls(configs, each.name))
 
 
 def speaks_tls(configs: ConfigSet, listener: str) -> bool:

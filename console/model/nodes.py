@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from console.model.certificates import advertised
 from console.model.cluster import Broker
-from console.model.grouping import grouped
+from console.model.config import ConfigResource, ConfigSet, broker_resource
+from console.model.loopback import binds_loopback, is_loopback
 from console.model.snapshot import Snapshot
 
 ITS_OWN = "What is a controller's own, its configs and loggers, is read and set with --bootstrap-controller HOST:PORT."
@@ -66,9 +68,30 @@ def address_of(broker: Broker) -> str:
     return f"[{broker.host}]:{broker.port}" if ":" in broker.host else f"{broker.host}:{broker.port}"
 
 
-def shared_addresses(brokers: Iterable[Broker]) -> Mapping[str, tuple[int, ...]]:
-    """Return the addresses that several live brokers advertise, each with the ids of these brokers."""
-    found = grouped((address_of(broker), broker.id) for broker in brokers if not broker.fenced)
+def shared_addresses(
+    brokers: Iterable[Broker], configs: Mapping[ConfigResource, ConfigSet]
+) -> Mapping[str, tuple[int, ...]]:
+    """Return the addresses that several live brokers advertise on any listener, each with the ids of these brokers.
+
+    Configs count if they have the address that the broker advertises to kac: others are older than its last start. Each
+    broker may have a listener for its own host: a loopback address counts only if kac reaches brokers at one.
+
+    Args:
+        brokers: the brokers with the addresses that they advertise to kac.
+        configs: the configs that were read; they have the addresses of the other listeners.
+    """
+    live = [broker for broker in brokers if not broker.fenced]
+    on_one_host = any(is_loopback(broker.host) for broker in live)
+    found: dict[str, set[int]] = {}
+    for broker in live:
+        own = configs.get(broker_resource(broker.id))
+        listeners = {
+            listener.address: listener.host for listener in (advertised(broker.id, own) if own is not None else ())
+        }
+        of_configs = listeners if address_of(broker) in listeners else {}
+        for address in (address_of(broker), *of_configs):
+            if address not in of_configs or on_one_host or not binds_loopback(of_configs[address]):
+                found.setdefault(address, set()).add(broker.id)
     return {address: tuple(sorted(ids)) for address, ids in found.items() if len(ids) > 1}
 
 

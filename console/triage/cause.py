@@ -33,6 +33,8 @@ class Next(NamedTuple):
     """The command that shows or stages the step; ``""`` for a step outside Kafka."""
     edits: tuple[Edit, ...] = ()
     """The edits to stage, if they are already known."""
+    ruled_out: frozenset[str] = frozenset()
+    """The names of risks of these edits that the evidence rules out."""
 
 
 class Prediction(Struct, frozen=True):

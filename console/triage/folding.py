@@ -150,15 +150,17 @@ def _steps(claims: Sequence[Claim]) -> Iterable[Next]:
     given as an example: the operator chooses.
     """
     steps: dict[str, dict[str, dict[Slot, Edit]]] = {}
+    ruled_out: dict[str, frozenset[str]] = {}
     # Take each object once: most of 10,000 claims share the objects of their steps.
     for given in {id(claim.next): claim.next for claim in claims}.values():
-        for text, command, edits in given:
-            known = steps.setdefault(text, {}).setdefault(command, {})
-            known.update((edit.slot, _higher(known.get(edit.slot), edit)) for edit in edits)
+        for step in given:
+            known = steps.setdefault(step.text, {}).setdefault(step.command, {})
+            known.update((edit.slot, _higher(known.get(edit.slot), edit)) for edit in step.edits)
+            ruled_out[step.text] = ruled_out.get(step.text, step.ruled_out) & step.ruled_out
     for text, mine in steps.items():
         commands = [command for command in mine if command]
         if len(commands) <= MOST_COMMANDS:
             all_ = {slot: edit for some in mine.values() for slot, edit in some.items()}
-            yield Next(text, "; ".join(commands), tuple(all_.values()))
+            yield Next(text, "; ".join(commands), tuple(all_.values()), ruled_out[text])
         else:
             yield Next(f"{text}, {len(commands):,} of them, as {commands[0]}")

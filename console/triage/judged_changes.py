@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from console.model import changes
 from console.model.acl import Acl
 from console.model.cluster import Broker, Group, GroupLag
-from console.model.codes import TOPIC
+from console.model.codes import BROKER, STATIC_BROKER_CONFIG, TOPIC
 from console.model.config import ConfigResource, entry_in, is_override
 from console.model.differing import differing
 from console.model.mirror import has_checkpoints
@@ -107,6 +107,8 @@ class JudgedChange(Struct, frozen=True):
     """The number of records that waited for a group when it disappeared with its offsets; None if the group stayed."""
     versions: Versions | None = None
     """The versions of a schema's subject; None for other changes."""
+    from_file: bool = False
+    """Whether the config stands in the broker's file, which it reads when it starts."""
 
     @property
     def ahead(self) -> int:
@@ -216,8 +218,10 @@ def _differences(old: Snapshot, new: Snapshot) -> Iterator[triage_events.Differe
             continue  # a new topic can't harm a client
         if place.kind is triage_events.Kind.SCHEMA:
             continue  # `_of_schemas` combines the changes of a subject
-        if place.kind is triage_events.Kind.CONFIG and not _is_dynamic(place, old, new):
-            continue  # brokers read their file only when they start
+        if place.kind is triage_events.Kind.CONFIG and not (
+            _is_dynamic(place, old, new) or _is_from_file(place, old, new)
+        ):
+            continue  # another release has other defaults
         yield each
 
 
@@ -226,6 +230,14 @@ def _is_dynamic(place: triage_events.Place, old: Snapshot, new: Snapshot) -> boo
     assert isinstance(place.about, ConfigResource)
     entries = (entry_in(snapshot.configs, place.about, place.key) for snapshot in (old, new))
     return any(entry is not None and is_override(entry, place.about) for entry in entries)
+
+
+def _is_from_file(place: triage_events.Place, old: Snapshot, new: Snapshot) -> bool:
+    """Return whether a broker's config stood, or stands, in its file."""
+    if not isinstance(place.about, ConfigResource) or place.about.type != BROKER or _is_dynamic(place, old, new):
+        return False
+    entries = (entry_in(snapshot.configs, place.about, place.key) for snapshot in (old, new))
+    return any(entry is not None and entry.source == STATIC_BROKER_CONFIG for entry in entries)
 
 
 def _joined(earlier: JudgedChange, made: JudgedChange) -> JudgedChange:
@@ -428,10 +440,11 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
         edit = edit_of(each)
         found: tuple[Warned, ...] = ()
         back: tuple[edits.Edit, ...] = ()
+        from_file = _is_from_file(each.place, old, new)
         if edit is not None:
             staged = Staged(edit, kind_of(edit).current(edit, seen))
             found = _warnings(staged, old, new)
-            if not isinstance(edit, edits.DeleteTopic):
+            if not isinstance(edit, edits.DeleteTopic) and not from_file:
                 back = reversal(staged).edits
             then = Described(new)
             undone = tuple(Staged(one, kind_of(one).current(one, then)) for one in back)
@@ -440,7 +453,8 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
         since, _ = triage_events.seen_between(each.place, old, new, at)
         whole = old.read_at.get(Part.CONFIGS)
         held, holds = (_effective(snapshot, each.place) for snapshot in (old, new))
-        yield JudgedChange(each.place, each.was, each.became, found, back, since or whole or before.at, at, held, holds)
+        after = since or whole or before.at
+        yield JudgedChange(each.place, each.was, each.became, found, back, after, at, held, holds, from_file=from_file)
 
 
 def _warnings(staged: Staged, old: Snapshot, new: Snapshot) -> tuple[Warned, ...]:

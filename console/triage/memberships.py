@@ -9,10 +9,13 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from console.model.cluster import Group, GroupMember
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 
 KEPT = timedelta(minutes=30)
 """The period for which members that left are kept."""
+BEFORE = timedelta(seconds=30)
+"""The longest time for which a new group may be listed before the former one is seen without members."""
 MOST = 3
 """Maximum number of members that are kept of a group, the latest ones that left."""
 
@@ -36,6 +39,8 @@ class Memberships(Struct, frozen=True):
     idle: Mapping[str, datetime] = field(default_factory=dict)
     """Group -> the first poll since which no member has a partition, although all of them subscribe to topics by name.
     """
+    new: Mapping[str, datetime] = field(default_factory=dict)
+    """Group -> the first poll that listed it, for groups that came within the observations."""
 
 
 def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: datetime) -> Memberships:
@@ -51,8 +56,11 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
     """
     left = {name: each for name, each in known.left.items() if each.at > at - KEPT and name in now.groups}
     idle = {name: since for name, since in known.idle.items() if name in now.groups}
+    new = {name: since for name, since in known.new.items() if since > at - KEPT and name in now.groups}
     first = now is before
     if first or now.groups is not before.groups:
+        if Part.GROUPS in before.read_at and not first:
+            new |= dict.fromkeys(now.groups.keys() - before.groups.keys(), at)
         for name, group in now.groups.items():
             was = before.groups.get(name) if not first else None
             if was is group:
@@ -64,8 +72,27 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
             mine = _left_after(left.pop(name, None), was, group, at)
             if mine is not None:
                 left[name] = mine
-    found = Memberships(left, idle)
+    found = Memberships(left, idle, new)
     return known if found == known else found
+
+
+def successor(known: Memberships, groups: Mapping[str, Group], name: str) -> str | None:
+    """Return the new group to which the last members of a group without members went; None if there is none.
+
+    Members are the same if they have one client id and host, the group's name in the client id aside: Java's clients
+    are called after their groups.
+    """
+    left = known.left.get(name)
+    if left is None:
+        return None
+    clients = {each.replace(name, "") for each in left.clients}
+    for other, since in sorted(known.new.items(), key=lambda item: item[1]):
+        if other == name or since < left.at - BEFORE:
+            continue
+        former = known.left[other].clients if other in known.left else ()
+        if clients <= {each.replace(other, "") for each in (*map(who, groups[other].members or ()), *former)}:
+            return other
+    return None
 
 
 def _is_idle(group: Group) -> bool:

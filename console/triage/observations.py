@@ -443,8 +443,8 @@ def _over_time(observations: Observations) -> Iterator[symptoms.Symptom]:
         yield symptoms.Symptom(symptoms.RECORDS_LOST, symptoms.Subject(topic=each[0], partition=each[1]))
     fell = {(fall.topic, fall.partition) for fall in observations.last.facts.logs.falls}
     # An election that may have been clean counts only if the log's end fell, which proves that it was truncated.
-    led_by_others = [(led.topic, led.was.number) for led in observations.past.unclean if led.sure or led.place in fell]
-    for place in dict.fromkeys(led_by_others):
+    proven = (led.place for led in observations.past.unclean if led.sure or led.read is not None or led.place in fell)
+    for place in dict.fromkeys(proven):
         yield symptoms.Symptom(symptoms.UNCLEAN_LEADER, symptoms.Subject(topic=place[0], partition=place[1]))
     past, last = observations.past, observations.last
     for passed in passed_over(past.shares, last.snapshot, last.facts.logs) if past.shares else ():

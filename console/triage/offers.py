@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -50,29 +51,35 @@ def offered(claims: Sequence[Claim], snapshot: Snapshot, taken_back: Collection[
     seen, values = _Seen(snapshot), dict.fromkeys(_values(step) for step in steps if step.edits)
     # Reuse the results of the last poll: claims are made again in each poll, but the state that their edits would
     # change is mostly the same.
-    worse = dict(zip(values, _each_worse.of((each, (each[:MOST], seen)) for each in values), strict=True))
+    judged = _each_worse.of((each, (each.edits[:MOST], each.ruled_out, seen)) for each in values)
+    worse = dict(zip(values, judged, strict=True))
     if not taken_back and not any(worse.values()):
         return [*claims]
 
-    def judged(claim: Claim) -> Claim:
+    def with_offers(claim: Claim) -> Claim:
         if not any(step.edits for step in claim.next):
             return claim
         now = tuple(_step(each, worse, taken_back) for each in claim.next)
         return claim if now == claim.next else replace(claim, next=now)
 
-    return [*map(judged, claims)]
+    return [*map(with_offers, claims)]
 
 
-_Edits = tuple[edits.Edit, ...]
+class _Values(NamedTuple):
+    """The edits of a step that put a value in the place of another one."""
+
+    edits: tuple[edits.Edit, ...]
+    ruled_out: frozenset[str]
+    """The names of their risks that the evidence rules out."""
 
 
-def _values(step: Next) -> _Edits:
-    return tuple(each for each in step.edits if isinstance(each, _VALUES))
+def _values(step: Next) -> _Values:
+    return _Values(tuple(each for each in step.edits if isinstance(each, _VALUES)), step.ruled_out)
 
 
-def _step(step: Next, worse: Mapping[_Edits, str], taken_back: Collection[ChangeKey]) -> Next:
+def _step(step: Next, worse: Mapping[_Values, str], taken_back: Collection[ChangeKey]) -> Next:
     values = _values(step)
-    if any(_gives(each) in taken_back for each in values):
+    if any(_gives(each) in taken_back for each in values.edits):
         return Next("look at this host's journal: it took back what was there before")
     return (
         Next(f"look at it before it is changed: {step.text} would bring a new risk: {why}")
@@ -94,9 +101,12 @@ def _gives(edit: edits.Edit) -> ChangeKey | None:
     return None
 
 
-def _worse(values: _Edits, seen: _Seen) -> str:
+def _worse(values: tuple[edits.Edit, ...], ruled_out: frozenset[str], seen: _Seen) -> str:
     """Return the warning of a plan's rule that these edits cause and that does not hold without them; ``""`` without
     one.
+
+    Args:
+        ruled_out: the names of the risks that do not count.
     """
     # Imported late: the kinds of edits take a megabyte, which a cluster without trouble does not need.
     from console.plan.compile import predict
@@ -112,7 +122,7 @@ def _worse(values: _Edits, seen: _Seen) -> str:
     now = Described(snapshot)
     staged = tuple(Staged(each, kind_of(each).current(each, now)) for each in values)
     after = predict(snapshot, Plan(staged))
-    found = risks(staged, snapshot, after=after)
+    found = [each for each in risks(staged, snapshot, after=after) if each.name not in ruled_out]
     if not found:
         return ""
     then = Described(after)
@@ -121,4 +131,4 @@ def _worse(values: _Edits, seen: _Seen) -> str:
     return next((each.text for each in found if each.name not in stands), "")
 
 
-_each_worse: RememberedEach[_Edits, str] = RememberedEach(_worse)
+_each_worse: RememberedEach[_Values, str] = RememberedEach(_worse)

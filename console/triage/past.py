@@ -27,6 +27,7 @@ from console.triage.config_changes import HIDDEN, config_differences
 from console.triage.group_beginnings import Beginnings, Unread, beginnings_after, without_new
 from console.triage.judged_changes import JudgedChange, Node, all_readers, changes_after, nodes_after
 from console.triage.memberships import Memberships, memberships_after
+from console.triage.readers import is_beyond
 from console.triage.share_beginnings import came_after
 from console.triage.static_members import Instance, Joined, joined_after
 from console.triage.symptoms import Poll, gone
@@ -35,6 +36,8 @@ KEPT = timedelta(minutes=30)
 """The period over which events are kept."""
 MOST = 500
 """Maximum number of events of each kind, the latest ones."""
+PROVES = timedelta(minutes=1)
+"""The time after an election in which an offset beyond the end of the log proves that the log was truncated."""
 RETENTION = ("retention.ms", "retention.bytes", "cleanup.policy")
 DENY = Permission.parse("DENY")
 NOTICED = 120.0
@@ -78,7 +81,10 @@ class Unclean(NamedTuple):
     at: datetime
     sure: bool
     """Whether the partition had no leader, and none of these replicas was alive in between. Otherwise one of them may
-    have been, and only a lower end of the log proves the unclean election."""
+    have been, and only a lower end of the log, or `read`, proves the unclean election."""
+    read: tuple[int, int] | None = None
+    """An offset that a group committed before the election, and the lower end of the log in the same response; None if
+    no group was seen beyond the end."""
 
     @property
     def place(self) -> tuple[str, int]:
@@ -165,6 +171,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
     cuts += _cuts(made, before.snapshot, now.snapshot)
     unclean = [each for each in past.unclean if each.at > oldest]
     unclean += _elections(before, now)
+    unclean = [_with_proof(each, now) for each in unclean]
     unread = _unread_after(past.unread, before, now)
     losses = _losses(past.losses, before, now, cuts, unread)
     judged = changes_after(past.judged, before, now, past.nodes)
@@ -304,6 +311,17 @@ def _elections(before: Poll, now: Poll) -> Iterator[Unclean]:
                 sure = was.leader < 0 and could <= were_away | frozenset(was.offline)
                 led = partition.leader, partition.leader_epoch
                 yield Unclean(name, was, tuple(sorted(could)), *led, now.at, sure)
+
+
+def _with_proof(election: Unclean, now: Poll) -> Unclean:
+    """Return an election with the offset of a group beyond the end of the log, if the group has one right after it."""
+    if election.sure or election.read is not None or now.at - election.at > PROVES:
+        return election
+    topic, number = election.place
+    rows = (row for lag in now.snapshot.lags.values() for row in lag.partitions)
+    beyond = [row for row in rows if (row.topic, row.partition) == (topic, number) and is_beyond(row)]
+    last = max(beyond, key=lambda row: row.committed, default=None)
+    return election._replace(read=(last.committed, last.end)) if last is not None else election
 
 
 def _could_lead(snapshot: Snapshot, topic: str, was: Partition) -> frozenset[int] | None:

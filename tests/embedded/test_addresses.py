@@ -22,11 +22,13 @@ from console.embedded.faults import Fail, Fault
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.model.cluster import Broker
+from console.model.codes import STATIC_BROKER_CONFIG
+from console.model.config import broker_resource
 from console.model.identity import Node
 from console.model.nodes import shared_addresses
 from console.model.secret import Secret
 from console.wire.connection import AnotherNode, ConnectFailed, Connection, connect
-from tests.support import worlds
+from tests.support import samples, worlds
 from tests.support.free_ports import free_ports
 from tests.support.older_brokers import like
 
@@ -127,7 +129,7 @@ def test_brokers_that_are_where_they_say(cluster: ThreadedCluster, kac: worlds.K
 def test_a_fenced_broker_shares_nothing() -> None:
     """One that went may have left its address to another."""
     brokers = (Broker(1, "h", 9), Broker(2, "h", 9, fenced=True), Broker(3, "::1", 9), Broker(4, "::1", 9))
-    assert shared_addresses(brokers) == {"[::1]:9": (3, 4)}
+    assert shared_addresses(brokers, {}) == {"[::1]:9": (3, 4)}
 
 
 # -- brokers that say so themselves (KIP-1242) -------------------------------------------------------------------------
@@ -234,3 +236,23 @@ async def test_a_server_that_refuses_to_be_the_broker_that_it_is_is_asked_all_th
         cluster.faults.clear()
         cluster.faults.add(Fault(refusal, api="api_versions", times=1))
         assert await answered(link, 3)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "in_configs", "listener", "shared"),
+    [
+        pytest.param("10.0.0", "10.0.0", "10.0.0.3:8", {"10.0.0.3:8": (2, 3)}, id="a line of a file that was copied"),
+        pytest.param("10.0.0", "10.0.0", "localhost:8", {}, id="a listener for the broker's host"),
+        pytest.param("127.0.0", "127.0.0", "127.0.0.3:8", {"127.0.0.3:8": (2, 3)}, id="all brokers on one host"),
+        pytest.param("10.0.0", "10.0.9", "10.0.0.3:8", {}, id="configs read before the broker's last start"),
+    ],
+)
+def test_brokers_at_one_address_of_another_listener(
+    hosts: str, in_configs: str, listener: str, shared: dict[str, tuple[int, ...]]
+) -> None:
+    listeners = {1: "10.0.0.1:8", 2: listener, 3: listener}
+    configs = {}
+    for each, other in listeners.items():
+        value = f"PLAINTEXT://{in_configs}.{each}:9,CLIENTS://{other}"
+        configs[broker_resource(each)] = samples.config_set({"advertised.listeners": value}, STATIC_BROKER_CONFIG)
+    assert shared_addresses([Broker(each, f"{hosts}.{each}", 9) for each in listeners], configs) == shared

@@ -406,6 +406,18 @@ def at_one_address(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, cluster=replace(snapshot.cluster, brokers=brokers))
 
 
+def at_one_listener(snapshot: Snapshot) -> Snapshot:
+    """Brokers 2 and 3 advertise one address on a listener that kac does not use."""
+    configs = {
+        broker_resource(each): samples.config_set(
+            {"advertised.listeners": f"A://127.0.0.1:900{each},B://127.0.0.1:800{min(each, 2)}"},
+            ConfigSource(BROKER_CONFIG),
+        )
+        for each in (1, 2, 3)
+    }
+    return replace(snapshot, configs={**snapshot.configs, **configs})
+
+
 def answered_by_another(snapshot: Snapshot, name: str = WRONG_BROKER) -> Snapshot:
     why = Failure(name, "broker 1 answers at the address that is advertised by broker 3", "")
     return with_failures(snapshot, "configs", [("broker 3", why)])
@@ -456,6 +468,7 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
         {"facts": _whole_logs},
     ),
     ("address-of-another", Subject(broker=2, listener="127.0.0.1:9001"), lambda s, _: at_one_address(s), {}),
+    ("address-of-another", Subject(broker=3, listener="127.0.0.1:8002"), lambda s, _: at_one_listener(s), {}),
     ("address-of-another", Subject(broker=3, listener="127.0.0.1:9003"), lambda s, _: answered_by_another(s), {}),
     (
         "address-of-another",
@@ -751,6 +764,22 @@ def test_a_leader_that_joined_the_isr_in_between_is_no_unclean_one() -> None:
         return first_of_orders(away, isr=(2,), leader=2, leader_epoch=5, offline=(1,))
 
     assert "unclean-election" not in {each.claim.cause for each in diagnose(watched(led)).causes}
+
+
+@pytest.mark.parametrize(("committed", "is_unclean"), [(900, True), (300, False)])
+def test_a_group_that_read_beyond_the_end_shows_an_unclean_election(committed: int, *, is_unclean: bool) -> None:
+    """The leader and the only replica of the ISR went, and the end of the log was not read until another one led."""
+
+    def led(snapshot: Snapshot, tick: int) -> Snapshot:
+        if tick < 2:
+            return first_of_orders(snapshot, isr=(1,), leader=1, leader_epoch=4)
+        away = replace(without_broker(replace(snapshot, topics={}), [1]), topics=snapshot.topics)
+        return moved(first_of_orders(away, isr=(2,), leader=2, leader_epoch=5, offline=(1,)), {0: (committed, 300)})
+
+    verdict = diagnose(watched(led))
+    found = [each.claim for each in verdict.causes if each.claim.cause == "unclean-election"]
+    assert bool(found) is is_unclean
+    assert not is_unclean or any("read up to 900, and its end was 300" in each.fact for each in found[0].evidence)
 
 
 def test_the_clock_of_this_host_makes_no_voter_late() -> None:

@@ -132,7 +132,10 @@ def test_a_commit_beyond_the_end_is_out_of_range_if_it_stands(a_poll: int, *, is
 
 @pytest.mark.parametrize(
     ("state", "seconds", "is_lost"),
-    [("fenced", 0, True), ("refusing", 0, True), ("silent", 0, False), ("silent", 4, False), ("silent", 7, True)],
+    [
+        *(("fenced", 2, False), ("fenced", 4, True), ("refusing", 0, True)),
+        *(("silent", 0, False), ("silent", 4, False), ("silent", 7, True)),
+    ],
 )
 def test_without_a_majority_of_voters_the_quorum_is_lost(state: str, seconds: int, *, is_lost: bool) -> None:
     """Nobody is there who says so: the last answer about the quorum names a leader. seconds: for which brokers

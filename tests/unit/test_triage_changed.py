@@ -12,7 +12,14 @@ from msgspec.structs import replace
 
 from console.model.changes import FeatureTarget, GroupOffsetTarget, ScramUser, TopicTarget, VoterTarget
 from console.model.cluster import GroupLag, Partition, PartitionLag, ScramCredential, Topic
-from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG, ScramMechanism
+from console.model.codes import (
+    DEFAULT_CONFIG,
+    DYNAMIC_BROKER_CONFIG,
+    DYNAMIC_TOPIC_CONFIG,
+    STATIC_BROKER_CONFIG,
+    ConfigSource,
+    ScramMechanism,
+)
 from console.model.config import broker_resource, topic_resource
 from console.model.coordinators import OFFSETS
 from console.model.observed_logs import LogOffsets
@@ -276,13 +283,12 @@ def test_a_change_by_which_brokers_take_more_does_not_make_a_topic_silent(before
     assert not seen(before, then, stops=True)
 
 
-def of_brokers(*values: str, key: str = "message.max.bytes") -> Change:
-    """Brokers 1, 2, ... with these values, set by requests."""
+def of_brokers(*values: str, key: str = "message.max.bytes", source: ConfigSource = DYNAMIC_BROKER_CONFIG) -> Change:
+    """Brokers 1, 2, ... with these values, by default set by requests."""
 
     def change(snapshot: Snapshot, _tick: int) -> Snapshot:
         found = {
-            broker_resource(number): samples.config_set({key: each}, DYNAMIC_BROKER_CONFIG)
-            for number, each in enumerate(values, 1)
+            broker_resource(number): samples.config_set({key: each}, source) for number, each in enumerate(values, 1)
         }
         return replace(snapshot, configs={**snapshot.configs, **found})
 
@@ -733,20 +739,38 @@ def test_the_edit_that_would_have_made_a_change(difference: Difference, edit: ed
     assert edit_of(difference) == edit
 
 
-def test_a_value_in_a_brokers_file_is_no_change_of_a_client() -> None:
-    def one(value: str) -> Change:
-        from console.model.codes import STATIC_BROKER_CONFIG
+@pytest.mark.parametrize(
+    ("source", "from_file", "has_way_back"),
+    [(DYNAMIC_BROKER_CONFIG, False, True), (STATIC_BROKER_CONFIG, True, False)],
+)
+def test_no_request_takes_a_line_of_a_brokers_file_back(
+    source: ConfigSource, *, from_file: bool, has_way_back: bool
+) -> None:
+    before, then = (of_brokers(each, key="num.io.threads", source=source) for each in ("8", "1"))
+    (change,) = changes_between(before, then)
+    assert (change.from_file, bool(change.back)) == (from_file, has_way_back)
 
-        entries = samples.config_set({"num.io.threads": value}, STATIC_BROKER_CONFIG)
-        return lambda snapshot, _: replace(snapshot, configs={broker_resource(1): entries})
 
-    assert not changes_between(one("8"), one("1"))
+def test_a_default_that_another_release_has_is_no_change() -> None:
+    before, then = (of_brokers(each, key="num.io.threads", source=DEFAULT_CONFIG) for each in ("8", "1"))
+    assert not changes_between(before, then)
 
-    def dynamic(value: str) -> Change:
-        entries = samples.config_set({"num.io.threads": value}, DYNAMIC_BROKER_CONFIG)
-        return lambda snapshot, _: replace(snapshot, configs={broker_resource(1): entries})
 
-    assert changes_between(dynamic("8"), dynamic("1"))
+LONGEST = "transaction.max.timeout.ms"
+
+
+def of_files(value: str) -> Change:
+    return of_brokers(value, value, value, key=LONGEST, source=STATIC_BROKER_CONFIG)
+
+
+def test_a_producer_that_does_not_come_back_after_a_restart_has_the_brokers_file_as_its_cause() -> None:
+    claims = seen(of_files("3600000"), of_files("900000"), stops=True)
+    assert [each.title for each in claims] == [f"broker 1: {LONGEST} changed, and nothing is written to orders since"]
+    (step,) = claims[0].next
+    assert step.text.startswith(f"set {LONGEST}=3600000 again in the file of broker 1")
+    assert not step.edits
+    assert seen(of_files("3600000"), of_files("900000")) == [], "the producer goes on"
+    assert not seen(of_files("900000"), of_files("3600000"), stops=True), "brokers take more"
 
 
 # -- groups that go with their offsets -------------------------------------------------------------------------------

@@ -15,10 +15,13 @@ from console.model.acl import Acl
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, broker_resource
 from console.model.lag_trend import trend_after
+from console.model.observed_logs import Fall, ObservedLogs
+from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot, with_group_polls, with_groups
 from console.plan.group_forecast import forecast
 from console.triage.diagnosis import Verdict, diagnose
+from console.triage.facts import Facts
 from console.triage.readers import left_behind
 from console.triage.symptoms import Poll, Subject
 from console.triage.trouble import troubles
@@ -177,12 +180,19 @@ def test_a_mirror_that_goes_on_is_no_reader() -> None:
     assert told(diagnose(watched(change, ticks=9, before=change(healthy(), 0)))) == [("offsets-ahead", "info")]
 
 
-def test_a_member_ahead_of_the_end_is_in_trouble_and_both_ways_are_said() -> None:
+def test_a_member_ahead_of_the_end_is_in_trouble_and_skips_no_record() -> None:
     verdict = diagnose(watched(lambda s, _: s, before=ahead("m")))
     (only,) = verdict.causes
     assert (only.claim.cause, only.claim.severity) == ("offsets-out-of-range", Severity.HIGH)
     assert "ahead of the end by 49,900" in only.claim.evidence[0].fact
-    assert [step.command.rpartition(" ")[2] for step in only.claim.next] == ["latest", "earliest"]
+    assert [step.command.rpartition(" ")[2] for step in only.claim.next] == ["earliest"]
+
+
+def test_a_log_that_was_cut_back_is_read_from_there() -> None:
+    fall = Fall("orders", 0, 50_000, 90, START.timestamp())
+    verdict = diagnose(watched(lambda s, _: s, before=ahead("m"), facts=lambda _: Facts(ObservedLogs(falls=(fall,)))))
+    (claim,) = (each.claim for each in verdict.causes if each.claim.cause == "offsets-out-of-range")
+    assert [step.command.partition(" to ")[2] for step in claim.next] == ["offset 90", "earliest"]
 
 
 @given(st.integers(0, 1_000), st.integers(0, 1_000), st.integers(0, 10_000), st.integers(0, 10_000))
@@ -507,3 +517,39 @@ def test_what_left_is_of_a_sink_connector() -> None:
     first, *rest = steps("connect-copies")
     assert first.startswith("it is of the sink connector copies")
     assert steps("copies") == rest
+
+
+@pytest.mark.parametrize(
+    ("client", "later", "comes", "is_named"),
+    [
+        pytest.param("indexer", "indexer", 4, True, id="the same client"),
+        pytest.param("consumer-app-1f-1", "consumer-app-2e-1", 4, True, id="called after its group"),
+        pytest.param("indexer", "mailer", 4, False, id="another client"),
+        pytest.param("indexer", "indexer", 0, False, id="a group of before"),
+    ],
+)
+def test_the_clients_of_a_group_without_members_went_to_a_new_group(
+    client: str, later: str, comes: int, *, is_named: bool
+) -> None:
+    """A service that is started again makes up another name for its group. comes: the first poll with that group."""
+
+    def group(name: str, client: str, *, is_there: bool) -> cluster.Group:
+        member = cluster.GroupMember("m1", client, "/10.0.0.1", (("orders", 0),))
+        state, members = ("Stable", (member,)) if is_there else ("Empty", ())
+        return cluster.Group(name, state, "consumer", coordinator=1, members=members)
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        at, end = 100 + 50 * min(tick, 2), 100 + 50 * tick
+        row = cluster.PartitionLag("orders", 0, at, end, end - at, "m1" if tick < 3 else "")
+        groups = {"app-1f": group("app-1f", client, is_there=tick < 3)}
+        if tick >= comes:
+            groups["app-2e"] = group("app-2e", later, is_there=tick >= 4)
+        read_at = {**snapshot.read_at, Part.GROUPS: START + tick * TICK}
+        return replace(snapshot, lags={"app-1f": cluster.GroupLag((row,))}, groups=groups, read_at=read_at)
+
+    verdict = diagnose(watched(change, 20, before=change(healthy(), 0)))
+    (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "group-stopped"]
+    assert ("its clients went to a new group" in claim.title) is is_named
+    assert any("app-2e" in each.fact for each in claim.evidence) is is_named
+    assert ("group.id" in claim.next[0].text) is is_named
+    assert claim.severity is (Severity.WARNING if is_named else Severity.HIGH)

@@ -12,6 +12,7 @@ from console.model.codes import AclResourceType
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.plan.edits import AddAcl, RemoveAcl
+from console.plan.risk_rules import FIRST_ACL
 from console.triage import cause, symptoms
 from console.triage.connectors import AUTHORIZATION, names, trace_of
 from console.triage.events import PRESENT
@@ -204,6 +205,8 @@ def _claim(observations: Observations, change: _Change, what: list[str], hit: li
             cause.Next(
                 "take the change of the ACL back",
                 edits=tuple(RemoveAcl(each.acl) if each.added else AddAcl(each.acl) for each in change.parts),
+                # Who is denied after the last ACL went shows that brokers do not let everyone in without ACLs.
+                ruled_out=frozenset() if first.added else frozenset({FIRST_ACL}),
             ),
         ),
         beside=bool(hit) and not failed,  # the traces of failed connectors name the missing right

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from console.model.failure import WRONG_BROKER, WRONG_CLUSTER
 from console.model.nodes import address_of, shared_addresses
 from console.model.severity import Certainty, Severity
+from console.model.snapshot import Snapshot
 from console.triage import cause
 from console.triage.observations import Observations
 from console.triage.symptoms import Subject
@@ -15,20 +17,24 @@ _ANSWERS = {WRONG_BROKER: "another broker", WRONG_CLUSTER: "a broker of another 
 _NEXT = (cause.Next("correct advertised.listeners of the broker that is not there: clients can't reach what it leads"),)
 
 
-def _shared(observations: Observations) -> Iterator[cause.Claim]:
-    for address, brokers in shared_addresses(observations.last.snapshot.cluster.brokers).items():
+def _claims(observations: Observations) -> Iterator[cause.Claim]:
+    snapshot = observations.last.snapshot
+    shared = shared_addresses(snapshot.cluster.brokers, snapshot.configs)
+    to_kac = set(map(address_of, snapshot.cluster.brokers))
+    for address, brokers in shared.items():
         named = ", ".join(map(str, brokers))
         yield _claim(
             brokers[-1],
             address,
             f"brokers {named} advertise one address, {address}: clients reach only the one that listens there",
-            cause.Evidence(f"brokers {named} are at {address}", "DescribeCluster"),
+            cause.Evidence(
+                f"brokers {named} advertise {address}", "DescribeCluster" if address in to_kac else "DescribeConfigs"
+            ),
         )
+    yield from _answers_of_another(snapshot, frozenset(chain.from_iterable(shared.values())))
 
 
-def _answers_of_another(observations: Observations) -> Iterator[cause.Claim]:
-    snapshot = observations.last.snapshot
-    shared = {each for brokers in shared_addresses(snapshot.cluster.brokers).values() for each in brokers}
+def _answers_of_another(snapshot: Snapshot, shared: frozenset[int]) -> Iterator[cause.Claim]:
     places = {f"broker {each.id}": each for each in snapshot.cluster.brokers}
     met: set[int] = set()
     for failed in snapshot.failures:  # any part that a broker failed to report
@@ -61,7 +67,7 @@ def _claim(broker: int, address: str, title: str, evidence: cause.Evidence) -> c
 CAUSES = (
     cause.CauseRule(
         "address-of-another",
-        lambda observations: (*_shared(observations), *_answers_of_another(observations)),
+        _claims,
         reads="DescribeCluster, DescribeConfigs",
         takes="certain: two brokers advertise one address, or another broker answers at an address",
     ),

@@ -88,6 +88,14 @@ _ANEW = (
     "a client meets it when it connects again, so that those which were restarted since fail first: it has to trust "
     "the authority of the brokers' certificate, and the broker has to take its login"
 )
+_REFUSED_ABOVE: Mapping[str, str] = {
+    "transaction.max.timeout.ms": "brokers refuse a transactional producer that asks for a longer timeout when it "
+    "starts (InvalidTransactionTimeoutException)",
+    "socket.request.max.bytes": "brokers close the connection of a client that sends a larger request",
+}
+"""Limit of brokers -> the requests of producers that they refuse if it becomes lower. A producer may meet it only at
+its next start.
+"""
 _SLOWS = frozenset({"producer_byte_rate", "request_percentage"})
 """Quotas that may stop or slow down a producer."""
 _STANDS = frozenset(
@@ -316,6 +324,8 @@ def _with_effects(
 def _effects_of(change: JudgedChange) -> frozenset[str]:
     """Return the symptoms that a change has by a rule."""
     place = change.place
+    if change.from_file:
+        return frozenset()  # the restart itself has these symptoms
     match place.kind:
         case Kind.CONFIG if _connects(change):
             return _READERS
@@ -346,7 +356,7 @@ def _connects(change: JudgedChange) -> bool:
 def _near(change: JudgedChange) -> frozenset[str]:
     """Return the symptoms next to which a change is named by its place alone."""
     is_new = change.was is None and change.place.kind in (Kind.SCRAM, Kind.TOPIC)
-    return frozenset() if is_new or change.offsets or _lets_go(change) else _BY_POSITION
+    return frozenset() if is_new or change.offsets or change.from_file or _lets_go(change) else _BY_POSITION
 
 
 def _lets_go(change: JudgedChange) -> bool:
@@ -503,6 +513,8 @@ def _refused(change: JudgedChange) -> str:
         return text if begins else ""
     if not record_risks.falls(was, now, is_known=False):
         return ""
+    if resource.type == codes.BROKER and change.place.key in _REFUSED_ABOVE:
+        return _REFUSED_ABOVE[change.place.key]
     if key == topic_risks.MESSAGE_SIZE:
         return "brokers refuse batches that are larger than it (RecordTooLargeException)"
     if key in record_risks.TIME_LIMITS:
@@ -531,6 +543,8 @@ def _fell_silent(observations: Observations, change: JudgedChange) -> Iterator[s
     if not _stops_producers(change) or change.at < observations.last.at - BEFORE:
         return
     match change.place.about:
+        case ConfigResource(type=codes.BROKER) if change.place.key in _REFUSED_ABOVE:
+            yield from fell_silent(observations, change.after, observations.last.at)
         case ConfigResource(type=codes.BROKER, name=name) if name.isdecimal():
             yield from fell_silent(observations, change.after, change.at, int(name))
         case ConfigResource(type=codes.TOPIC, name=name):
@@ -834,6 +848,12 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
         return cause.Next("take it back", edits=back)
     first = made.parts[0]
     match first.place.about:
+        case ConfigResource(type=codes.BROKER, name=name) if first.from_file:
+            former = first.was if first.was is not None else first.held
+            return cause.Next(
+                f"set {first.place.key}={former} again in the file of broker {name} and restart the broker; compare "
+                "the other brokers' files, too"
+            )
         case changes.TopicTarget(name=topic) if first.became is None and made.suffers.connectors:
             restarts = "; ".join(f"restart connector {name} failed" for name in made.suffers.connectors[:MOST_NAMED])
             return cause.Next(f"make {topic} again, its records are gone; then restart what failed: {restarts}")

@@ -11,7 +11,7 @@ from console.model.lag_trend import STUCK_ALONE, LagTrend, Place
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.plan.amounts import measured_time
-from console.triage import cause, symptoms
+from console.triage import cause, memberships, symptoms
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.folding import FEW, one_of
 from console.triage.memberships import Left
@@ -48,6 +48,14 @@ OF_SINK, TASK_OF = "connect-", "connector-consumer-"
 LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
 """The rebalancing time within the last minute from which on a group reads almost nothing."""
 
+_START = cause.Next(
+    "start its consumers; if they run, look at their logs: no API names clients that brokers refuse, or that give up"
+)
+_ONE_NAME = cause.Next(
+    "look at group.id of its clients: a name that differs at each start makes a new group, which reads all records "
+    "again or misses those in between (auto.offset.reset). Give them one group.id, then delete the groups that are left"
+)
+
 
 def _lag(trend: LagTrend) -> cause.Evidence:
     seconds, behind = trend.last.at - trend.base.at, trend.longest_behind
@@ -79,35 +87,38 @@ def _rests(trend: LagTrend) -> bool:
 
 
 def _stopped(observations: Observations) -> Iterator[cause.Claim]:
-    absences, left = list(observations.absences()), observations.past.members.left
+    absences, members = list(observations.absences()), observations.past.members
     for reading in sorted_readings(symptoms.readings(observations.last.snapshot)).vacant:
         group, trend = reading.group, reading.trend
         # A consumer that assigns itself partitions commits without being a member, so a group without members may be at
         # work.
         if trend is None or not symptoms.grows(trend) or not _rests(trend):
             continue
+        successor = memberships.successor(members, observations.last.snapshot.groups, group.name)
+        why = ", and records wait" if successor is None else ": its clients went to a new group"
+        whose = ", and records wait" if successor is None else ": their clients went to new groups"
+        high = Severity.HIGH if successor is None else Severity.WARNING  # the records have a reader
         yield cause.Claim(
             cause="group-stopped",
             subject=symptoms.Subject(group=group.name),
-            severity=Severity.INFO if _has_just_committed(trend) else Severity.HIGH,
+            severity=Severity.INFO if _has_just_committed(trend) else high,
             certainty=Certainty.CERTAIN,
-            title=f"group {group.name} has no member, and records wait",
+            title=f"group {group.name} has no member{why}",
             since=observations.since(symptoms.Symptom(symptoms.LAG_GROWS, symptoms.Subject(group=group.name))),
             evidence=cause.given(
                 cause.Evidence(f"the group is {group.state}", "ListGroups"),
                 _lag(trend),
                 _broker_away(absences, trend),
-                _last_members(left.get(group.name)),
+                _last_members(members.left.get(group.name)),
+                cause.Evidence(f"these went to the new group {successor}", "DescribeGroups over time")
+                if successor is not None
+                else None,
             ),
             predicted=cause.predict(symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, group=group.name),
-            next=cause.given(
-                _look_at_sink(group.name, left.get(group.name)),
-                cause.Next(
-                    "start its consumers; if they run, look at their logs: no API names clients that brokers refuse, "
-                    "or that give up"
-                ),
-            ),
-            fold=("has no member, and records wait", "have no member, and records wait"),
+            next=(_ONE_NAME,)
+            if successor is not None
+            else cause.given(_look_at_sink(group.name, members.left.get(group.name)), _START),
+            fold=(f"has no member{why}", f"have no member{whose}"),
             idle=True,
         )
 
@@ -668,20 +679,27 @@ def _out_of_range(observations: Observations) -> Iterator[cause.Claim]:
             predicted=cause.predict(
                 symptoms.OFFSET_OUT_OF_RANGE, symptoms.COMMIT_STANDS_STILL, subject=symptom.subject
             ),
-            next=tuple(_ways_back(f"reset group {group} topic {topic} partition {partition} to", is_beyond(at))),
+            next=tuple(_ways_back(f"reset group {group} topic {topic} partition {partition} to", at, observations)),
             fold=("is outside of the log", "are outside of logs"),
         )
 
 
-def _ways_back(reset: str, beyond: bool) -> Iterator[cause.Next]:
-    """Yield the resets that help. Below the first record the group continues with that one. Beyond the end its true
-    position is unknown: the group may have read all records of the log, or none.
+def _ways_back(reset: str, at: PartitionLag, observations: Observations) -> Iterator[cause.Next]:
+    """Yield the resets that help. Below the first record the group continues with that one. Beyond the end it had read
+    all records of the log if the log was cut back; otherwise its true position is unknown.
     """
-    if beyond:
-        yield cause.Next("go on with what is written from now on: what is there is never read", f"{reset} latest")
-        yield cause.Next("or read again all that is there", f"{reset} earliest")
-    else:
+    if not is_beyond(at):
         yield cause.Next("reset it", f"{reset} earliest")
+        return
+    place = at.topic, at.partition
+    falls = (each.end for each in observations.last.facts.logs.falls if (each.topic, each.partition) == place)
+    cuts = (each.read[1] for each in observations.past.unclean if each.place == place and each.read is not None)
+    cut = min((*falls, *cuts), default=None)
+    if cut is not None:
+        yield cause.Next(f"read what was written since kac saw the log end at {cut:,}", f"{reset} offset {cut}")
+    yield cause.Next(
+        f"{'or ' if cut is not None else ''}read again all that is there: it skips no record", f"{reset} earliest"
+    )
 
 
 # -- groups and topics without readers ---------------------------------------------------------------------------------

@@ -222,13 +222,19 @@ def _unclean(observations: Observations) -> Iterator[cause.Claim]:
             subject=subject,
             severity=Severity.CRITICAL,
             certainty=Certainty.CERTAIN,
-            title=f"{topic}/{number}: broker {led.leader} was elected from outside of the ISR",
+            title=f"{topic}/{number}: broker {led.leader} was elected from outside of the ISR, and records are lost",
             since=led.at,
             latest=led.at,
             times=times[led.place],
             evidence=cause.given(
                 cause.Evidence(f"{could}; broker {led.leader} leads now, {jump}", "Metadata, DescribeTopicPartitions"),
                 cause.Evidence(f"its end was {fall.was:,}, and is {fall.end:,}", "ListOffsets") if fall else None,
+                cause.Evidence(
+                    f"a group had read up to {led.read[0]:,}, and its end was {led.read[1]:,} then",
+                    "OffsetFetch, ListOffsets",
+                )
+                if led.read is not None
+                else None,
             ),
             predicted=cause.predict(triage_symptoms.UNCLEAN_LEADER, subject=subject),
             next=(
@@ -403,8 +409,8 @@ CAUSES = (
         _unclean,
         reads="Metadata and ListOffsets over time",
         takes=(
-            "certain: the new leader was not in the ISR while all replicas of the ISR were away, or the end of the log "
-            "went back"
+            "certain: the new leader was not in the ISR while all replicas of the ISR were away, the end of the log "
+            "went back, or a group had read beyond it"
         ),
     ),
     cause.CauseRule(
