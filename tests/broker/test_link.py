@@ -1,9 +1,16 @@
-"""The link against real brokers: versions, routes, brokers that die, and every way in which connecting fails."""
+"""The link against real brokers: routes, deaths, lost answers, round trips; and the harness under it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,16 +18,35 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from console.admin import errors
+from console.admin import cluster, errors, topics
+from console.admin.changes import send
 from console.admin.client import AdminClient
+from console.admin.errors import AdminError
 from console.admin.link import ANY, CONTROLLER, Link, broker
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
+from console.admin.topics import describe_topics
+from console.contexts import load, resolve
+from console.model import changes, codes
+from console.model.acl import Acl
+from console.model.config import broker_resource, topic_resource
+from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.wire.schemas import version_range
+from tests.support import worlds
+from tests.support.broker_probe import live_brokers
 from tests.support.certificates import Authority
-from tests.support.kafka_cluster import KafkaCluster
+from tests.support.children import Child
+from tests.support.cutting_proxy import Cut, CuttingProxy
+from tests.support.kafka_classes import archive_options, class_path, make
+from tests.support.kafka_cluster import ClusterStartError, KafkaCluster
+from tests.support.kafka_commands import CONFIGS
+from tests.support.kafka_jars import KAFKA_4_3, java
 from tests.support.kafka_messages import with_fields
+from tests.support.patience import PATIENCE
+from tests.support.slow_link import SlowLink
 from tests.support.worlds import linked
+
+# -- The link against real brokers: versions, routes, brokers that die, and every way in which connecting fails --------
 
 NOBODY = ("127.0.0.1", 1)
 
@@ -276,3 +302,299 @@ async def test_no_secret_reaches_a_log(secure_cluster: KafkaCluster, caplog: pyt
         async with linked(secure(secure_cluster, sasl=sasl(secure_cluster, mechanism))) as link:
             await link.call("metadata", all_topics, to=ANY)
     assert secure_cluster.users["admin"] not in caplog.text
+
+
+# -- Changes whose answer never comes: what the client says has to be true, and nothing is ever sent twice -------------
+
+
+@pytest.fixture
+async def proxy(kafka: KafkaCluster) -> AsyncIterator[CuttingProxy]:
+    """Before broker 1."""
+    async with CuttingProxy(kafka.addresses[0]) as made:
+        yield made
+
+
+@pytest.fixture
+async def link(proxy: CuttingProxy) -> AsyncIterator[Link]:
+    """Connected through the proxy for everything that any broker may answer."""
+    made = Link(ConnectionSettings(bootstrap=(proxy.address,), lost_answer_timeout=0.5))
+    yield made
+    await made.close()
+
+
+direct = worlds.link("kafka")
+"""Connected to the brokers themselves."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A change, what has to be there before it, and its API's key."""
+
+    api_key: int
+    change: Callable[[str], changes.ChangeRequest]
+    before: tuple[Callable[[str], changes.ChangeRequest], ...] = ()
+
+
+def make_topic(name: str) -> changes.ChangeRequest:
+    return changes.CreateTopics((changes.NewTopic(name, 1, 1),))
+
+
+def acls(name: str) -> tuple[Acl, ...]:
+    topic, literal = codes.AclResourceType.parse("topic"), codes.PatternType.parse("literal")
+    read, allow = codes.AclOperation.parse("read"), codes.Permission.parse("allow")
+    return (Acl(topic, name, literal, f"User:{name}", "*", read, allow),)
+
+
+def set_retention(name: str) -> changes.ChangeRequest:
+    ops = (
+        changes.ConfigOp("retention.ms", codes.SET, "5000"),
+        changes.ConfigOp("cleanup.policy", codes.APPEND, "compact"),
+    )
+    return changes.AlterConfigs({topic_resource(name): ops})
+
+
+CASES = {
+    "configs": Case(44, set_retention, (make_topic,)),
+    "quotas": Case(
+        49, lambda name: changes.AlterQuotas({QuotaEntity.of({"user": name}): {"producer_byte_rate": 1024.0}})
+    ),
+    "create topics": Case(19, lambda name: changes.CreateTopics((changes.NewTopic(name, 2, 1),))),
+    "delete topics": Case(20, lambda name: changes.DeleteTopics((name,)), (make_topic,)),
+    "create partitions": Case(37, lambda name: changes.CreatePartitions({name: 3}, was={name: 1}), (make_topic,)),
+    "create ACLs": Case(30, lambda name: changes.CreateAcls(acls(name))),
+    "delete ACLs": Case(
+        31, lambda name: changes.DeleteAcls(acls(name)), (lambda name: changes.CreateAcls(acls(name)),)
+    ),
+    "SCRAM": Case(
+        51, lambda name: changes.AlterScram({changes.ScramUser(name, codes.ScramMechanism(1)): (4096, Secret("p"))})
+    ),
+}
+
+
+async def single(link: Link, change: changes.ChangeRequest) -> changes.Outcome:
+    (outcome,) = await send(link, change, validate_only=False)
+    return outcome
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+async def test_a_lost_answer_is_looked_up(
+    case: Case,
+    link: Link,
+    direct: Link,
+    proxy: CuttingProxy,
+    name: str,
+    kafka: KafkaCluster,
+) -> None:
+    for before in case.before:
+        assert (await single(direct, before(name))).ok
+    change = case.change(name)
+    proxy.seen.clear()
+    proxy.arm(case.api_key, Cut.BEFORE)
+    outcome = await single(link, change)
+    assert outcome.status is changes.Status.UNKNOWN, "that it does not show proves nothing"
+    assert outcome.failure is not None
+    assert "look at the cluster before you repeat it" in outcome.failure.remedy
+    proxy.arm(case.api_key, Cut.AFTER)
+    assert await single(link, change) == changes.Outcome(outcome.target, changes.Status.APPLIED)
+    assert proxy.seen.count(case.api_key) == 2, "each change was sent once"
+
+
+async def test_what_can_not_be_seen_is_unknown(direct: Link, proxy: CuttingProxy, link: Link, name: str) -> None:
+    """The same iterations as before: the new password is in force or not."""
+    user = changes.ScramUser(name, codes.ScramMechanism(1))
+    assert (await single(direct, changes.AlterScram({user: (4096, Secret("old"))}))).ok
+    proxy.arm(51, Cut.AFTER)
+    outcome = await single(link, changes.AlterScram({user: (4096, Secret("new"))}))
+    assert outcome.status is changes.Status.UNKNOWN
+    assert outcome.failure is not None
+    assert "before you repeat it" in outcome.failure.remedy
+    assert not outcome.ok
+
+
+async def test_a_secret_beside_what_can_be_seen(plain_cluster: KafkaCluster, name: str) -> None:
+    """A resource's keys are applied all or none, so the key that can be read speaks for the one that can't."""
+    key, seen, node = "lost.own.secret", "log.cleaner.threads", broker_resource(1)
+    async with (
+        CuttingProxy(plain_cluster.addresses[0]) as proxy,
+        worlds.linked(ConnectionSettings(bootstrap=(proxy.address,), lost_answer_timeout=0.5)) as link,
+    ):
+        both = (changes.ConfigOp(key, codes.SET, Secret("s")), changes.ConfigOp(seen, codes.SET, "2"))
+        proxy.arm(44, Cut.AFTER)
+        outcome = await single(link, changes.AlterConfigs({node: both}))
+        assert outcome.status is changes.Status.APPLIED
+        undo = changes.AlterConfigs(
+            {node: (changes.ConfigOp(key, codes.DELETE), changes.ConfigOp(seen, codes.DELETE))}, broker=1
+        )
+        assert (await single(link, undo)).status is changes.Status.APPLIED
+
+
+async def test_a_check_is_simply_asked_again(link: Link, proxy: CuttingProxy, direct: Link, name: str) -> None:
+    assert (await single(direct, make_topic(name))).ok
+    proxy.arm(44, Cut.AFTER)
+    (outcome,) = await send(link, set_retention(name), validate_only=True)
+    assert outcome.status is changes.Status.VALID
+
+
+async def test_elections_and_moves(plain_cluster: KafkaCluster, name: str) -> None:
+    place = (name, 0)
+    async with (
+        CuttingProxy(plain_cluster.addresses[0]) as proxy,
+        worlds.linked(ConnectionSettings(bootstrap=(proxy.address,), lost_answer_timeout=0.5)) as link,
+    ):
+        assert (await single(link, changes.CreateTopics((changes.NewTopic(name, assignments=((1, 2),)),)))).ok
+        for cut, status in ((Cut.BEFORE, changes.Status.UNKNOWN), (Cut.AFTER, changes.Status.APPLIED)):
+            proxy.arm(45, cut)
+            assert (
+                await single(link, changes.AlterReassignments({changes.MoveTarget(name, 0): (2, 1)}))
+            ).status is status
+        for cut, status in ((Cut.BEFORE, changes.Status.UNKNOWN), (Cut.AFTER, changes.Status.APPLIED)):
+            proxy.arm(43, cut)
+            assert (await single(link, changes.ElectLeaders((place,)))).status is status
+
+
+async def test_brokers_are_killed_in_the_middle(own_cluster: KafkaCluster, name: str) -> None:
+    """One while it creates topics: what is said of each topic is how it is. Then all: nobody can tell, and that is
+    said."""
+    first, *others = own_cluster.broker_ids
+    link = Link(ConnectionSettings(bootstrap=own_cluster.addresses[:1]))
+    direct = Link(ConnectionSettings(bootstrap=own_cluster.addresses[1:]))
+    try:
+        await link.refresh()
+        made = tuple(changes.NewTopic(f"{name}-{number}", 2, 1) for number in range(200))
+        sending = asyncio.create_task(send(link, changes.CreateTopics(made, timeout_ms=20_000), validate_only=False))
+        await asyncio.to_thread(own_cluster.kill, first)
+        try:
+            outcomes = await sending
+        except AdminError:  # the connection was gone before anything was sent
+            outcomes = ()
+        there = (await topics.describe_topics(direct)).topics
+        for outcome in outcomes:
+            if outcome.status is changes.Status.APPLIED:
+                assert outcome.target.name in there
+            elif outcome.status is not changes.Status.UNKNOWN:
+                assert outcome.target.name not in there
+        if not outcomes:
+            assert not [topic for topic in made if topic.name in there]
+    finally:
+        await link.close()
+        await direct.close()
+
+    async def kill_all() -> None:
+        await asyncio.gather(*(asyncio.to_thread(own_cluster.kill, node) for node in others))
+
+    async with (
+        CuttingProxy(own_cluster.addresses[1]) as proxy,
+        worlds.linked(
+            ConnectionSettings(
+                bootstrap=(proxy.address,), connect_timeout=2, request_timeout=10, lost_answer_timeout=0.5
+            )
+        ) as link,
+    ):
+        await link.refresh()
+        proxy.arm(49, Cut.BEFORE, kill_all)
+        change = changes.AlterQuotas({QuotaEntity.of({"user": name}): {"producer_byte_rate": 1024.0}})
+        outcome = await single(link, change)
+        assert outcome.status is changes.Status.UNKNOWN
+        assert outcome.failure is not None
+        assert outcome.failure.name == "DISCONNECTED"
+        assert "before you repeat it" in outcome.failure.remedy
+
+
+# -- How many round trips a start takes until brokers and topics are known: what a link over an ocean multiplies -------
+
+
+async def taken(settings: ConnectionSettings, broker: tuple[str, int]) -> int:
+    """Round trips of what `SessionFactory` reads ahead, on a new client."""
+    async with SlowLink(broker) as link:
+        with AdminClient(replace(settings, bootstrap=(link.address,))) as client:
+            await asyncio.gather(client.run(cluster.describe_cluster), client.run(describe_topics, None))
+            return link.round_trips
+
+
+@pytest.mark.parametrize("fixture", ["plain_cluster", "kafka39", "kafka28"])
+async def test_in_the_clear(fixture: str, request: pytest.FixtureRequest) -> None:
+    kafka: KafkaCluster = request.getfixturevalue(fixture)
+    (address, *_) = kafka.addresses
+    assert await taken(ConnectionSettings((address,)), address) == 2
+
+
+@pytest.mark.parametrize(("mechanism", "round_trips"), [("PLAIN", 4), ("SCRAM-SHA-512", 5)])
+async def test_by_tls(secure_cluster: KafkaCluster, tmp_path: Path, mechanism: str, round_trips: int) -> None:
+    file = secure_cluster.client_properties("admin", mechanism)
+    found = resolve(
+        load(os.environ, tmp_path), bootstrap=secure_cluster.bootstrap, command_config=file, environ=os.environ
+    )
+    assert await taken(found.settings, secure_cluster.addresses[0]) == round_trips
+
+
+async def test_a_login_at_the_oldest_release(kafka28: KafkaCluster) -> None:
+    """SaslHandshake goes out with ApiVersions, which 2.8 answers in turn as 4.3 does."""
+    (address, *_) = kafka28.login_addresses
+    sasl = SaslSettings("PLAIN", "admin", Secret(kafka28.users["admin"]))
+    assert await taken(ConnectionSettings((address,), "SASL_PLAINTEXT", sasl), address) == 3
+
+
+async def test_by_tls_with_a_client_certificate(secure_cluster: KafkaCluster) -> None:
+    host, _, port = secure_cluster.mtls_bootstrap.split(",")[0].rpartition(":")
+    tls = TlsSettings(
+        trust=Store("PEM", secure_cluster.authority.pem), key_store=Store("PEM", secure_cluster.identity("admin").pem)
+    )
+    settings = ConnectionSettings(((host, int(port)),), "SSL", tls=tls)
+    assert await taken(settings, (host, int(port))) == 3
+
+
+# -- The harness itself: what other tests take for granted about the brokers under them --------------------------------
+
+
+@pytest.mark.parametrize("name", ["plain_cluster", "kafka39"])
+def test_the_request_log_tells_the_clients_request_from_the_forwarded_copy(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    cluster: KafkaCluster = request.getfixturevalue(name)
+    mark = cluster.request_log.mark()
+    change = ("--alter", "--entity-type", "ips", "--entity-name", "192.0.2.1")
+    cluster.run_admin_tool(CONFIGS, *change, "--add-config", "connection_creation_rate=7")
+    cluster.run_admin_tool(CONFIGS, *change, "--delete-config", "connection_creation_rate")
+
+    sent = cluster.request_log.wait_for(2, "ALTER_CLIENT_QUOTAS", since=mark)
+    assert [entry.request["entries"][0]["ops"][0]["remove"] for entry in sent] == [False, True]
+    assert {(entry.request["validateOnly"], entry.listener) for entry in sent} == {(False, "PLAINTEXT")}
+    with_copies = cluster.request_log.read("ALTER_CLIENT_QUOTAS", since=mark, forwarded=True)
+    assert [entry.listener for entry in with_copies if entry.forwarded] == ["CONTROLLER"] * 2
+
+
+@pytest.mark.usefixtures("plain_cluster")
+def test_tools_and_brokers_read_their_classes_from_the_archive(tmp_path: Path) -> None:
+    make(KAFKA_4_3)
+    program, told = java(), tmp_path / "loaded"
+    options = (*archive_options(KAFKA_4_3, program), f"-Xlog:class+load:file={told}", "-cp", class_path(KAFKA_4_3))
+    subprocess.run([program, *options, "kafka.admin.ConfigCommand", "--version"], check=True, capture_output=True)
+    sources = [line.partition("source: ")[2] for line in told.read_text().splitlines() if "AppInfoParser " in line]
+    assert sources == ["shared objects file (top)"]
+
+
+@pytest.mark.usefixtures("plain_cluster")
+def test_a_broker_that_cannot_start_says_why() -> None:
+    wrong = KafkaCluster(KAFKA_4_3, brokers=1, properties={"num.io.threads": "many"})
+    with pytest.raises(ClusterStartError, match=r"num\.io\.threads"), wrong:
+        pass
+    assert not wrong.directory.exists()
+
+
+@pytest.mark.usefixtures("plain_cluster")  # skips where brokers cannot run
+def test_brokers_do_not_outlive_an_owner_that_was_killed() -> None:
+    command = [sys.executable, "-m", "tests.support.kafka_cluster", "--brokers", "1"]
+    owner = Child(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+    assert owner.stdout is not None
+    with owner.stdout as output:
+        host, _, port = output.readline().strip().partition(":")
+        folder = Path(output.readline().split()[1])
+        assert live_brokers((host, int(port))) == {1}
+        os.kill(owner.pid, signal.SIGKILL)
+        owner.wait()
+    deadline = time.monotonic() + PATIENCE
+    while folder.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not folder.exists()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, int(port)), timeout=PATIENCE)

@@ -1,31 +1,47 @@
-"""The same calls in the versions that older brokers have: a 3.9 broker still speaks them all."""
+"""Older versions of Kafka: their calls, what works with which release, and an upgrade under an open screen."""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-untyped]
 
-from console.admin import acls, cluster, configs, groups, partitions, quotas, scram, topics
+from console.admin import acls, changes, cluster, configs, groups, partitions, quotas, scram, topics
 from console.admin import cluster as log_dirs
 from console.admin.changes import send
+from console.admin.client import AdminClient
+from console.admin.cluster import describe_versions
 from console.admin.configs import list_config_resources
-from console.admin.errors import Unsupported
+from console.admin.errors import AdminError, Unsupported
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
+from console.contexts import Context
+from console.contexts.console_settings import ConsoleSettings
 from console.model import changes as model_changes
 from console.model import codes
 from console.model.acl import Acl
+from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, NewTopic, Status
+from console.model.codes import SET
 from console.model.config import broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
+from console.session.session import Session
+from console.tui.app import Console
 from console.wire import connection
 from console.wire.schemas import version_range
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
 from tests.support.lags import group_lag
 from tests.support.patience import PATIENCE
+from tests.support.real_clusters import EACH, REAL, running
+from tests.support.versions import RELEASES, cluster_of, kept, tried_on
+from tests.tui.console_app import Driven
+
+# -- The same calls in the versions that older brokers have: a 3.9 broker still speaks them all ------------------------
 
 ABSENT = -1
 
@@ -235,3 +251,121 @@ async def test_groups(kafka39: KafkaCluster, link: Link, name: str) -> None:
         await consumer.stop()
     with pytest.raises(Unsupported, match="this server "):
         await list_config_resources(link, [32])
+
+
+# -- What works with which release, tried again: as docs/versions.md keeps it, and the screen opens on each ------------
+
+
+@pytest.fixture(
+    params=[
+        *EACH,
+        *(pytest.param(("own", each), id=each, marks=pytest.mark.long) for each in RELEASES if each not in REAL),
+    ]
+)
+def release(request: pytest.FixtureRequest) -> str:
+    """Each of the table; those without a shared cluster at length only."""
+    _, name = request.param
+    return str(name)
+
+
+@pytest.fixture
+def kafka(release: str, request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """A cluster of the release."""
+    if release in REAL:
+        yield request.getfixturevalue(REAL[release])
+    else:
+        yield from running(lambda: cluster_of(release))
+
+
+async def test_what_is_kept_is_so(release: str, kafka: KafkaCluster) -> None:
+    assert await tried_on(kafka) == kept()[release], f"run: python -m tests.support.versions {release}"
+
+
+async def test_the_screen_walks_through_its_panes(release: str, kafka: KafkaCluster) -> None:
+    settings = ConnectionSettings(kafka.addresses)
+    with AdminClient(settings) as client:
+        app = Console(Session(client, Context("versions", "test", settings)), ConsoleSettings(start_pane="brokers"))
+        async with app.run_test(size=(100, 30)) as pilot:
+            walk = Driven(app, pilot, None)  # type: ignore[arg-type]  # only what stays within the app is used
+            await walk.shows(f"kafka {release}")
+            for key, part in (
+                ("2", "Part   RF"),
+                ("3", "broker          <default>"),
+                ("4", "Entity"),
+                ("5", "Principal"),
+                ("6", "Stuck"),
+                (".", "Sev"),
+            ):
+                await walk.press(key)
+                await walk.shows(part)
+
+
+# -- Three brokers are upgraded one after another, 3.9 to 4.3, under an open screen and a series of changes ------------
+
+TOPIC = topic_resource("upgraded")
+
+
+class Series:
+    """Changes of one config, one after another, and what was said of each."""
+
+    def __init__(self, client: AdminClient) -> None:
+        self._client = client
+        self.outcomes: Counter[str] = Counter()
+        self.ended = False
+
+    async def run(self) -> None:
+        """Until `ended`. Fails where an outcome is not what the cluster then shows."""
+        value = 1_000_000
+        while not self.ended:
+            value += 1
+            request = AlterConfigs({TOPIC: (ConfigOp("retention.ms", SET, str(value)),)})
+            try:
+                (outcome,) = await self._client.run(changes.send, request, validate_only=False)
+            except AdminError as error:
+                # Nothing was sent, or a read failed: no outcome is claimed.
+                self.outcomes[error.failure.name] += 1
+                continue
+            self.outcomes[outcome.status.name] += 1
+            if outcome.status is Status.APPLIED:
+                assert await self._shown() == str(value)
+            elif outcome.status is Status.FAILED:
+                assert await self._shown() != str(value), outcome
+
+    async def _shown(self) -> str | None:
+        while True:
+            try:
+                found = (await self._client.run(configs.describe_configs, [TOPIC])).sets
+            except AdminError:
+                continue
+            if TOPIC in found:
+                return next((each.value for each in found[TOPIC].overrides(TOPIC) if each.name == "retention.ms"), None)
+
+
+@pytest.mark.long
+async def test_a_rolling_upgrade_under_an_open_screen_and_changes() -> None:
+    for three in running(lambda: KafkaCluster(KAFKA_3_9, brokers=3)):
+        await _upgrade(three)
+
+
+async def _upgrade(cluster: KafkaCluster) -> None:
+    settings = ConnectionSettings(cluster.addresses)
+    with AdminClient(settings) as client, AdminClient(settings) as other:
+        await other.run(changes.send, CreateTopics((NewTopic(TOPIC.name, 3, 3),)), validate_only=False)
+        app = Console(
+            Session(client, Context("rolling", "test", settings)), ConsoleSettings(start_pane="brokers", refresh=1.0)
+        )
+        async with app.run_test(size=(110, 30)) as pilot:
+            screen = Driven(app, pilot, None)  # type: ignore[arg-type]  # only what stays within the app is used
+            await screen.shows("kafka 3.9")
+            series = Series(other)
+            changing = asyncio.create_task(series.run())
+            for broker in cluster.broker_ids:
+                await asyncio.to_thread(cluster.upgrade, broker, KAFKA_4_3)
+                assert not changing.done(), changing.result()
+            series.ended = True
+            await changing
+            await screen.shows("kafka 4.3")
+            assert await asyncio.to_thread(len, cluster.running) == 3
+            assert {each.release for each in (await other.run(describe_versions)).values()} == {"4.3"}
+        assert series.outcomes["APPLIED"] > 10, series.outcomes
+        assert not series.outcomes["FAILED"], series.outcomes

@@ -35,7 +35,7 @@ from console.present.values import config_value
 from console.session.session import Session
 from console.tui.app import Console
 from tests.hostile.cluster import HostileCluster
-from tests.hostile.limited import died_of_a_signal, run_kac
+from tests.hostile.test_limits import died_of_a_signal, run_kac
 from tests.support import worlds
 from tests.tui.console_app import Driven, context
 

@@ -39,7 +39,7 @@ from console.triage import symptoms
 from tests.contract import controllers as contract
 from tests.contract.answers import differences
 from tests.embedded.raw_client import RawClient
-from tests.embedded.topic_requests import create, topic
+from tests.embedded.test_topics import create, topic
 from tests.support import worlds
 from tests.support.kafka_commands import CONFIGS, KafkaCommands
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3

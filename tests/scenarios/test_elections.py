@@ -60,7 +60,7 @@ from console.session.script_runner import Runner
 from console.session.session import Session
 from console.wire.schemas import api_key
 from tests.embedded.record_batches import batch
-from tests.embedded.test_state_laws import BROKERS, fresh
+from tests.embedded.test_laws import BROKERS, fresh
 from tests.support import worlds
 from tests.support.applied import apply_plan
 from tests.support.cpu_time import least_cpu_seconds

@@ -157,7 +157,7 @@ def use_newer_groups(cluster: KafkaCluster) -> None:
     consume(cluster.bootstrap, "reporting", **{"group.protocol": "consumer"})
     consume(cluster.bootstrap, "by-pattern", f"^{TOPIC}.*", **{"group.protocol": "consumer"})
     # The tests of these groups have such members.
-    from tests.broker.test_kafka_newer_groups import member
+    from tests.broker.test_kafka_tools import member
 
     async def use() -> None:
         async with worlds.linked(worlds.settings(cluster)) as link:

@@ -1,8 +1,8 @@
 """What works with which release of Kafka, tried on real brokers and kept: the table in docs/versions.md is made of it.
 
 ``python -m tests.support.versions [RELEASE …]`` starts a cluster of each release (all of them without arguments), tries
-everything on it, and writes the results and the table again. `tests/broker/test_versions.py` tries it too and compares
-with what is kept; `tests/unit/test_pages.py` compares the table.
+everything on it, and writes the results and the table again. `tests/broker/test_old_versions.py` tries it too and
+compares with what is kept; `tests/unit/test_pages.py` compares the table.
 """
 
 from __future__ import annotations
