@@ -46,7 +46,6 @@ class Clients:
         self._sentinels = 0
 
     def set(self, limits: Limits) -> None:
-        """These limits and no others."""
         ops: dict[QuotaEntity, dict[str, float | None]] = {
             QuotaEntity.of(dict(each)): {KEY: None} for each in self._set
         }

@@ -30,7 +30,6 @@ Said = tuple[int, str, str]
 
 @pytest.fixture(params=["kafka44", "kafka39"])
 def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
-    """One cluster after the other."""
     cluster: KafkaCluster = request.getfixturevalue(request.param)
     return cluster
 
@@ -61,7 +60,6 @@ kac = worlds.commands("kafka")
 
 @pytest.fixture
 async def topic(kafka: KafkaCluster, name: str) -> AsyncIterator[str]:
-    """A topic of its own."""
     async with worlds.linked(worlds.settings(kafka)) as link:
         assert await applied(link, CreateTopics((NewTopic(name, 3, 1),)))
         yield name

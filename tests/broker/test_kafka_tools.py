@@ -584,7 +584,6 @@ REFUSED = (
 
 @pytest.fixture
 def offset_files(tmp_path: Path, name: str) -> Path:
-    """Files with offsets."""
     (tmp_path / "one.csv").write_text(f"{name},0,3\n{name},1,1\n")
     (tmp_path / "two.csv").write_text(f'{name}-idle,{name},0,7\n"{name}, ""2""",{name},0,2\n')
     return tmp_path

@@ -65,8 +65,6 @@ def in_process(name: str, *arguments: str) -> tuple[int, str, str]:
 
 @pytest.fixture
 def process(plain_cluster: KafkaCluster) -> Kac:
-    """The same as a process of its own."""
-
     def run(command: str, *arguments: str, **environ: str) -> tuple[int, str, str]:
         return worlds.process(command, "--bootstrap-server", plain_cluster.bootstrap, *arguments, **environ)
 

@@ -270,7 +270,6 @@ def release(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def kafka(release: str, request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """A cluster of the release."""
     if release in REAL:
         yield request.getfixturevalue(REAL[release])
     else:

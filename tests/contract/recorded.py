@@ -103,7 +103,6 @@ class Recorded(Server):
         return answer
 
     def exchange(self, frame: bytes) -> bytes:
-        """The recorded bytes."""
         return bytes.fromhex(self._next(_hash(frame)))
 
     def _next(self, asked: str) -> Any:

@@ -134,7 +134,6 @@ def version_of(url: str) -> str:
 
 
 def real_answers(worker: ConnectCluster, exchanges: tuple[Exchange, ...]) -> list[tuple[str, str]]:
-    """What a real worker answers, as a tape."""
     (url,) = worker.urls
     version = version_of(url)
     return [(asked(each), json.dumps(plain(settled(url, each), each, version))) for each in exchanges]

@@ -74,7 +74,6 @@ class Teller:
         )
 
     def heartbeat(self, member: str, generation: int = 1, *, instance: str | None = None) -> None:
-        """Heartbeat."""
         self.ask("heartbeat", 4, **self._member(member, generation, instance))
 
     def _member(self, member: str, generation: int, instance: str | None) -> dict[str, Any]:

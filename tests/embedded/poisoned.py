@@ -32,7 +32,6 @@ class OnLink:
         self.link, self.asked = link, 0
 
     async def run(self, operation, *args, **options):  # type: ignore[no-untyped-def]
-        """Run it."""
         self.asked += operation is record_times
         return await operation(self.link, *args, **options)
 

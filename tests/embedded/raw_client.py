@@ -52,7 +52,6 @@ class RawClient:
         self.writer.close()
 
     def send(self, data: bytes) -> None:
-        """Any bytes."""
         self.writer.write(data)
 
     async def frame(self) -> bytes:

@@ -318,7 +318,6 @@ OPEN_TO_ALL = {"sasl_handshake", "sasl_authenticate"}
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case.api}-{case.version}")
 def case(request: pytest.FixtureRequest) -> rights_table.Case:
-    """One of the table."""
     found: rights_table.Case = request.param
     return found
 

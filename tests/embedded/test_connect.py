@@ -169,8 +169,6 @@ def used(topic: str, cluster: EmbeddedCluster) -> None:
 
 
 def records_of(cluster: ThreadedCluster) -> tuple[internal_topics.Sent, ...]:
-    """The records of the internal topics."""
-
     def read(each: EmbeddedCluster) -> list[internal_topics.Sent]:
         return [
             internal_topics.Sent(topic, record.key, record.value)

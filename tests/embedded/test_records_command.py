@@ -58,7 +58,6 @@ def lines(ran: worlds.Ran) -> list[dict[str, Any]]:
 
 
 def offsets(ran: worlds.Ran) -> list[int]:
-    """Their offsets."""
     return [each["offset"] for each in lines(ran)]
 
 

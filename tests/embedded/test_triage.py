@@ -388,7 +388,6 @@ class Asked:
         self.listeners: list[list[int]] = []
 
     async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
-        """Run an operation."""
         if operation.__name__ == "shown_certificates":
             self.listeners.append([each.port for each in args[0]])
         return await self._client.run(operation, *args, **options)

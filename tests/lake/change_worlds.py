@@ -79,7 +79,6 @@ class World:
 
 
 def made(seed: int, steps: int = 14) -> World:
-    """A world of a seed."""
     return _Maker(random.Random(seed), f"w{seed}").run(steps)
 
 

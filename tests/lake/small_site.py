@@ -163,7 +163,6 @@ def decision(at: datetime, word: str, *, rule: str | None = "DefaultDeny", topic
 
 
 def new_lake(where: Path, key: bytes = KEY) -> Lake:
-    """A new lake with a key of its HMACs."""
     where.mkdir(parents=True)
     (where / "hmac.key").write_bytes(key)
     return Lake.create(str(where))

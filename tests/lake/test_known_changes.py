@@ -69,7 +69,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def lake(folder: Path) -> Lake:
-    """The lake."""
     return new_lake(folder / "lake", golden.KEY)
 
 

@@ -59,7 +59,6 @@ class Reading:
 
     @property
     def bad(self) -> list[dict[str, Any]]:
-        """What could not be read."""
         return [row["quarantined"] for row in self.rows if row["quarantined"] is not None]
 
 

@@ -78,7 +78,6 @@ class World(NamedTuple):
         return ran
 
     def run(self, script: str) -> Ran:
-        """Run a script."""
         return self.kac("run", "-e", script)
 
     @property

@@ -485,7 +485,6 @@ client = worlds.client("racked_cluster", known=1)
 
 
 async def staged(client: AdminClient, statement: str) -> tuple[Session, StageReport]:
-    """A session in which a statement was staged."""
     session = Session(client, Context("test", "test", client.settings, journal=False))
     (parsed,) = parse(statement)
     await read_needs(session, needs_of_script([parsed]))

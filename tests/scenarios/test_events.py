@@ -143,7 +143,6 @@ class Followed:
         self._made = made
 
     async def next(self) -> Event:
-        """The next event."""
         return await asyncio.wait_for(self._made.get(), PATIENCE)
 
 

@@ -255,7 +255,6 @@ def mode(path: Path) -> int:
 
 
 def files_in(folder: Path) -> list[str]:
-    """The paths of what is in a folder."""
     return sorted(map(str, folder.iterdir()))
 
 

@@ -59,7 +59,6 @@ class Asked:
         self.moves: dict[str, tuple[Hand, float]] = {}
 
     async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
-        """Run an operation."""
         self.names.append(" ".join([operation.__name__, *sorted(options)]))
         if operation.__name__ in self.refused:
             raise self.refused[operation.__name__]

@@ -91,7 +91,6 @@ def gone_on(group: str, place: Place, offset: int) -> Callable[[Snapshot], Snaps
 
 
 async def write(link: Link, topic: str, partition: int, records: Sequence[NewRecord]) -> None:
-    """Write records to a partition."""
     for number, batch in enumerate(batched(records)):
         target = NewRecords(topic, partition, number)
         assert (await outcomes(link, ProduceRecords({target: Contents(batch)})))[target].ok
@@ -112,7 +111,6 @@ async def counted(link: Link, *topics: str) -> Counter[bytes | None]:
 
 
 async def end_of(link: Link, topic: str, partition: int) -> int:
-    """The end of a partition."""
     found = (await offsets_of(link, {(topic, partition): LATEST}))[topic, partition]
     assert isinstance(found, int)
     return found

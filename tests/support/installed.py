@@ -28,7 +28,6 @@ def build_wheel(folder: Path) -> Path:
 
 
 def build_sdist(folder: Path) -> Path:
-    """Build the sdist in the folder, in the same way."""
     source = _copy(folder)
     code = f"import os, hatchling.build as made; os.chdir({str(source)!r}); made.build_sdist({str(folder)!r})"
     _run([sys.executable, "-c", code])

@@ -54,7 +54,6 @@ class RealPlaces(NamedTuple):
 
 
 def real_places(environ: Mapping[str, str]) -> RealPlaces:
-    """Those of an environment."""
     home = Path(environ.get("HOME") or "/nonexistent")
     named = (Path(environ[name], "kac") for name in _BY_VARIABLE if environ.get(name))
     return RealPlaces((*(home / name for name in _BELOW_HOME), *named))

@@ -68,7 +68,6 @@ def of_connectors() -> list[str]:
 
 
 def together(releases: list[Defined]) -> Defined:
-    """What some of these releases defines."""
     found: dict[str, dict[str, set[str]]] = {section: {} for section in SECTIONS}
     for release in releases:
         for section, names in release.items():

@@ -253,7 +253,6 @@ def index_text(found: list[tuple[str, int, Api]]) -> str:
 
 
 def module_name(api: str, version: int) -> str:
-    """Return the name of the module of one version of an API."""
     return f"{api}_v{version}"
 
 

@@ -46,7 +46,6 @@ class Conversation:
         await self.send(frame(request.correlation_id, body))
 
     async def send(self, data: bytes) -> None:
-        """Any bytes."""
         self.writer.write(data)
         await self.writer.drain()
 
@@ -64,8 +63,6 @@ def frame(correlation_id: int, body: bytes) -> bytes:
 
 
 def answering(body: bytes) -> Reply:
-    """The reply that is this body."""
-
     async def reply(conversation: Conversation, request: Received) -> None:
         await conversation.answer(request, body)
 
