@@ -146,12 +146,12 @@ WITH_TESTS_OF_THEIR_OWN = frozenset(
         "own-login-deleted",
         "connector-deleted",
         "connector-offsets-changed",
-        # tests/embedded/test_produce.py
+        # tests/scenarios/test_produce.py
         "null-not-compacted",
         "other-schema",
         "writes-many",
         "read-at-once",
-        # tests/embedded/test_redrive.py
+        # tests/scenarios/test_redrive.py
         "read-again",
         "sent-before",
         # tests/scenarios/test_schemas.py

@@ -1,10 +1,10 @@
-"""Schemas: subjects with their versions, configs and references, changed and taken back. The embedded registry answers
-as Confluent's by its documentation, and Apicurio, a real one, has the same suite."""
+"""Schemas: subjects, changes and what is taken back; and which topics use a schema."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import struct
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import pytest
+from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 from msgspec.structs import replace
 
 from console.admin.client import AdminClient
@@ -24,6 +25,8 @@ from console.answers.lists import list_kind
 from console.answers.results import to_data
 from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster
+from console.embedded.faults import Fail, Fault
+from console.embedded.spec import ClusterSpec
 from console.files.reading import read_files
 from console.files.staging import Prune, file_edits
 from console.files.subjects import WantedSubject
@@ -33,16 +36,20 @@ from console.language.grammar import parse
 from console.language.needs import needs_of_script
 from console.language.verbs.listing import List
 from console.language.verbs.show import Show
+from console.lint.schemas import RULES
 from console.model.changes import Outcome, TopicTarget
 from console.model.config import entry_in
 from console.model.parts import Part
+from console.model.schema_use import MOST_TOPICS, candidates
 from console.model.snapshot import Snapshot
-from console.model.subjects import COMPATIBILITY, MODE, SchemaReference, subject_resource
+from console.model.subjects import COMPATIBILITY, MODE, SchemaReference, SchemaVersion, Subject, subject_resource
 from console.plan.reconcile import ApplyOptions
 from console.plan.risks import risks
 from console.session.applying import check_plan
 from console.session.journal_changes import stage_revert
+from console.session.lint_reading import seen_by
 from console.session.reading import read_everything, read_needs
+from console.session.schema_reads import read_schema_samples
 from console.session.session import Session
 from tests.support import worlds
 from tests.support.apicurio import NEWEST, VERSION, apicurio, apicurio_folder
@@ -50,8 +57,13 @@ from tests.support.applied import apply_plan
 from tests.support.kafka_jars import BrokersUnavailableError
 from tests.support.older_brokers import like
 from tests.support.patience import PATIENCE
-from tests.support.registry_server import RegistryServer, registry
+from tests.support.record_apicurio_payloads import RECORDED
+from tests.support.registry_server import Bad, RegistryServer, registry
 from tests.support.staging import staged
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Schemas: subjects with their versions, configs and references, changed and taken back. The embedded registry answers
+# as Confluent's by its documentation, and Apicurio, a real one, has the same suite
 
 TOPIC = "orders"
 ACCEPTED = ApplyOptions(risks=frozenset({"irreversible", "in-use=orders-value", "nothing-checked"}))
@@ -430,3 +442,175 @@ async def test_a_registry_that_is_gone_is_a_failure_of_its_part_alone(cluster: T
         assert failed.part == Part.SCHEMAS
         assert "the registry is not reached" in failed.failure.message
         assert session.snapshot.topics
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Which topics use a schema, by the ids in their newest records: read for `describe schema`, `whose topic`, Enter and
+# a deletion, never in a context without records
+
+ORDER = '{"type":"record","name":"Order","namespace":"shop","fields":[{"name":"id","type":"long"}]}'
+NEWER = (
+    '{"type":"record","name":"Order","namespace":"shop","fields":[{"name":"id","type":"long"},'
+    '{"name":"note","type":"string","default":""}]}'
+)
+Written = list[tuple[bytes | None, bytes | None, list[tuple[str, bytes]]]]
+
+
+def by_id(number: int) -> bytes:
+    """A value in Confluent's framing."""
+    return b"\0" + struct.pack(">i", number) + b"\x02"
+
+
+def produce(running: ThreadedCluster, topic: str, records: Written) -> None:
+    async def send() -> None:
+        async with AIOKafkaProducer(bootstrap_servers=running.bootstrap) as producer:
+            for key, value, headers in records:
+                await producer.send_and_wait(topic, value, key, 0, headers=headers)
+
+    asyncio.run(send())
+
+
+@pytest.fixture(scope="module")
+def schemas() -> Iterator[RegistryServer]:
+    """Subjects: of a topic's name, of a record's name, and one whose topic holds others' records."""
+    with registry() as running:
+        assert [running.register("orders-value", text) for text in (ORDER, NEWER)] == [1, 2]
+        assert running.register("shop.Order", ORDER) == 1
+        assert running.register("carts-value", '"int"') == 3
+        yield running
+
+
+@pytest.fixture(scope="module")
+def sampled(schemas: RegistryServer) -> Iterator[ThreadedCluster]:
+    from console.embedded.brokers import run_in_thread
+
+    with run_in_thread(ClusterSpec(brokers=1)) as running:
+        for name in ("orders", "carts", "archive", "empty"):
+            running.call(worlds.topic(name, 1, brokers=(1,)))
+        produce(
+            running, "orders", [(b"k", by_id(1), []), (b"k", by_id(2), []), (b"k", by_id(2), []), (b"k", b"{}", [])]
+        )
+        produce(running, "carts", [(None, b"\0\0\0\0\x63\x02", []), (b"gone", None, [])])
+        produce(running, "archive", [(by_id(1), None, [])])
+        yield running
+
+
+async def told(sampled: ThreadedCluster, schemas: RegistryServer, text: str, **changes: Any) -> str:
+    out, code = await worlds.script(sampled, text, schemas=schemas.settings, **changes)
+    assert code == 0
+    return out
+
+
+async def test_a_subjects_topics_are_told_by_name_and_by_ids(sampled: ThreadedCluster, schemas: RegistryServer) -> None:
+    out = await told(sampled, schemas, "describe schema orders-value")
+    assert (
+        "topic orders, value (by name: TopicNameStrategy; "
+        "by the ids of 3 of the 4 newest records, value, version 1, 2)" in out
+    )
+    # Its ids are others' too: the same schema has one id in all subjects.
+    out, _ = await worlds.script(sampled, "describe schema orders-value", "json", schemas=schemas.settings)
+    assert json.loads(out)["ids_in_records"] == [
+        {"topic": "orders", "part": "value", "records": 3, "read": 4, "versions": [1, 2]}
+    ]
+
+
+async def test_a_topic_whose_records_are_others_is_told(sampled: ThreadedCluster, schemas: RegistryServer) -> None:
+    out = await told(sampled, schemas, "describe schema carts-value")
+    assert "topic carts, value (by name: TopicNameStrategy; none of the 2 newest records has its ids)" in out
+
+
+async def test_a_records_own_name_is_looked_for_in_topics_without_a_subject(
+    sampled: ThreadedCluster, schemas: RegistryServer
+) -> None:
+    out = await told(sampled, schemas, "describe schema shop.Order")
+    assert "topic archive (by the ids of 1 of the 1 newest records, key, version 1)" in out
+
+
+async def test_whose_topic_names_its_schemas(sampled: ThreadedCluster, schemas: RegistryServer) -> None:
+    out, _ = await worlds.script(sampled, "whose topic orders", "json", schemas=schemas.settings)
+    uses = {(each["what"], each["who"]): (each["sure"], each["why"]) for each in json.loads(out)["uses"]}
+    why = "its ids are in 3 of the 4 newest records, as value, version 1,2"
+    assert uses["describes", "schema orders-value"] == ("sure", why)
+    assert uses["describes", "schema shop.Order"][0] == "sure"
+    out, _ = await worlds.script(sampled, "whose topic carts", "json", schemas=schemas.settings)
+    uses = {(each["what"], each["who"]): (each["sure"], each["why"]) for each in json.loads(out)["uses"]}
+    assert uses["describes", "schema carts-value"] == ("likely", "by name: TopicNameStrategy, value")
+
+
+async def test_no_records_are_read_where_none_may_be(sampled: ThreadedCluster, schemas: RegistryServer) -> None:
+    sampled.call(lambda one: one.faults.add(Fault(Fail(29), api="fetch")))
+    try:
+        out = await told(sampled, schemas, "describe schema orders-value", records="never")
+        assert "topic orders, value (by name: TopicNameStrategy)" in out
+        # A principal without rights to the records gets the name alone, too.
+        assert "(by name: TopicNameStrategy)" in await told(sampled, schemas, "describe schema orders-value")
+    finally:
+        sampled.call(lambda one: one.faults.clear())
+    with AdminClient(worlds.settings(sampled, schemas=schemas.settings)) as client:
+        never = Context("test", "tests", client.settings, records="never")
+        session = Session(client, never, "test")
+        await session.read_topics()
+        await session.keep(read_schema_samples(client, never, session.snapshot, ["orders"]))
+        assert session.snapshot.schema_samples == {}
+
+
+async def test_a_deletion_of_what_records_use_says_so(sampled: ThreadedCluster, schemas: RegistryServer) -> None:
+    with AdminClient(worlds.settings(sampled, schemas=schemas.settings)) as client:
+        session = Session(client, Context("test", "tests", client.settings), "test")
+        await staged(session, "delete schema shop.Order")
+        (risk,) = risks(session.plan.staged, session.snapshot)
+        assert risk.name == "in-use"
+        assert "topic archive uses it, and newest records of archive have its ids" in risk.text
+
+
+async def test_lint_names_topics_with_records_without_a_schema(
+    sampled: ThreadedCluster, schemas: RegistryServer
+) -> None:
+    with AdminClient(worlds.settings(sampled, schemas=schemas.settings)) as client:
+        session = Session(client, Context("test", "tests", client.settings), "test")
+        await session.read_topics()
+        await session.read_whole(Part.SCHEMAS)
+        rule = next(each for each in RULES if each.name == "records-without-schema")
+
+        def found() -> list[str]:
+            seen = seen_by(session.snapshot, session.clock.now(), session.context)
+            return [f"{each.subject.name}: {each.what}" for each in rule.find(seen)]  # type: ignore[union-attr]
+
+        assert found() == []
+        names = ["orders", "carts", "empty"]
+        await session.keep(read_schema_samples(client, session.context, session.snapshot, names))
+        assert found() == ["orders: 1 of its 4 newest records have a value without a schema"]
+
+
+async def test_apicurios_own_ids_are_looked_up(sampled: ThreadedCluster) -> None:
+    recorded = json.loads(RECORDED.read_text())
+    (payload,) = (each for each in recorded["payloads"] if each["name"] == "avro-global")
+    headers = [(name, bytes.fromhex(value)) for name, value in payload["headers"]]
+    sampled.call(worlds.topic("by-apicurio", 1, brokers=(1,)))
+    await asyncio.to_thread(produce, sampled, "by-apicurio", [(None, bytes.fromhex(payload["data"]), headers)])
+    with registry() as running:
+        for path, body in recorded["answers"].items():
+            running.bad[path.partition("?")[0]] = Bad(body=body.encode())
+        settings = worlds.settings(sampled, schemas=HttpSettings("127.0.0.1", running.port, "/apis/ccompat/v7"))
+        with AdminClient(settings) as client:
+            session = Session(client, Context("test", "tests", settings), "test")
+            await session.read_topics()
+            await session.keep(read_schema_samples(client, session.context, session.snapshot, ["by-apicurio"]))
+    sample = session.snapshot.schema_samples["by-apicurio"]
+    ((key, names),) = sample.subjects.items()
+    assert key.of.startswith("Apicurio")
+    assert len(names) > 0
+
+
+def test_only_so_many_topics_are_read_for_a_subject() -> None:
+    from console.model.cluster import Topic
+
+    topics = {f"t{n:03}": Topic(f"t{n:03}", ()) for n in range(100)}
+    subject = Subject("shop.Order", (SchemaVersion(1, 1, "AVRO", "shop.Order"),))
+    taken = Subject("t000-value", (SchemaVersion(1, 2, "AVRO"),))
+    snapshot = Snapshot(topics=topics, schemas={each.name: each for each in (subject, taken)})
+    found = candidates(snapshot, "shop.Order")
+    assert len(found) == MOST_TOPICS
+    assert "t000" not in found
+    assert candidates(snapshot, "t000-value") == ["t000"]
+    assert candidates(snapshot, "unknown") == []

@@ -1,25 +1,32 @@
-"""Dead letters that are sent again: each once, whatever is lost; those that stay; the canary; what comes back."""
+"""Dead letters that are sent again, each once, on embedded clusters and on real brokers."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
 import json
+import random
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 from kio.schema.errors import ErrorCode
 from msgspec.structs import replace
 
+from console.admin import errors
+from console.admin.changes import send
 from console.admin.client import AdminClient
+from console.admin.exactly_once import Exactly, Fenced, Interrupted, commit, give_up, stable_positions, take_over
 from console.admin.link import Link
+from console.admin.record_search import search
 from console.contexts.context import Context
 from console.embedded import faults
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
@@ -27,10 +34,13 @@ from console.embedded.spec import ClusterSpec
 from console.journal import operations as journal_operations
 from console.journal.entries import this_operator, this_process
 from console.journal.file import JournalFile
+from console.model.changes import CreateTopics, NewTopic
+from console.model.cluster import CommittedOffset
 from console.model.config import topic_resource
 from console.model.dead_letters import Redrive, condition_of
 from console.model.journal_lines import OperationLine
 from console.model.new_records import NewRecord
+from console.model.records import First, Search
 from console.operations.operation import Operation, SentLetters, State
 from console.plan.risk_rules import SENT_BEFORE
 from console.session import operating
@@ -40,8 +50,13 @@ from console.session.redriving import desk_of, judged, survey, with_ends
 from console.session.session import Session
 from console.session.snapshot_reader import WALL, Refused
 from tests.support import dead_letters, worlds
+from tests.support.forked_runs import ForkedRuns
+from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import PATIENCE
+from tests.support.real_clusters import EACH, REAL
 from tests.support.registry_server import Bad, registry
+
+# -- Dead letters that are sent again: each once, whatever is lost; those that stay; the canary; what comes back -------
 
 DEAD, ORDERS, OTHERS = "orders.dlt", "orders", "others"
 TOPICS = (
@@ -714,3 +729,367 @@ async def test_the_same_row_a_minute_later_is_not_sent_again_unasked(
     found, _ = await survey(later, goal)
     (risk,) = [each for each in (await judged(desk, goal, found)).risks if each.name == SENT_BEFORE]
     assert risk.text.startswith("0 of 1 other selections of the topic sent no letter; the rest was not read: ")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Dead letters sent again on real brokers: kac and brokers are killed at random, and a second operator comes; a
+# consumer of librdkafka with read_committed gets each letter once
+
+PLACES = 3
+AT_ONCE = 100
+"""Letters a second: a transaction a second."""
+
+
+async def make(cluster: KafkaCluster, name: str, count: int, replicas: int) -> None:
+    """A topic, and letters of it in its dead-letter topic."""
+    async with worlds.linked(worlds.settings(cluster)) as link:
+        for topic in (name, f"{name}.dlt"):
+            made = NewTopic(topic, PLACES, replicas, configs={"min.insync.replicas": str(max(1, replicas - 1))})
+            assert all(each.ok for each in await send(link, CreateTopics((made,)), validate_only=False))
+        for place in range(PLACES):
+            letters = [
+                NewRecord(b"k%d" % number, b"%d" % number, dead_letters.spring(name, number % PLACES, number))
+                for number in range(place, count, PLACES)
+            ]
+            await dead_letters.write(link, f"{name}.dlt", place, letters)
+
+
+def received(cluster: KafkaCluster, topic: str) -> Counter[int]:
+    """How often librdkafka's consumer gets each letter, of committed transactions alone."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap,
+            "group.id": "kac-test",
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+        }
+    )
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(PLACES)])
+    found: Counter[int] = Counter()
+    ended: set[int] = set()
+    while len(ended) < PLACES:
+        message = consumer.poll(PATIENCE)
+        assert message is not None
+        error = message.error()
+        if error is not None and error.code() == KafkaError._PARTITION_EOF:
+            ended.add(message.partition())
+        elif error is None:
+            found[int(message.value())] += 1
+    consumer.close()
+    return found
+
+
+async def begun(cluster: KafkaCluster, name: str) -> None:
+    """Wait until the first letters are there."""
+    async with asyncio.timeout(PATIENCE):
+        while not await asyncio.to_thread(received, cluster, name):
+            pass
+
+
+@asynccontextmanager
+async def operator(cluster: KafkaCluster, home: Path) -> AsyncIterator[ForkedRuns]:
+    """An operator's runs of kac, on a host of their own."""
+    await asyncio.to_thread(home.mkdir, exist_ok=True)
+    async with ForkedRuns({"HOME": str(home)}, home / "out") as runs:
+        await runs.warm("redrive", "-b", cluster.bootstrap, "--continue")
+        yield runs
+
+
+async def sent(runs: ForkedRuns, cluster: KafkaCluster, *words: str) -> int:
+    """The exit code of a run that is left alone."""
+    await runs.start("redrive", "-b", cluster.bootstrap, *words)
+    async with asyncio.timeout(4 * PATIENCE):
+        return await runs.ended()
+
+
+class Killer:
+    """Kills a broker, and brings it back in the background; one at a time."""
+
+    def __init__(self, cluster: KafkaCluster, some: random.Random) -> None:
+        self._cluster, self._some = cluster, some
+        self._work: threading.Thread | None = None
+        self.count = 0
+
+    def kill(self) -> None:
+        """Kill one, unless one is down."""
+        if self._work is not None and self._work.is_alive():
+            return
+        broker = self._some.choice(self._cluster.broker_ids)
+        self._cluster.kill(broker)
+        self.count += 1
+        self._work = threading.Thread(target=self._cluster.restart, args=(broker,))
+        self._work.start()
+
+    def end(self) -> None:
+        """Wait until all are back."""
+        if self._work is not None:
+            self._work.join()
+
+
+async def killed_at_random(
+    cluster: KafkaCluster, home: Path, name: str, letters: int, kills: int, brokers_every: int
+) -> tuple[int, int]:
+    """Begin a redrive, and kill it and brokers at random until it has been killed so often. Return the numbers of kills
+    of kac and of brokers."""
+    some = random.Random(name)
+    await make(cluster, name, letters, 3)
+    killer, killed = Killer(cluster, some), 0
+    async with operator(cluster, home) as runs:
+        words = ("--run", "--yes", "--max", f"{AT_ONCE}/s", "--accept", f"writes-many={letters}")
+        await runs.start("redrive", "-b", cluster.bootstrap, f"{name}.dlt", *words)
+        async with asyncio.timeout(PATIENCE):
+            while "operation 1:" not in runs.output:
+                await asyncio.to_thread(time.sleep, 0.05)
+        while killed < kills:
+            await asyncio.sleep(some.uniform(0.3, 2.5))
+            if killed % brokers_every == brokers_every - 1:
+                await asyncio.to_thread(killer.kill)
+                await asyncio.sleep(some.uniform(0.0, 1.0))
+            runs.kill()
+            code = await runs.ended()
+            if code == 0:
+                break
+            killed += code == -9
+            await runs.start("redrive", "-b", cluster.bootstrap, "--continue")
+        runs.kill()
+        await runs.ended()
+        await asyncio.to_thread(killer.end)
+        await runs.start("moves", "-b", cluster.bootstrap, "--operation", "1", "--throttle", "0")
+        await runs.ended()
+        assert await sent(runs, cluster, "--continue") == 0, runs.output
+    return killed, killer.count
+
+
+@pytest.mark.takes(45)
+async def test_killed_and_killed_brokers_send_each_letter_once(
+    own_cluster: KafkaCluster, name: str, tmp_path: Path
+) -> None:
+    letters = 1_200
+    killed, brokers = await killed_at_random(own_cluster, tmp_path / "home", name, letters, 5, 3)
+    assert killed == 5
+    assert brokers
+    assert received(own_cluster, name) == Counter(range(letters))
+
+
+@pytest.mark.long
+@pytest.mark.takes(500)
+async def test_a_hundred_kills(own_cluster: KafkaCluster, name: str, tmp_path: Path) -> None:
+    letters = 30_000
+    killed, brokers = await killed_at_random(own_cluster, tmp_path / "home", name, letters, 100, 5)
+    assert killed == 100
+    assert brokers > 5
+    assert received(own_cluster, name) == Counter(range(letters))
+
+
+@pytest.mark.takes(15)
+async def test_a_second_operator_takes_over_and_the_first_says_so(
+    own_cluster: KafkaCluster, name: str, tmp_path: Path
+) -> None:
+    letters = 900
+    await make(own_cluster, name, letters, 3)
+    words = ("redrive", "-b", own_cluster.bootstrap, f"{name}.dlt", "--run", "--yes")
+    async with operator(own_cluster, tmp_path / "one") as first, operator(own_cluster, tmp_path / "two") as second:
+        await first.start(*words, "--max", f"{AT_ONCE}/s")
+        await begun(own_cluster, name)
+        await second.start(*words, "--max", f"{3 * AT_ONCE}/s")
+        assert await first.ended() == 1
+        assert "another kac sends these letters now" in first.output
+        assert await second.ended() == 0, second.output
+    assert received(own_cluster, name) == Counter(range(letters))
+
+
+@pytest.mark.parametrize("release", EACH)
+@pytest.mark.takes(6)
+async def test_each_release(
+    request: pytest.FixtureRequest, release: tuple[str, str], name: str, tmp_path: Path
+) -> None:
+    cluster: KafkaCluster = request.getfixturevalue(REAL[release[1]])
+    await make(cluster, name, 300, 1)
+    async with operator(cluster, tmp_path / "home") as runs:
+        await runs.start("redrive", "-b", cluster.bootstrap, f"{name}.dlt", "--run", "--yes", "--max", f"{AT_ONCE}/s")
+        await begun(cluster, name)
+        runs.kill()
+        assert await runs.ended() == -9
+        assert await sent(runs, cluster, "--continue") == 0, runs.output
+        # Those that were sent are not sent again, and new ones once.
+        async with worlds.linked(worlds.settings(cluster)) as link:
+            await dead_letters.write(link, f"{name}.dlt", 0, [NewRecord(b"k", b"300", dead_letters.spring(name))])
+        shown = f"{name}.dlt", "--output", "json"
+        assert await sent(runs, cluster, *shown) == 0, runs.output
+        (pile,) = json.loads(runs.output)["letters"]
+        assert pile["chosen"] == 1
+        assert await sent(runs, cluster, f"{name}.dlt", "--run", "--yes") == 0, runs.output
+    assert received(cluster, name) == Counter(range(301))
+
+
+# -- Records and positions in one transaction: all or none, whatever is lost, and one producer at a time ---------------
+
+GROUP, SOURCE, TARGET = "kac-redrive-dead-1", "dead", "orders"
+BOTH_TOPICS = (worlds.topic(SOURCE, [(1, 2)]), worlds.topic(TARGET, [(2, 3), (3, 1)]))
+
+first_kind = worlds.cluster(ClusterSpec(brokers=3, versions="3.9"), *BOTH_TOPICS)
+second_kind = worlds.cluster(ClusterSpec(brokers=3), *BOTH_TOPICS)
+
+
+@pytest.fixture(params=["first_kind", "second_kind"])
+def of_either_kind(request: pytest.FixtureRequest) -> ThreadedCluster:
+    """A cluster with transactions of either kind."""
+    found: ThreadedCluster = request.getfixturevalue(request.param)
+    return found
+
+
+one_link = worlds.link("of_either_kind", **SETTINGS)
+other_link = worlds.link("of_either_kind", **SETTINGS)
+
+
+def fault(of_either_kind: ThreadedCluster, effect: faults.Effect, api: str, **more: Any) -> faults.Fault:
+    made = faults.Fault(effect, api=api, **more)
+    of_either_kind.call(lambda each: each.faults.add(made))
+    return made
+
+
+async def seen(one_link: Link) -> list[bytes | None]:
+    """What a consumer with read_committed reads."""
+    found: list[bytes | None] = []
+    async for portion in search(one_link, Search((TARGET,), start=First())):
+        found += [each.value for each in portion.records]
+    return sorted(found, key=str)
+
+
+async def position(one_link: Link) -> CommittedOffset | None:
+    return (await stable_positions(one_link, GROUP, SOURCE))[0]
+
+
+async def one(one_link: Link, mine: Exactly, number: int) -> None:
+    """Send a record to each partition, and pass one more letter."""
+    records = {(TARGET, place): [NewRecord(b"k", b"%d-%d" % (number, place))] for place in (0, 1)}
+    await commit(one_link, mine, records, GROUP, {(SOURCE, 0): CommittedOffset(number + 1, -1, f"after {number}")})
+
+
+async def test_records_and_positions_are_committed_together(of_either_kind: ThreadedCluster, one_link: Link) -> None:
+    mine = await take_over(one_link, GROUP)
+    assert mine.is_second is (of_either_kind.call(lambda each: each.release.number) >= (4, 0))
+    assert await position(one_link) is None
+    await one(one_link, mine, 0)
+    await one(one_link, mine, 1)
+    assert await position(one_link) == CommittedOffset(2, -1, "after 1")
+    assert await seen(one_link) == [b"0-0", b"0-1", b"1-0", b"1-1"]
+
+
+@pytest.mark.parametrize("effect", [LOST, NEVER_CAME, faults.HalfFrame()])
+@pytest.mark.parametrize(
+    "api",
+    [
+        "init_producer_id",
+        "offset_fetch",
+        "add_partitions_to_txn",
+        "produce",
+        "add_offsets_to_txn",
+        "txn_offset_commit",
+        "end_txn",
+    ],
+)
+async def test_a_lost_answer_leaves_all_or_none(
+    of_either_kind: ThreadedCluster, one_link: Link, api: str, effect: faults.Effect
+) -> None:
+    fault(of_either_kind, effect, api, nth=2 if api == "end_txn" else 1, times=1)
+    mine: Exactly | None = None
+    interruptions = 0
+    while ((await position(one_link)) or CommittedOffset(0)).offset < 3:
+        try:
+            mine = await take_over(one_link, GROUP, mine) if mine is None or mine.began is not None else mine
+            at = ((await position(one_link)) or CommittedOffset(0)).offset
+            await one(one_link, mine, at)
+        except Interrupted:
+            interruptions += 1
+            assert mine is not None
+            mine = await take_over(one_link, GROUP, mine)
+    assert interruptions <= 1
+    assert await seen(one_link) == [b"%d-%d" % (number, place) for number in range(3) for place in (0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("api", "code"),
+    [
+        ("init_producer_id", ErrorCode.concurrent_transactions),
+        ("init_producer_id", ErrorCode.not_coordinator),
+        ("offset_fetch", ErrorCode.unstable_offset_commit),
+        ("produce", ErrorCode.not_leader_or_follower),
+        ("produce", ErrorCode.concurrent_transactions),
+        ("txn_offset_commit", ErrorCode.coordinator_load_in_progress),
+        ("end_txn", ErrorCode.concurrent_transactions),
+    ],
+)
+async def test_what_passes_is_asked_for_again(
+    of_either_kind: ThreadedCluster, one_link: Link, api: str, code: int
+) -> None:
+    fault(of_either_kind, faults.Fail(code), api, times=2)
+    mine = await take_over(one_link, GROUP)
+    assert await position(one_link) is None
+    await one(one_link, mine, 0)
+    assert await seen(one_link) == [b"0-0", b"0-1"]
+
+
+async def test_the_epoch_after_a_commit_without_an_answer_is_asked_for(second_kind: ThreadedCluster) -> None:
+    async with worlds.linked(worlds.settings(second_kind, **SETTINGS)) as one_link:
+        mine = await take_over(one_link, GROUP)
+        await one(one_link, mine, 0)
+        before = mine.producer.epoch
+        fault(second_kind, LOST, "end_txn", times=1)
+        with pytest.raises(Interrupted):
+            await one(one_link, mine, 1)
+        await give_up(one_link, mine)
+        assert (mine.began, mine.producer.epoch) == (None, before + 1)
+        assert await position(one_link) == CommittedOffset(2, -1, "after 1")
+        await one(one_link, mine, 2)
+        assert await seen(one_link) == [b"%d-%d" % (number, place) for number in range(3) for place in (0, 1)]
+
+
+async def test_a_second_producer_fences_the_first(
+    of_either_kind: ThreadedCluster, one_link: Link, other_link: Link
+) -> None:
+    first = await take_over(one_link, GROUP)
+    await one(one_link, first, 0)
+    second = await take_over(other_link, GROUP)
+    with pytest.raises(Interrupted):
+        await one(one_link, first, 1)
+    with pytest.raises(Fenced, match="another kac sends these letters now"):
+        await take_over(one_link, GROUP, first)
+    assert await position(other_link) == CommittedOffset(1, -1, "after 0")
+    await one(other_link, second, 1)
+    assert await seen(one_link) == [b"0-0", b"0-1", b"1-0", b"1-1"]
+
+
+async def test_an_open_transaction_of_a_producer_that_died_is_ended_first(
+    of_either_kind: ThreadedCluster, one_link: Link, other_link: Link
+) -> None:
+    first = await take_over(one_link, GROUP)
+    fault(of_either_kind, NEVER_CAME, "end_txn", times=1)
+    with pytest.raises(Interrupted):
+        await one(one_link, first, 0)
+    assert await seen(one_link) == []
+    second = await take_over(other_link, GROUP)
+    assert await position(other_link) is None
+    await one(other_link, second, 0)
+    assert await seen(one_link) == [b"0-0", b"0-1"]
+
+
+async def test_a_refusal_is_final_and_nothing_of_it_is_seen(of_either_kind: ThreadedCluster, one_link: Link) -> None:
+    of_either_kind.call(lambda each: each.state.alter_config(topic_resource(TARGET), {"cleanup.policy": "compact"}))
+    mine = await take_over(one_link, GROUP)
+    records = {(TARGET, 0): [NewRecord(b"k", b"a")], (TARGET, 1): [NewRecord(None, b"b")]}
+    with pytest.raises(errors.BrokerError, match="without key"):
+        await commit(one_link, mine, records, GROUP, {(SOURCE, 0): CommittedOffset(1)})
+    await give_up(one_link, mine)
+    assert mine.began is None
+    assert (await position(one_link), await seen(one_link)) == (None, [])
+    mine = await take_over(one_link, GROUP, mine)
+    await one(one_link, mine, 0)
+    assert await seen(one_link) == [b"0-0", b"0-1"]
+
+
+async def test_positions_without_records(of_either_kind: ThreadedCluster, one_link: Link) -> None:
+    mine = await take_over(one_link, GROUP)
+    await commit(one_link, mine, {}, GROUP, {(SOURCE, 0): CommittedOffset(7, -1, "")})
+    assert await position(one_link) == CommittedOffset(7, -1, "")
