@@ -42,8 +42,6 @@ from tests.support.real_clusters import by_release, or_skip, running
 from tests.support.record_dynamic_keys import TRIED, cluster_of, contradictions, tried
 from tests.support.record_harmless_configs import defined_by, definitions
 
-# -- Configs of every kind of resource, read from real brokers, 4.3 and 3.9 --------------------------------------------
-
 
 def is_4(kafka: KafkaCluster) -> bool:
     """Of the newer of the two versions."""

@@ -28,7 +28,7 @@ from console.session.plan_facts import read_for_risks
 from console.session.retention_reading import read_deletions
 from console.session.session import Session
 from tests.support import worlds
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import DELETE_RECORDS, KafkaCommands
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3

@@ -17,8 +17,6 @@ from tests.support import worlds
 from tests.support.hostile_text import FORMULAS, INVISIBLE, MARKUP, SEQUENCES, acted_upon
 from tests.support.kafka_cluster import KafkaCluster
 
-# -- A real broker keeps what a consumer writes and hands it out; the console reads it and lives -----------------------
-
 CLAIMS = {
     "two billion topics": bytes.fromhex("0000 7fffffff"),
     "a topic with two billion partitions": bytes.fromhex("0000 00000001 0001 61 7fffffff"),

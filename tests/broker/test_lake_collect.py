@@ -28,7 +28,7 @@ from console.plan.risk_rules import NAMES
 from console.session.session import Session
 from tests.lake.landed_rows import landed_in
 from tests.support import worlds
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]

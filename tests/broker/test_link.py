@@ -9,11 +9,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import ModuleType, TracebackType
+from typing import Any, Self
 
 import pytest
 from msgspec.structs import replace
@@ -43,7 +43,6 @@ from tests.support.kafka_commands import CONFIGS
 from tests.support.kafka_jars import KAFKA_4_3, java
 from tests.support.kafka_messages import with_fields
 from tests.support.patience import PATIENCE
-from tests.support.slow_link import SlowLink
 from tests.support.worlds import linked
 
 # -- The link against real brokers: versions, routes, brokers that die, and every way in which connecting fails --------
@@ -598,3 +597,75 @@ def test_brokers_do_not_outlive_an_owner_that_was_killed() -> None:
     assert not folder.exists()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((host, int(port)), timeout=PATIENCE)
+
+
+# -- A link with a long way before a broker: what passes is late, and the round trips of which it took are counted -----
+# A client that sends after an answer arrived may have waited for it: what it sends is one round trip after that answer.
+# What it sends while answers are still on their way waited for none of them. So many round trips are a property of what
+# was sent after what, and the delay only keeps apart what goes out together from what goes out one after another.
+
+Address = tuple[str, int]
+ONE_WAY = 0.5
+"""Seconds; a round trip is twice that: a process that gets no processor for so long would count as one that waits."""
+_PART = 1 << 16
+
+
+class SlowLink:
+    """Passes bytes on, each way ONE_WAY later. Use as an async context manager; `address` is where clients connect.
+
+    `round_trips`: of the answer that arrived last. Making a TCP connection is not one: a client connects to this proxy.
+    """
+
+    def __init__(self, broker: Address) -> None:
+        self._broker = broker
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.address: Address = ("127.0.0.1", 0)
+        self.round_trips = 0
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.address = self._server.sockets[0].getsockname()[:2]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._server is not None:
+            self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
+        broker, to_broker = await asyncio.open_connection(*self._broker)
+        asked = [0]
+        self._run(self._requests(client, to_broker, asked))
+        self._run(self._answers(broker, to_client, asked))
+
+    def _run(self, passing: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(passing)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _requests(self, client: asyncio.StreamReader, to_broker: asyncio.StreamWriter, asked: list[int]) -> None:
+        loop = asyncio.get_running_loop()
+
+        def deliver(part: bytes, sent_after: int) -> None:
+            asked[0] = max(asked[0], sent_after + 1)
+            to_broker.write(part)
+
+        while part := await client.read(_PART):
+            loop.call_later(ONE_WAY, deliver, part, self.round_trips)
+        loop.call_later(ONE_WAY, to_broker.close)
+
+    async def _answers(self, broker: asyncio.StreamReader, to_client: asyncio.StreamWriter, asked: list[int]) -> None:
+        loop = asyncio.get_running_loop()
+
+        def deliver(part: bytes, round_trip: int) -> None:
+            self.round_trips = max(self.round_trips, round_trip)
+            to_client.write(part)
+
+        while part := await broker.read(_PART):
+            loop.call_later(ONE_WAY, deliver, part, asked[0])
+        loop.call_later(ONE_WAY, to_client.close)

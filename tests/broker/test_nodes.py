@@ -27,7 +27,7 @@ from console.session.journal_changes import stage_revert
 from console.session.plan_facts import read_for_risks
 from console.session.session import Session
 from tests.support import worlds
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 from tests.support.free_ports import free_ports
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import CLUSTER, FEATURES, KafkaCommands

@@ -30,8 +30,6 @@ from tests.support.prune_walk import walk
 from tests.support.real_clusters import by_release, running
 from tests.unit.test_import_hygiene import MEASURES, SCREEN
 
-# -- `kac topics` and its kin, and `kac configs` as a process, on a real broker ----------------------------------------
-
 ROOT = Path(__file__).parents[2]
 
 Kac = Callable[..., tuple[int, str, str]]

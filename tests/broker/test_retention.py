@@ -24,7 +24,7 @@ from console.session.read_again import read_again
 from console.session.retention_reading import read_deletions
 from console.session.session import Session
 from tests.support import worlds
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import shortly
 from tests.support.real_clusters import lent

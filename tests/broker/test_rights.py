@@ -41,8 +41,6 @@ from tests.support.patience import PATIENCE, shortly
 from tests.support.real_clusters import by_release, lent, or_skip
 from tests.support.rights_table import GROUP, SECRET, cases, errors_of
 
-# -- Real brokers and rights: what the tables of rights are read off, and whom the same ACLs let do what ---------------
-
 ALICE = "User:CN=alice"
 HOST = "127.0.0.1"
 

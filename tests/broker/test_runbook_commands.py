@@ -28,7 +28,7 @@ from console.plan.reconcile import ApplyOptions
 from console.plan.risk_rules import NAMES
 from console.session.reading import read_needs
 from console.session.session import Session
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import ACLS, CONFIGS, TOPICS, KafkaCommands
 from tests.support.patience import PATIENCE

@@ -35,11 +35,9 @@ from console.session.read_again import read_again
 from console.session.session import Session
 from console.session.terminal_front import Terminal
 from tests.support import worlds
-from tests.support.applied import apply_plan
-from tests.support.changing import applied, overrides
+from tests.support.changing import applied, apply_plan, overrides, read_history
 from tests.support.forked_runs import ForkedRuns
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.whole_history import read_history
 
 ROUNDS = [8, pytest.param(40, marks=pytest.mark.long)]
 KILLS = [8, pytest.param(40, marks=pytest.mark.long)]

@@ -27,8 +27,7 @@ from console.session.session import Session
 from console.wire import connection
 from console.wire.schemas import version_range
 from tests.support import worlds
-from tests.support.applied import apply_plan
-from tests.support.changing import overrides, statuses
+from tests.support.changing import apply_plan, overrides, statuses
 from tests.support.patience import PATIENCE
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 

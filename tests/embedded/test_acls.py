@@ -38,8 +38,6 @@ from tests.support.acl_filters import EVERY_ACL
 from tests.support.kafka_messages import Build, with_fields
 from tests.support.older_brokers import like
 
-# -- Whom the authorizer lets do what, as a look at each ACL would have it; real brokers -------------------------------
-
 ALLOW, DENY, ALL = Permission.parse("ALLOW"), Permission.parse("DENY"), AclOperation.parse("ALL")
 MATCH = PatternType.parse("MATCH")
 READ, WRITE, DESCRIBE = (AclOperation.parse(name) for name in ("READ", "WRITE", "DESCRIBE"))

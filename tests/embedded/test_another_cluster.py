@@ -56,12 +56,10 @@ from tests.embedded.apply_fronts import (
 )
 from tests.scenarios.test_operations import LAYOUT, RATE, World, world_of
 from tests.support import worlds
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 from tests.support.older_brokers import like
 from tests.support.recorded_requests import Recording
 from tests.support.worlds import Kac
-
-# -- Another cluster answers at the addresses --------------------------------------------------------------------------
 
 A, B = "QUFBQUFBQUFBQUFBQUFBQQ", "QkJCQkJCQkJCQkJCQkJCQg"
 

@@ -57,7 +57,7 @@ from tests.embedded.apply_fronts import (
     until,
 )
 from tests.support import worlds
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 from tests.support.children import Child
 from tests.support.patience import PATIENCE
 from tests.support.worlds import Kac

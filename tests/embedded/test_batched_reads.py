@@ -37,8 +37,6 @@ from console.session.script_runner import run_script
 from tests.support import worlds
 from tests.support.examples import examples
 
-# -- Several principals in one request where the cluster has the batched describes; in several at once where not -------
-
 NAMES = ("alice", "bob", "nobody")
 
 

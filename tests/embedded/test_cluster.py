@@ -32,8 +32,6 @@ from tests.support.kafka_messages import with_fields
 from tests.support.older_brokers import known_release, like
 from tests.support.requests_of_kafka import readable_versions
 
-# -- Answers about the cluster, against what brokers of 4.3.0 and 3.9.1 answered to the same requests ------------------
-
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
 ALL = "The update failed for all features since the following feature had an error: "
 DOWN = (

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from console.embedded import config_definitions
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.config_changes import PolicyViolation, config_messages
-from console.embedded.config_definitions import NOTHING, BrokerLayers, release_configs
+from console.embedded.config_definitions import NOTHING, BrokerLayers, ConfigDefinition, checked_value, release_configs
 from console.embedded.config_describe import described_entries, layers_of
 from console.embedded.config_rules import (
     check_broker_values,
@@ -35,8 +35,19 @@ from console.model.numbers import java_double
 from console.wire.proposals import kip133_configs as kip133
 from tests.embedded.raw_client import RawClient
 from tests.embedded.test_proposals import Rights, WatchedClock, ask
-from tests.support.config_values import value_error
 from tests.support.kafka_messages import with_fields
+
+
+def value_error(definition: ConfigDefinition, text: str) -> str | None:
+    """Return why the key can't have this value, None if it can."""
+    try:
+        checked_value(definition, text)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+# -- Configs over the wire: describing, altering, their values, and what scenarios put in ------------------------------
 
 # -- DescribeConfigs over the wire: quick bytes, and whose view it is --------------------------------------------------
 

@@ -12,8 +12,7 @@ from console.embedded.spec import RELEASE_NAMES, ClusterSpec
 from console.model.codes import CLIENT_METRICS, GROUP, SET, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from tests.embedded.raw_client import RawClient
-from tests.embedded.test_configs import Ops, altered, describe
-from tests.support.config_values import value_error
+from tests.embedded.test_configs import Ops, altered, describe, value_error
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import RELEASES, compiler, jars
 from tests.support.real_clusters import EACH, REAL, by_release, or_skip

@@ -56,8 +56,6 @@ from tests.support.patience import PATIENCE
 from tests.support.recorded_polls import replayed, timeless, watched
 from tests.support.running_connectors import write_contexts
 
-# -- Connect next to the embedded cluster: its workers, what it keeps in the cluster, and what a client may not do -----
-
 FILES = "org.apache.kafka.connect.file.FileStream"
 SINK = {"connector.class": "FileStreamSink", "topics": "orders", "tasks.max": "4", "file": "/tmp/orders"}
 DAY = clusters_of("incident", ClusterSpec())["incident"]

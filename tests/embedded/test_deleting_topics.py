@@ -31,8 +31,6 @@ from tests.embedded.record_batches import batch
 from tests.support import worlds
 from tests.tui.console_app import driven_on
 
-# -- Topics are deleted, grown and emptied with the same warnings on every front end -----------------------------------
-
 TMP = [f"tmp-{number}" for number in range(5)]
 
 

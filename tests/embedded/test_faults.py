@@ -42,7 +42,7 @@ from console.wire.schemas import BY_VERSION, api_key, messages
 from tests.embedded.raw_client import RawClient, framed, header
 from tests.embedded.test_cluster import add_topic
 from tests.support import worlds
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 from tests.support.cutting_proxy import Cut as Lose
 from tests.support.cutting_proxy import CuttingProxy
 from tests.support.kafka_messages import with_fields
@@ -51,8 +51,6 @@ from tests.support.older_brokers import like
 from tests.support.patience import PATIENCE
 from tests.support.recorded_requests import Recording, load, replay
 from tests.wire.samples import sample
-
-# -- Every kind of fault, seen from the wire ---------------------------------------------------------------------------
 
 ERRORS_OF_DIRECTORIES_ONLY = {("describe_log_dirs", 1), ("describe_log_dirs", 2)}
 """Versions whose answers have no place for an error of the whole request."""

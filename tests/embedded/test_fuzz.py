@@ -32,8 +32,6 @@ from tests.support.examples import examples
 from tests.support.kafka_messages import with_fields
 from tests.wire.samples import sample, written
 
-# -- Frames that nobody should send: the broker answers or closes, never fails, and the others live on -----------------
-
 
 @cache
 def versions() -> list[tuple[int, int]]:

@@ -37,8 +37,6 @@ from tests.support.lags import group_lag
 from tests.support.manual_clock import ManualClock
 from tests.support.triage_watch import watching
 
-# -- A member of a group that does as it is told -----------------------------------------------------------------------
-
 JOIN, SYNC = 7, 5
 
 

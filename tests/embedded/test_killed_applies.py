@@ -26,9 +26,9 @@ from console.model.quota import QuotaEntity
 from console.session import former_changes as past
 from console.session.former_changes import reconcile_open
 from console.session.session import Session
+from tests.support.changing import read_history
 from tests.support.forked_runs import ForkedRuns
 from tests.support.recorded_requests import Recording
-from tests.support.whole_history import read_history
 
 RUNS = [(0, 12), *(pytest.param(seed, 50, marks=pytest.mark.long) for seed in range(4))]
 """Seeds and kills: first at each request of an apply in turn, then at random. A cluster for each: a journal that grows

@@ -33,8 +33,6 @@ from tests.embedded.record_batches import START, batch
 from tests.support import worlds
 from tests.support.patience import PATIENCE
 
-# -- `list` as scripts read it: the lag of groups in every form, and what a filter that can match nothing says ---------
-
 Kac = Callable[..., tuple[int, str, str]]
 
 

@@ -31,8 +31,6 @@ from tests.embedded.record_batches import START, batch, values
 from tests.support.examples import examples
 from tests.support.manual_clock import ManualClock
 
-# -- Laws of the state: views of the past, partitions when brokers come and go, tables over a source -------------------
-
 NAMES = st.sampled_from("abcdef")
 BROKERS = (1, 2, 3, 4)
 

@@ -30,12 +30,10 @@ from console.session.reading import read_needs
 from console.session.session import Session
 from tests.embedded.record_batches import batch
 from tests.support import worlds
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 from tests.support.patience import PATIENCE
 from tests.support.staging import staged
 from tests.tui.console_app import driven_on
-
-# -- Deleted records, unregistered brokers and features on an embedded cluster -----------------------------------------
 
 ACCEPTED = frozenset({"records-deleted=orders", "replicas-remain", "feature-irreversible=metadata.version"})
 MD = "metadata.version"

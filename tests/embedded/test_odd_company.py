@@ -22,7 +22,7 @@ from console.plan.reconcile import ApplyOptions
 from console.session.reading import read_everything
 from console.session.session import Session
 from tests.support import worlds
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 
 ORDERS = topic_resource("orders")
 KEY = "retention.ms"

@@ -50,8 +50,6 @@ from tests.support.manual_clock import ManualClock
 from tests.support.notifications import missed, notifications
 from tests.support.patience import PATIENCE
 
-# -- Speaks the proposals' formats over a plain socket: a frame out, a frame in ----------------------------------------
-
 
 async def ask(cluster: EmbeddedCluster, request: Any, broker: int | None = None) -> Any:
     """The answer of a broker, the controller unless another is named; every byte of it is read."""

@@ -26,8 +26,6 @@ from tests.embedded.record_batches import batch, fetch_request, produce_request,
 from tests.support.kafka_messages import with_fields
 from tests.support.manual_clock import ManualClock
 
-# -- Quotas over the wire, beside what tests/contract compares with real brokers ---------------------------------------
-
 RATE, PERCENTAGE = "producer_byte_rate", "request_percentage"
 Entry = tuple[Mapping[str, str | None], Mapping[str, float | None]]
 

@@ -41,8 +41,6 @@ from tests.support import worlds
 from tests.support.children import Child
 from tests.support.patience import PATIENCE
 
-# -- ``kac records``: the same words as the statement, streams into pipes and files, full disks, masks, following ------
-
 poison = worlds.running(poisoned, scope="module")
 """`orders`: partition 0 has ten records, of which one is not JSON; partition 1 has hostile text."""
 many = worlds.cluster(ClusterSpec(scenario="quiet"), scope="module")

@@ -27,8 +27,6 @@ from tests.support import worlds
 from tests.support.older_brokers import OLDER, known_release, like
 from tests.tui.console_app import Driven, driven_on
 
-# -- kac on a cluster with the APIs of Kafka 2.8 and without a quorum: what is there works, the rest is named ----------
-
 server = worlds.cluster(like("2.8", scenario="quiet"), scope="module")
 """Three brokers with topics and groups."""
 

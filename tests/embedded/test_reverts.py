@@ -52,15 +52,13 @@ from console.triage.diagnosis import diagnose
 from console.triage.observations import begin
 from console.wire.schemas import api_key
 from tests.support import worlds
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 from tests.support.children import Child
 from tests.support.cutting_proxy import Cut, CuttingProxy
 from tests.support.model_cluster import ModelCluster
 from tests.support.patience import PATIENCE
 from tests.support.staging import staged
 from tests.support.worlds import Kac, commands_on
-
-# -- A revert takes back what its change made, and nothing that has taken its place since ------------------------------
 
 ORDERS = topic_resource("orders")
 RETENTION = "retention.ms"

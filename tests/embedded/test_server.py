@@ -41,8 +41,6 @@ from tests.support.kafka_messages import with_fields
 from tests.support.older_brokers import like
 from tests.support.patience import PATIENCE
 
-# -- How a broker takes requests: in order, within limits, and what it does with those that it can't read --------------
-
 METADATA_OF_NONE = header(3, 1) + struct.pack(">i", 0)
 
 

@@ -16,7 +16,7 @@ from console.embedded.spec import ClusterSpec
 from console.model.secret import Secret
 from console.session.session import Session
 from tests.support import worlds
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 from tests.support.http_server import Answer, Asked, answering
 from tests.support.oidc_server import OidcServer, oidc_server
 from tests.support.registry_server import RegistryServer, registry

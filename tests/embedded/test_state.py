@@ -35,8 +35,6 @@ from tests.support.lags import group_lag
 from tests.support.manual_clock import ManualClock
 from tests.support.patience import PATIENCE
 
-# -- The state over restarts: whole or not at all ----------------------------------------------------------------------
-
 
 def content(cluster: EmbeddedCluster) -> dict[str, Mapping[Any, Any]]:
     return {name: dict(cluster.state.tables.named(name)) for name in CODECS}

@@ -34,8 +34,6 @@ from tests.support.patience import PATIENCE
 from tests.support.terminal import Terminal
 from widgets.cells import cell_width
 
-# -- Terminals that show no screen, and streams that hold ASCII alone: a word on what works there, and no traceback ----
-
 ROOT = Path(__file__).parents[2]
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 

@@ -28,8 +28,6 @@ from tests.support.kafka_messages import with_fields
 from tests.support.manual_clock import ManualClock
 from tests.support.patience import PATIENCE
 
-# -- Requests about topics, short to write; results as plain tuples ----------------------------------------------------
-
 Assignments = Sequence[tuple[int, Sequence[int]]]
 Error = tuple[int, str | None]
 

@@ -54,8 +54,6 @@ from tests.support.patience import PATIENCE
 from tests.support.recorded_polls import watched
 from tests.support.triage_watch import bootstrap, found, watching
 
-# -- Each line of ``kac triage --watch --output json`` is one object with the same members, whatever happened ----------
-
 cluster = worlds.cluster(ClusterSpec(brokers=1), worlds.topic("orders", 1, 1))
 WATCH = argparse.Namespace(watch=True, seconds=20.0, output="json", expect=[], prometheus=None)
 

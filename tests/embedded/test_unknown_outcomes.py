@@ -31,9 +31,8 @@ from console.session.session import Session
 from console.session.snapshot_reader import Refused
 from console.wire.schemas import api_key
 from tests.support import worlds
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan, read_history
 from tests.support.cutting_proxy import Cut, CuttingProxy
-from tests.support.whole_history import read_history
 
 ORDERS = topic_resource("orders")
 RETENTION = "retention.ms"

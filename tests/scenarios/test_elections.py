@@ -62,12 +62,11 @@ from console.wire.schemas import api_key
 from tests.embedded.record_batches import batch
 from tests.embedded.test_laws import BROKERS, fresh
 from tests.support import worlds
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan, read_history
 from tests.support.cpu_time import least_cpu_seconds
 from tests.support.cutting_proxy import Cut, CuttingProxy
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.real_clusters import BOTH
-from tests.support.whole_history import read_history
 
 PREFERRED, UNCLEAN = 0, 1
 

@@ -47,7 +47,7 @@ from console.session.session import Session
 from console.triage.symptoms import Subject
 from tests.scenarios.test_elections import ran, session_on
 from tests.support import worlds
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.real_clusters import BOTH, RACKS
 from tests.support.triage_watch import watching

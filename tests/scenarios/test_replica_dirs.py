@@ -38,7 +38,7 @@ from console.session import operating
 from console.session.reading import read_needs
 from console.session.session import Session
 from tests.support import worlds
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_2_8, KAFKA_3_9, KAFKA_4_3
 from tests.support.real_clusters import running

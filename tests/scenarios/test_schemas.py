@@ -53,7 +53,7 @@ from console.session.schema_reads import read_schema_samples
 from console.session.session import Session
 from tests.support import worlds
 from tests.support.apicurio import NEWEST, VERSION, apicurio, apicurio_folder
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 from tests.support.kafka_jars import BrokersUnavailableError
 from tests.support.older_brokers import like
 from tests.support.patience import PATIENCE

@@ -44,7 +44,7 @@ from console.triage.events import Kind, differences
 from console.triage.observations import begin
 from tests.contract import tokens as contract
 from tests.contract.answers import differences as differing
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import RELEASES
 from tests.support.patience import PATIENCE

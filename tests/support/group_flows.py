@@ -21,7 +21,7 @@ from console.plan.reconcile import DEFAULTS, ApplyOptions, ApplyReport
 from console.session.journal_changes import RevertReport, stage_revert
 from console.session.reading import read_needs
 from console.session.session import Session
-from tests.support.applied import apply_plan
+from tests.support.changing import apply_plan
 
 ASSIGNED = ApplyOptions(risks=frozenset({"assigned-consumers"}))
 
