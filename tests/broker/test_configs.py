@@ -8,9 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from console.admin import configs
+from console.admin import configs, delivery
 from console.admin.configs import Replacing, describe_configs, list_config_resources
-from console.admin.delivery import sent
 from console.admin.link import Link
 from console.model import changes, codes
 from console.model.changes import (
@@ -34,13 +33,9 @@ from console.model.config import (
     topic_resource,
 )
 from console.model.secret import Secret
-from tests.support import changing, worlds
+from tests.support import changing, kafka_jars, real_clusters, record_dynamic_keys, record_harmless_configs, worlds
 from tests.support.changing import applied, make_topic
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import RELEASES, compiler, jars
-from tests.support.real_clusters import by_release, or_skip, running
-from tests.support.record_dynamic_keys import TRIED, cluster_of, contradictions, tried
-from tests.support.record_harmless_configs import defined_by, definitions
 
 
 def is_4(kafka: KafkaCluster) -> bool:
@@ -323,7 +318,7 @@ async def test_a_secret_that_is_refused_is_not_repeated(link: Link, topic: Confi
 async def replaced(
     link: Link, change: changes.AlterConfigs, *, check: bool = False
 ) -> dict[changes.Target, changes.Outcome]:
-    return {outcome.target: outcome for outcome in await sent(Replacing(link, change, check))}
+    return {outcome.target: outcome for outcome in await delivery.sent(Replacing(link, change, check))}
 
 
 async def test_replacing_carries_every_override_over(link: Link, topic: ConfigResource) -> None:
@@ -393,12 +388,12 @@ async def test_replacing_is_refused_where_it_would_do_harm(link: Link, topic: Co
 # -- Names and types of configs that releases define -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("release", by_release(RELEASES, "4.4"))
+@pytest.mark.parametrize("release", real_clusters.by_release(kafka_jars.RELEASES, "4.4"))
 def test_what_a_release_defines_is_kept_with_its_type(release: str) -> None:
-    with or_skip():
-        compiler()
-        jars(RELEASES[release])
-    kept, found = definitions(), defined_by(release)
+    with real_clusters.or_skip():
+        kafka_jars.compiler()
+        kafka_jars.jars(kafka_jars.RELEASES[release])
+    kept, found = record_harmless_configs.definitions(), record_harmless_configs.defined_by(release)
     assert len(found["broker"]) > 150
     lacks = {
         (section, name, type_)
@@ -415,19 +410,19 @@ def test_what_a_release_defines_is_kept_with_its_type(release: str) -> None:
 KEY = "advertised.listeners"
 
 
-@pytest.fixture(params=by_release(TRIED, "4.3"))
+@pytest.fixture(params=real_clusters.by_release(record_dynamic_keys.TRIED, "4.3"))
 def of_release(request: pytest.FixtureRequest) -> Iterator[tuple[str, KafkaCluster]]:
     """A release and a broker of it."""
-    for cluster in running(lambda: cluster_of(request.param)):
+    for cluster in real_clusters.running(lambda: record_dynamic_keys.cluster_of(request.param)):
         yield request.param, cluster
 
 
 @pytest.mark.takes(25)
 async def test_every_key_is_altered_as_it_is_said_to_be(of_release: tuple[str, KafkaCluster]) -> None:
     release, cluster = of_release
-    found = await tried(cluster.addresses)
+    found = await record_dynamic_keys.tried(cluster.addresses)
     assert len(found) > 200
-    assert list(contradictions(found)) == []
+    assert list(record_dynamic_keys.contradictions(found)) == []
     async with worlds.linked(worlds.settings(cluster)) as link:
         resource = broker_resource(min(cluster.broker_ids))
         entry = (await describe_configs(link, [resource])).sets[resource].get(KEY)

@@ -17,24 +17,19 @@ from console.admin.client import AdminClient
 from console.contexts.context import Context
 from console.model import changes as model_changes
 from console.model.cluster import LogRange
+from console.plan import kafka_tools, reconcile
 from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.edits import TrimLog
-from console.plan.kafka_tools import STDIN
-from console.plan.reconcile import ApplyOptions
 from console.plan.risks import risks
 from console.session.applying import check_plan
 from console.session.plan_facts import read_for_risks
 from console.session.retention_reading import read_deletions
 from console.session.session import Session
-from tests.support import worlds
+from tests.support import kafka_commands, patience, real_clusters, staging, worlds
 from tests.support.changing import apply_plan
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_commands import DELETE_RECORDS, KafkaCommands
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
-from tests.support.patience import shortly
-from tests.support.real_clusters import running
-from tests.support.staging import staged
 
 SEGMENT, RECORD, RECORDS = 2**20, 20_000, 200
 HOUR = 3_600_000
@@ -49,7 +44,7 @@ QUICK = {
 @pytest.fixture(scope="module", params=[KAFKA_4_3, pytest.param(KAFKA_3_9, marks=pytest.mark.long)])
 def quick_cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """One broker that deletes whole segments twice a second."""
-    yield from running(lambda: KafkaCluster(request.param, brokers=1, properties=QUICK))
+    yield from real_clusters.running(lambda: KafkaCluster(request.param, brokers=1, properties=QUICK))
 
 
 session = worlds.session("quick_cluster")
@@ -108,7 +103,7 @@ async def test_what_is_deleted_is_what_was_said(session: Session, quick_cluster:
     await write(quick_cluster.bootstrap, now)
 
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime((now - 50 * HOUR) / 1000 - 1))
-    report = await staged(session, f"delete records topic {TRIMMED} before {at}")
+    report = await staging.staged(session, f"delete records topic {TRIMMED} before {at}")
     kept = 50
     expected = {(TRIMMED, number): RECORDS - kept for number in range(2)}
     edits = [each.edit for each in report.added]
@@ -128,11 +123,11 @@ async def test_what_is_deleted_is_what_was_said(session: Session, quick_cluster:
     assert {outcome.status for result in checked.results for outcome in result.outcomes} == {
         model_changes.Status.UNCHECKED
     }
-    refused = await apply_plan(session, ApplyOptions(risks=frozenset({"records-deleted"})))
+    refused = await apply_plan(session, reconcile.ApplyOptions(risks=frozenset({"records-deleted"})))
     assert refused.risks
     assert not refused.sent
     before = await size(session)
-    done = await apply_plan(session, ApplyOptions(risks=frozenset({f"records-deleted={TRIMMED}"})))
+    done = await apply_plan(session, reconcile.ApplyOptions(risks=frozenset({f"records-deleted={TRIMMED}"})))
     assert done.ok, done
     ranges, problems = await session.client.run(partitions.log_ranges, list(expected))
     assert not problems
@@ -146,22 +141,22 @@ async def test_what_is_deleted_is_what_was_said(session: Session, quick_cluster:
         gone = before - await size(session)
         return gone if gone >= least else 0
 
-    assert await shortly(are_deleted) <= most
+    assert await patience.shortly(are_deleted) <= most
 
-    latest = await staged(session, f"delete records topic {TRIMMED} partition 1 before latest")
+    latest = await staging.staged(session, f"delete records topic {TRIMMED} partition 1 before latest")
     assert [each.edit for each in latest.added] == [TrimLog(TRIMMED, 1, RECORDS)]
-    assert (await apply_plan(session, ApplyOptions(risks=frozenset({f"records-deleted={TRIMMED}"})))).ok
+    assert (await apply_plan(session, reconcile.ApplyOptions(risks=frozenset({f"records-deleted={TRIMMED}"})))).ok
     assert [await readable(quick_cluster.bootstrap, number) for number in range(2)] == [kept, 0]
-    again = await staged(session, f"delete records topic {TRIMMED} partition 1 before latest")
+    again = await staging.staged(session, f"delete records topic {TRIMMED} partition 1 before latest")
     assert [each.reason for each in again.dropped] == [f"{TRIMMED}/1 begins at offset {RECORDS} already"]
 
     # Kafka's own command leaves the same.
-    await staged(session, f"delete records topic {TRIMMED} partition 0 before {RECORDS - 7}")
+    await staging.staged(session, f"delete records topic {TRIMMED} partition 0 before {RECORDS - 7}")
     (command,) = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", quick_cluster.bootstrap))
     (tmp_path / "offsets.json").write_text(command.stdin)
-    words = [str(tmp_path / "offsets.json") if word == STDIN else word for word in command.words[1:]]
-    with KafkaCommands(quick_cluster.version) as kafka:
-        done_by = await asyncio.to_thread(kafka.run, DELETE_RECORDS, words)
+    words = [str(tmp_path / "offsets.json") if word == kafka_tools.STDIN else word for word in command.words[1:]]
+    with kafka_commands.KafkaCommands(quick_cluster.version) as kafka:
+        done_by = await asyncio.to_thread(kafka.run, kafka_commands.DELETE_RECORDS, words)
     assert (command.words[0], done_by.code) == ("kafka-delete-records", 0), done_by
     assert await readable(quick_cluster.bootstrap, 0) == 7
     session.discard()
@@ -171,7 +166,7 @@ async def test_what_is_deleted_is_what_was_said(session: Session, quick_cluster:
         (f"delete records topic {TRIMMED} partition 0 before {RECORDS + 1}", "is outside of the log"),
         ("delete records topic __consumer_offsets partition 0 before latest", "brokers keep their own records"),
     ):
-        report = await staged(session, statement)
+        report = await staging.staged(session, statement)
         assert [why in each.reason for each in report.refused] == [True], (statement, report)
     (compacted,) = await session.client.run(
         changes.send, model_changes.DeleteRecords({model_changes.LogTarget(COMPACTED, 0): 0}), validate_only=False
@@ -193,7 +188,7 @@ async def test_an_empty_policy_is_as_the_release_has_it(kafka: KafkaCluster) -> 
         for _ in range(3):
             await producer.send_and_wait(name, b"x", partition=0)
         await producer.stop()
-        report = await staged(session, f"delete records topic {name} partition 0 before 2")
+        report = await staging.staged(session, f"delete records topic {name} partition 0 before 2")
         sent = model_changes.DeleteRecords({model_changes.LogTarget(name, 0): 2})
         if kafka.version == KAFKA_3_9:
             assert "cleanup.policy of kept-for-ever is empty" in report.refused[0].reason
@@ -202,7 +197,7 @@ async def test_an_empty_policy_is_as_the_release_has_it(kafka: KafkaCluster) -> 
             assert outcome.failure.name == "POLICY_VIOLATION"
         else:
             assert report.added
-            assert (await apply_plan(session, ApplyOptions(risks=frozenset({f"records-deleted={name}"})))).ok
+            assert (await apply_plan(session, reconcile.ApplyOptions(risks=frozenset({f"records-deleted={name}"})))).ok
             ranges, _ = await client.run(partitions.log_ranges, [(name, 0)])
             assert ranges == {(name, 0): LogRange(2, 3)}
         await client.run(changes.send, model_changes.DeleteTopics((name,)), validate_only=False)

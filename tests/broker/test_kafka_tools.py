@@ -23,31 +23,26 @@ from aiokafka import (  # type: ignore[import-untyped]
     TopicPartition,
 )
 
+from console.admin import features, settings
 from console.admin.changes import send
 from console.admin.cluster import describe_cluster
-from console.admin.features import describe_features
 from console.admin.groups import describe_groups, find_coordinators, group_position, list_groups
 from console.admin.link import Link, broker, until_settled
 from console.admin.partitions import list_reassignments, log_ranges
-from console.admin.settings import ConnectionSettings
 from console.admin.topics import describe_topics
-from console.model import changes
+from console.model import changes, config, identity
 from console.model.changes import AlterShareGroupOffsets, CommitOffsets, DeleteGroups, GroupOffsetTarget
 from console.model.cluster import CommittedOffset, Group, GroupPosition, TopicListing
 from console.model.codes import BROKER, DELETE, SET
-from console.model.config import ConfigResource
 from console.model.feature_levels import METADATA_VERSION, level_name
-from console.model.identity import uuid_of
 from tests.broker.test_read_groups import joining
-from tests.support import kafka_commands, kafka_tool_comparison, worlds
+from tests.support import kafka_commands, kafka_messages, kafka_tool_comparison, transactional_client, worlds
 from tests.support.changing import applied, make_topic, outcomes
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import GROUPS, SHARE_GROUPS, STREAMS_GROUPS, KafkaCommands
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
-from tests.support.kafka_messages import with_fields
 from tests.support.kafka_tool_comparison import counted, kac, kac_data, picked, rows, tabbed, theirs_run
 from tests.support.real_clusters import lent, running
-from tests.support.transactional_client import TransactionalClient
 
 pytestmark = pytest.mark.slow
 
@@ -143,7 +138,7 @@ CHANGES = (
 
 async def test_levels(plain_cluster: KafkaCluster, commands: kafka_commands.KafkaCommands) -> None:
     """Each as both, the levels are the same after each."""
-    async with worlds.linked(ConnectionSettings(bootstrap=plain_cluster.addresses)) as link:
+    async with worlds.linked(settings.ConnectionSettings(bootstrap=plain_cluster.addresses)) as link:
         seen: list[list[tuple[int, int]]] = []
         for side in ("Kafka", "kac"):
             steps = []
@@ -153,7 +148,7 @@ async def test_levels(plain_cluster: KafkaCluster, commands: kafka_commands.Kafk
                     ran = theirs_run(plain_cluster, commands, kafka_commands.FEATURES, words)
                 else:
                     ran = await asyncio.to_thread(kac, plain_cluster, "features", words)
-                steps.append((ran.code, (await describe_features(link)).finalized.get("streams.version", 0)))
+                steps.append((ran.code, (await features.describe_features(link)).finalized.get("streams.version", 0)))
             seen.append(steps)
     assert [step[1] for step in seen[0]] == [1, 1, 0, 0, 1, 0, 1]
     assert seen[0] == seen[1]
@@ -232,7 +227,7 @@ def hanging_places(kafka: KafkaCluster, topic: str) -> set[tuple[str, int]]:
 @pytest.fixture
 async def unverified(link: Link) -> AsyncIterator[None]:
     """Leaders take transactional records that no coordinator knows of."""
-    everyone, key = ConfigResource(BROKER, ""), "transaction.partition.verification.enable"
+    everyone, key = config.ConfigResource(BROKER, ""), "transaction.partition.verification.enable"
     await send(link, changes.AlterConfigs({everyone: (changes.ConfigOp(key, SET, "false"),)}), validate_only=False)
     yield
     await send(link, changes.AlterConfigs({everyone: (changes.ConfigOp(key, DELETE),)}), validate_only=False)
@@ -246,8 +241,8 @@ async def test_transactions(
     brokers = dict(zip(kafka.broker_ids, kafka.addresses, strict=True))
     at = time.time_ns() // 1_000_000 - LONG_AGO_MS
     with (
-        TransactionalClient(brokers, f"{name}-open") as open_,
-        TransactionalClient(brokers, f"{name}-done") as done,
+        transactional_client.TransactionalClient(brokers, f"{name}-open") as open_,
+        transactional_client.TransactionalClient(brokers, f"{name}-done") as done,
     ):
         open_.begin()
         open_.add(name, 0)
@@ -350,7 +345,7 @@ async def test_leaders_go_back(
     several: KafkaCluster, commands: kafka_commands.KafkaCommands, name: str, tmp_path: Path
 ) -> None:
     """Broker 1 leads all partitions of which broker 2 is the preferred one, until each side elects."""
-    async with worlds.linked(ConnectionSettings(bootstrap=several.addresses)) as link:
+    async with worlds.linked(settings.ConnectionSettings(bootstrap=several.addresses)) as link:
         topics = (f"{name}-a", f"{name}-b")
         new = tuple(changes.NewTopic(topic, assignments=((1, 2), (1, 2), (1, 2))) for topic in topics)
         assert await applied(link, changes.CreateTopics(new))
@@ -387,7 +382,7 @@ def stoppable(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
 @pytest.mark.long
 async def test_unclean_elections(stoppable: KafkaCluster, commands: kafka_commands.KafkaCommands, name: str) -> None:
     """The last replica in the ISR is down, another is up: each side elects it, and kac wants to be told so."""
-    async with worlds.linked(ConnectionSettings(bootstrap=stoppable.addresses[:1])) as link:
+    async with worlds.linked(settings.ConnectionSettings(bootstrap=stoppable.addresses[:1])) as link:
         topics = (f"{name}-a", f"{name}-b")
         assert await applied(
             link, changes.CreateTopics(tuple(changes.NewTopic(each, assignments=((2, 3),)) for each in topics))
@@ -430,7 +425,7 @@ async def test_a_broker_is_unregistered(stoppable: KafkaCluster, commands: kafka
     ours = await asyncio.to_thread(kac, stoppable, "brokers", [*words, "3", "--yes"])
     assert (theirs.code, ours.code) == (0, 0), ours.err
     assert theirs.out == "Broker 2 is no longer registered.\n"
-    async with worlds.linked(ConnectionSettings(bootstrap=stoppable.addresses[:1])) as link:
+    async with worlds.linked(settings.ConnectionSettings(bootstrap=stoppable.addresses[:1])) as link:
         assert [each.id for each in (await describe_cluster(link)).brokers] == [1]
 
 
@@ -779,9 +774,9 @@ async def commit_as_member(link: Link, group: str, coordinator: int, epoch: int)
     topic_id = (await describe_topics(link, [group])).topics[group].topic_id
     assert topic_id is not None
 
-    topic = {"name": group, "topic_id": uuid_of(topic_id), "partitions": [(0, 0, 0, "")]}
+    topic = {"name": group, "topic_id": identity.uuid_of(topic_id), "partitions": [(0, 0, 0, "")]}
     member = {"generation_id_or_member_epoch": epoch, "member_id": f"{group}-member"}
-    asked = with_fields(group_id=group, **member, topics=[topic])
+    asked = kafka_messages.with_fields(group_id=group, **member, topics=[topic])
     response = await link.call("offset_commit", asked, to=broker(coordinator), change=True)
     assert response.topics[0].partitions[0].error_code == 0, response
 

@@ -26,31 +26,21 @@ from console.admin.link import ANY, CONTROLLER, Link, broker
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.admin.topics import describe_topics
 from console.contexts import load, resolve
-from console.model import changes, codes
-from console.model.acl import Acl
+from console.model import acl, changes, codes, quota
 from console.model.config import broker_resource, topic_resource
-from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.wire.schemas import version_range
-from tests.support import worlds
-from tests.support.broker_probe import live_brokers
-from tests.support.certificates import Authority
-from tests.support.children import Child
+from tests.support import broker_probe, certificates, children, kafka_commands, kafka_messages, patience, worlds
 from tests.support.cutting_proxy import Cut, CuttingProxy
 from tests.support.kafka_classes import archive_options, class_path, make
 from tests.support.kafka_cluster import ClusterStartError, KafkaCluster
-from tests.support.kafka_commands import CONFIGS
 from tests.support.kafka_jars import KAFKA_4_3, java
-from tests.support.kafka_messages import with_fields
-from tests.support.patience import PATIENCE
 from tests.support.worlds import linked
-
-# -- The link against real brokers: versions, routes, brokers that die, and every way in which connecting fails --------
 
 NOBODY = ("127.0.0.1", 1)
 
 
-all_topics = with_fields(topics=None, include_topic_authorized_operations=False)
+all_topics = kafka_messages.with_fields(topics=None, include_topic_authorized_operations=False)
 
 
 def broker_configs(broker_id: int) -> Any:
@@ -112,7 +102,7 @@ async def test_each_broker_is_asked_itself(plain_cluster: KafkaCluster) -> None:
             await link.call("describe_configs", broker_configs(9), to=broker(9))
 
 
-no_reassignments = with_fields(topics=None, timeout=5)
+no_reassignments = kafka_messages.with_fields(topics=None, timeout=5)
 
 
 async def test_any_broker_takes_what_is_for_the_controller(plain_cluster: KafkaCluster) -> None:
@@ -245,7 +235,7 @@ async def test_sasl_in_the_clear_to_a_tls_port(secure_cluster: KafkaCluster) -> 
 
 
 async def test_a_plaintext_port_spoken_to_with_tls(plain_cluster: KafkaCluster, tmp_path: Path) -> None:
-    tls = TlsSettings(trust=Store("PEM", path=Authority(tmp_path / "tls").pem))
+    tls = TlsSettings(trust=Store("PEM", path=certificates.Authority(tmp_path / "tls").pem))
     settings = plain(plain_cluster.addresses[0], security_protocol="SSL", tls=tls)
     told = await refused(settings, errors.TlsFailed)
     assert "does not speak TLS" in told
@@ -338,10 +328,10 @@ def make_topic(name: str) -> changes.ChangeRequest:
     return changes.CreateTopics((changes.NewTopic(name, 1, 1),))
 
 
-def acls(name: str) -> tuple[Acl, ...]:
+def acls(name: str) -> tuple[acl.Acl, ...]:
     topic, literal = codes.AclResourceType.parse("topic"), codes.PatternType.parse("literal")
     read, allow = codes.AclOperation.parse("read"), codes.Permission.parse("allow")
-    return (Acl(topic, name, literal, f"User:{name}", "*", read, allow),)
+    return (acl.Acl(topic, name, literal, f"User:{name}", "*", read, allow),)
 
 
 def set_retention(name: str) -> changes.ChangeRequest:
@@ -355,7 +345,7 @@ def set_retention(name: str) -> changes.ChangeRequest:
 CASES = {
     "configs": Case(44, set_retention, (make_topic,)),
     "quotas": Case(
-        49, lambda name: changes.AlterQuotas({QuotaEntity.of({"user": name}): {"producer_byte_rate": 1024.0}})
+        49, lambda name: changes.AlterQuotas({quota.QuotaEntity.of({"user": name}): {"producer_byte_rate": 1024.0}})
     ),
     "create topics": Case(19, lambda name: changes.CreateTopics((changes.NewTopic(name, 2, 1),))),
     "delete topics": Case(20, lambda name: changes.DeleteTopics((name,)), (make_topic,)),
@@ -491,7 +481,7 @@ async def test_brokers_are_killed_in_the_middle(own_cluster: KafkaCluster, name:
     ):
         await link.refresh()
         proxy.arm(49, Cut.BEFORE, kill_all)
-        change = changes.AlterQuotas({QuotaEntity.of({"user": name}): {"producer_byte_rate": 1024.0}})
+        change = changes.AlterQuotas({quota.QuotaEntity.of({"user": name}): {"producer_byte_rate": 1024.0}})
         outcome = await single(link, change)
         assert outcome.status is changes.Status.UNKNOWN
         assert outcome.failure is not None
@@ -552,8 +542,8 @@ def test_the_request_log_tells_the_clients_request_from_the_forwarded_copy(
     cluster: KafkaCluster = request.getfixturevalue(name)
     mark = cluster.request_log.mark()
     change = ("--alter", "--entity-type", "ips", "--entity-name", "192.0.2.1")
-    cluster.run_admin_tool(CONFIGS, *change, "--add-config", "connection_creation_rate=7")
-    cluster.run_admin_tool(CONFIGS, *change, "--delete-config", "connection_creation_rate")
+    cluster.run_admin_tool(kafka_commands.CONFIGS, *change, "--add-config", "connection_creation_rate=7")
+    cluster.run_admin_tool(kafka_commands.CONFIGS, *change, "--delete-config", "connection_creation_rate")
 
     sent = cluster.request_log.wait_for(2, "ALTER_CLIENT_QUOTAS", since=mark)
     assert [entry.request["entries"][0]["ops"][0]["remove"] for entry in sent] == [False, True]
@@ -583,20 +573,20 @@ def test_a_broker_that_cannot_start_says_why() -> None:
 @pytest.mark.usefixtures("plain_cluster")  # skips where brokers cannot run
 def test_brokers_do_not_outlive_an_owner_that_was_killed() -> None:
     command = [sys.executable, "-m", "tests.support.kafka_cluster", "--brokers", "1"]
-    owner = Child(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+    owner = children.Child(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
     assert owner.stdout is not None
     with owner.stdout as output:
         host, _, port = output.readline().strip().partition(":")
         folder = Path(output.readline().split()[1])
-        assert live_brokers((host, int(port))) == {1}
+        assert broker_probe.live_brokers((host, int(port))) == {1}
         os.kill(owner.pid, signal.SIGKILL)
         owner.wait()
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience.PATIENCE
     while folder.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not folder.exists()
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection((host, int(port)), timeout=PATIENCE)
+        socket.create_connection((host, int(port)), timeout=patience.PATIENCE)
 
 
 # -- A link with a long way before a broker: what passes is late, and the round trips of which it took are counted -----

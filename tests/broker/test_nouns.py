@@ -21,13 +21,8 @@ from console.cli.kafka_configs.command import ConfigsCommand, connection
 from console.cli.main import BY_NAME, command_parser
 from console.cli.noun_command import NounCommand
 from console.cli.opening import client_of, context_of
-from tests.support import worlds
+from tests.support import kafka_jars, loaded_modules, looks, prune_walk, real_clusters, worlds
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
-from tests.support.loaded_modules import loaded_by
-from tests.support.looks import look_at_everything
-from tests.support.prune_walk import walk
-from tests.support.real_clusters import by_release, running
 from tests.unit.test_import_hygiene import MEASURES, SCREEN
 
 ROOT = Path(__file__).parents[2]
@@ -204,14 +199,14 @@ def test_the_old_command_runs_where_it_is_wanted(process: Kac, tmp_path: Path) -
 
 
 def test_run_loads_no_screen(plain_cluster: KafkaCluster) -> None:
-    loaded = loaded_by("run", "-b", plain_cluster.bootstrap, "-e", "describe broker 1")
+    loaded = loaded_modules.loaded_by("run", "-b", plain_cluster.bootstrap, "-e", "describe broker 1")
     assert loaded.code == 0
     assert loaded.any_of(*SCREEN, "yaml", "cryptography") == set()
     assert {name for name in loaded.modules if name.split(".")[0] == "widgets"} <= MEASURES
 
 
 def test_snapshot_loads_no_screen(plain_cluster: KafkaCluster) -> None:
-    loaded = loaded_by("snapshot", "-b", plain_cluster.bootstrap)
+    loaded = loaded_modules.loaded_by("snapshot", "-b", plain_cluster.bootstrap)
     assert loaded.code == 0
     assert loaded.any_of(*SCREEN, "yaml", "cryptography") == set()
     assert {name for name in loaded.modules if name.split(".")[0] == "widgets"} <= MEASURES
@@ -220,16 +215,16 @@ def test_snapshot_loads_no_screen(plain_cluster: KafkaCluster) -> None:
 # -- What only looks makes nothing on a real cluster that has nothing yet ----------------------------------------------
 
 
-@pytest.fixture(params=by_release([KAFKA_3_9, KAFKA_4_3], KAFKA_4_3))
+@pytest.fixture(params=real_clusters.by_release([kafka_jars.KAFKA_3_9, kafka_jars.KAFKA_4_3], kafka_jars.KAFKA_4_3))
 def fresh(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """A broker that nobody has used."""
-    yield from running(lambda: KafkaCluster(request.param, brokers=1))
+    yield from real_clusters.running(lambda: KafkaCluster(request.param, brokers=1))
 
 
 async def test_all_that_looks_leaves_a_fresh_cluster_as_it_is(fresh: KafkaCluster) -> None:
     with AdminClient(ConnectionSettings(fresh.addresses)) as client:
         assert (await client.run(describe_topics)).topics == {}
-        await look_at_everything(fresh.bootstrap)
+        await looks.look_at_everything(fresh.bootstrap)
         assert (await client.run(describe_topics)).topics == {}
 
 
@@ -239,4 +234,4 @@ async def test_all_that_looks_leaves_a_fresh_cluster_as_it_is(fresh: KafkaCluste
 def test_what_no_file_has_is_removed_and_nothing_else(
     empty_cluster: KafkaCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    walk(worlds.commands_on(empty_cluster, capsys), tmp_path)
+    prune_walk.walk(worlds.commands_on(empty_cluster, capsys), tmp_path)

@@ -10,25 +10,21 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-untyped]
 
-from console.admin import acls, changes, cluster, configs, groups, partitions, quotas, scram, topics
+from console.admin import acls, changes, cluster, configs, errors, groups, partitions, quotas, scram, topics
 from console.admin import cluster as log_dirs
 from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.cluster import describe_versions
 from console.admin.configs import list_config_resources
-from console.admin.errors import AdminError, Unsupported
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.contexts import Context
 from console.contexts.console_settings import ConsoleSettings
 from console.model import changes as model_changes
-from console.model import codes
+from console.model import codes, config, quota, secret
 from console.model.acl import Acl
 from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, NewTopic, Status
 from console.model.codes import SET
-from console.model.config import broker_resource, topic_resource
-from console.model.quota import QuotaEntity
-from console.model.secret import Secret
 from console.session.session import Session
 from console.tui.app import Console
 from console.wire import connection
@@ -40,8 +36,6 @@ from tests.support.patience import PATIENCE
 from tests.support.real_clusters import EACH, REAL, running
 from tests.support.versions import RELEASES, cluster_of, kept, tried_on
 from tests.tui.console_app import Driven
-
-# -- The same calls in the versions that older brokers have: a 3.9 broker still speaks them all ------------------------
 
 ABSENT = -1
 
@@ -122,7 +116,7 @@ async def test_the_cluster(kafka39: KafkaCluster, link: Link) -> None:
     info = await cluster.describe_cluster(link)
     assert (info.cluster_id, [broker.id for broker in info.brokers]) == (kafka39.cluster_id, [1])
     assert (info.operations is not None) is await has(link, "describe_cluster")
-    with pytest.raises(Unsupported, match="this server "):
+    with pytest.raises(errors.Unsupported, match="this server "):
         await cluster.describe_quorum(link)
     assert (await cluster.describe_versions(link))[1].release == "3.9"
 
@@ -149,7 +143,7 @@ async def test_a_topics_life(link: Link, name: str) -> None:
 
 async def test_configs(kafka39: KafkaCluster, link: Link, name: str) -> None:
     """Where there is no incremental call the whole is replaced, and nothing that is not edited is lost."""
-    resource, node = topic_resource(name), broker_resource(1)
+    resource, node = config.topic_resource(name), config.broker_resource(1)
     await applied(
         link,
         model_changes.CreateTopics(
@@ -179,9 +173,9 @@ async def test_configs(kafka39: KafkaCluster, link: Link, name: str) -> None:
 
 
 async def test_quotas_and_users(link: Link, name: str) -> None:
-    entity, user = QuotaEntity.of({"user": name}), model_changes.ScramUser(name, codes.ScramMechanism(1))
+    entity, user = quota.QuotaEntity.of({"user": name}), model_changes.ScramUser(name, codes.ScramMechanism(1))
     set_quota = model_changes.AlterQuotas({entity: {"producer_byte_rate": 1.0}})
-    set_password = model_changes.AlterScram({user: (4096, Secret("p"))})
+    set_password = model_changes.AlterScram({user: (4096, secret.Secret("p"))})
     if await has(link, "describe_client_quotas"):
         await applied(link, set_quota)
         assert (await quotas.describe_quotas(link))[entity] == {"producer_byte_rate": 1.0}
@@ -190,10 +184,10 @@ async def test_quotas_and_users(link: Link, name: str) -> None:
         assert name in (await scram.describe_scram(link)).users
         return
     for read in (quotas.describe_quotas, scram.describe_scram):
-        with pytest.raises(Unsupported, match="this server "):
+        with pytest.raises(errors.Unsupported, match="this server "):
             await read(link)
     for change in (set_quota, set_password):
-        with pytest.raises(Unsupported, match="this server "):
+        with pytest.raises(errors.Unsupported, match="this server "):
             await send(link, change, validate_only=False)
 
 
@@ -211,9 +205,9 @@ async def test_leaders_and_moves(link: Link, name: str) -> None:
         assert await partitions.list_reassignments(link) == ()
         return
     for change in changes:
-        with pytest.raises(Unsupported, match="this server "):
+        with pytest.raises(errors.Unsupported, match="this server "):
             await send(link, change, validate_only=False)
-    with pytest.raises(Unsupported, match="this server "):
+    with pytest.raises(errors.Unsupported, match="this server "):
         await partitions.list_reassignments(link)
 
 
@@ -249,7 +243,7 @@ async def test_groups(kafka39: KafkaCluster, link: Link, name: str) -> None:
         assert lag.failures == ()
     finally:
         await consumer.stop()
-    with pytest.raises(Unsupported, match="this server "):
+    with pytest.raises(errors.Unsupported, match="this server "):
         await list_config_resources(link, [32])
 
 
@@ -301,7 +295,7 @@ async def test_the_screen_walks_through_its_panes(release: str, kafka: KafkaClus
 
 # -- Three brokers are upgraded one after another, 3.9 to 4.3, under an open screen and a series of changes ------------
 
-TOPIC = topic_resource("upgraded")
+TOPIC = config.topic_resource("upgraded")
 
 
 class Series:
@@ -320,7 +314,7 @@ class Series:
             request = AlterConfigs({TOPIC: (ConfigOp("retention.ms", SET, str(value)),)})
             try:
                 (outcome,) = await self._client.run(changes.send, request, validate_only=False)
-            except AdminError as error:
+            except errors.AdminError as error:
                 # Nothing was sent, or a read failed: no outcome is claimed.
                 self.outcomes[error.failure.name] += 1
                 continue
@@ -334,7 +328,7 @@ class Series:
         while True:
             try:
                 found = (await self._client.run(configs.describe_configs, [TOPIC])).sets
-            except AdminError:
+            except errors.AdminError:
                 continue
             if TOPIC in found:
                 return next((each.value for each in found[TOPIC].overrides(TOPIC) if each.name == "retention.ms"), None)

@@ -18,10 +18,9 @@ from console.admin.acls import describe_acls
 from console.admin.link import Link
 from console.answers.queries import answer
 from console.answers.results import Table
+from console.embedded import brokers, spec
 from console.embedded.authorizer import StandardAuthorizer
-from console.embedded.brokers import EmbeddedCluster
 from console.embedded.scenarios.seed import add_topic, topic_id
-from console.embedded.spec import ANONYMOUS, ClusterSpec, release
 from console.embedded.state import ClusterState
 from console.language.grammar import parse
 from console.language.quoting import quote
@@ -31,14 +30,9 @@ from console.model.changes import CreateAcls, DeleteAcls, Status
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.snapshot import Snapshot
 from tests.embedded.raw_client import RawClient
-from tests.support import worlds
-from tests.support.acl_filters import EVERY_ACL
-from tests.support.compiled_java import with_ours
+from tests.support import acl_filters, compiled_java, kafka_messages, patience, real_clusters, worlds
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, RELEASES, java
-from tests.support.kafka_messages import with_fields
-from tests.support.patience import PATIENCE, shortly
-from tests.support.real_clusters import by_release, lent, or_skip
 from tests.support.rights_table import GROUP, SECRET, cases, errors_of
 
 ALICE = "User:CN=alice"
@@ -53,7 +47,7 @@ class CertifiedClient(RawClient):
         super().__init__((host, int(port)), tls=cluster.authority.client_context(cluster.identity(name)))
 
 
-secured = lent(lambda: KafkaCluster(RELEASES[ClusterSpec().versions], brokers=3, security="secure"))
+secured = real_clusters.lent(lambda: KafkaCluster(RELEASES[spec.ClusterSpec().versions], brokers=3, security="secure"))
 """As `secure_cluster`, of the release that the embedded cluster is like."""
 
 
@@ -75,7 +69,7 @@ async def create(admin: RawClient, *names: str) -> None:
     answer = await admin.ask(
         "create_topics",
         7,
-        with_fields(
+        kafka_messages.with_fields(
             topics=[
                 {"name": name, "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
                 for name in names
@@ -88,14 +82,14 @@ async def create(admin: RawClient, *names: str) -> None:
 
 
 async def delete(admin: RawClient, *names: str) -> None:
-    await admin.ask("delete_topics", 5, with_fields(topic_names=names, timeout=20))
+    await admin.ask("delete_topics", 5, kafka_messages.with_fields(topic_names=names, timeout=20))
 
 
 async def metadata(client: RawClient, names: Sequence[str], *, operations: bool) -> list[Any]:
     answer = await client.ask(
         "metadata",
         12,
-        with_fields(
+        kafka_messages.with_fields(
             topics=[(None, name) for name in names],
             allow_auto_topic_creation=False,
             include_topic_authorized_operations=operations,
@@ -111,7 +105,7 @@ async def seen(admin: RawClient, *names: str) -> list[UUID]:
         topics = await metadata(admin, names, operations=False)
         return [] if any(topic.error_code for topic in topics) else [topic.topic_id for topic in topics]
 
-    return await shortly(known)
+    return await patience.shortly(known)
 
 
 async def test_nothing_may_be_done(admin: RawClient, alice: RawClient) -> None:
@@ -152,7 +146,7 @@ def some_acls(seed: int) -> list[Acl]:
 
 def decided(acls: Sequence[Acl]) -> dict[str, int]:
     """For each topic the bits of what alice may do; nothing where she may not describe it."""
-    state = ClusterState("rights", release("4.4"))
+    state = ClusterState("rights", spec.release("4.4"))
     for acl in acls:
         state.add_acl(acl)
     authorizer = StandardAuthorizer(())
@@ -170,11 +164,11 @@ def decided(acls: Sequence[Acl]) -> dict[str, int]:
 
 async def change_acls(admin: RawClient, acls: Sequence[Acl]) -> None:
     """These and no others."""
-    await admin.ask("delete_acls", 3, with_fields(filters=[EVERY_ACL]))
+    await admin.ask("delete_acls", 3, kafka_messages.with_fields(filters=[acl_filters.EVERY_ACL]))
     await admin.ask(
         "create_acls",
         3,
-        with_fields(
+        kafka_messages.with_fields(
             creations=[
                 {
                     "resource_type": acl.resource_type,
@@ -192,7 +186,7 @@ async def change_acls(admin: RawClient, acls: Sequence[Acl]) -> None:
 
 
 async def knows(admin: RawClient, acls: Sequence[Acl]) -> bool:
-    answer = await admin.ask("describe_acls", 3, with_fields(**EVERY_ACL))
+    answer = await admin.ask("describe_acls", 3, kafka_messages.with_fields(**acl_filters.EVERY_ACL))
     return set(acls) == {
         (
             on.resource_type,
@@ -215,7 +209,7 @@ async def test_the_same_acls_let_do_the_same(admin: RawClient, alice: RawClient)
     for seed in range(40):
         acls = some_acls(seed)
         await change_acls(admin, acls)
-        await shortly(lambda acls=acls: knows(admin, acls))  # type: ignore[misc]
+        await patience.shortly(lambda acls=acls: knows(admin, acls))  # type: ignore[misc]
         told = {
             topic.name: topic.topic_authorized_operations
             for topic in await metadata(alice, TOPICS, operations=True)
@@ -263,7 +257,7 @@ async def refusals(client: RawClient, topic_id: UUID) -> dict[tuple[str, int], s
 
 async def settled(client: RawClient, topic: UUID, wanted: dict[Any, Any]) -> dict[Any, Any]:
     """What real brokers refuse, once it is what is wanted, or after a while: one may hear of an ACL after another."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience.PATIENCE
     while True:
         real = await refusals(client, topic)
         if all(real[case] == wanted[case] for case in real.keys() & wanted.keys()) or time.monotonic() > deadline:
@@ -275,16 +269,16 @@ async def test_rights_one_by_one_as_on_an_embedded_cluster(admin: RawClient, ali
     (real_id,) = await seen(admin, SECRET)
     wrong = []
     async with (
-        EmbeddedCluster(ClusterSpec(brokers=1, super_users=frozenset())) as cluster,
+        brokers.EmbeddedCluster(spec.ClusterSpec(brokers=1, super_users=frozenset())) as cluster,
         RawClient(cluster) as somebody,
     ):
         add_topic(cluster.state, SECRET, 1)
         for wanted in ONE_BY_ONE:
             await change_acls(admin, acls := rights(ALICE, *wanted))
-            await shortly(lambda acls=acls: knows(admin, acls))  # type: ignore[misc]
+            await patience.shortly(lambda acls=acls: knows(admin, acls))  # type: ignore[misc]
             for acl in list(cluster.state.acls):
                 cluster.state.remove("acls", acl)
-            for acl in rights(ANONYMOUS, *wanted):
+            for acl in rights(spec.ANONYMOUS, *wanted):
                 cluster.state.add_acl(acl)
             embedded = await refusals(somebody, topic_id(SECRET))
             real = await settled(alice, real_id, embedded)
@@ -464,10 +458,10 @@ def what_kafka_decides(version: str, sets: Sequence[AclSet]) -> list[str]:
             for request in requests:
                 asked = (word, request.principal, request.host or "", request.operation.name)
                 lines.append("\t".join((*asked, request.resource_type.name, request.resource_name)))
-    with or_skip():
-        command = [java(), "-Xmx512m", *with_ours(HERE / "AclDecisions.java", version)]
+    with real_clusters.or_skip():
+        command = [java(), "-Xmx512m", *compiled_java.with_ours(HERE / "AclDecisions.java", version)]
     done = subprocess.run(
-        command, input="\n".join(lines), capture_output=True, encoding="utf-8", check=False, timeout=PATIENCE
+        command, input="\n".join(lines), capture_output=True, encoding="utf-8", check=False, timeout=patience.PATIENCE
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.splitlines()
@@ -493,7 +487,7 @@ def check(version: str, count: int, seed: int, *, ranges: bool = False) -> None:
     decided = {"ALLOWED": 0, "DENIED": 0, "by a deny": 0, "by an allow": 0}
     for each in sets:
         index = AclIndex(each.acls, ranges=ranges)
-        state = ClusterState("rights", release("4.4"))
+        state = ClusterState("rights", spec.release("4.4"))
         for acl in each.acls:
             state.add_acl(acl)
         embedded = StandardAuthorizer(
@@ -521,7 +515,7 @@ def check(version: str, count: int, seed: int, *, ranges: bool = False) -> None:
     assert min(decided.values()) > count / 3, decided
 
 
-@pytest.mark.parametrize("version", by_release([KAFKA_4_3, KAFKA_3_9], KAFKA_4_3))
+@pytest.mark.parametrize("version", real_clusters.by_release([KAFKA_4_3, KAFKA_3_9], KAFKA_4_3))
 def test_decisions_are_those_of_kafka(version: str) -> None:
     check(version, 1_000, seed=1)
 

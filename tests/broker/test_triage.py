@@ -22,25 +22,17 @@ from console.admin.topics import describe_topics
 from console.cli import main as cli
 from console.contexts import Context
 from console.contexts.context import NEVER
-from console.model import changes
+from console.model import changes, cluster, codes, config, quota, severity
 from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, NewTopic
-from console.model.cluster import Topic
-from console.model.codes import DELETE, SET
-from console.model.config import broker_resource, topic_resource
-from console.model.quota import QuotaEntity
 from console.model.rates import SHORTEST, Rate, Rates, RateTotals
-from console.model.severity import Certainty
 from console.plan.edits import SetConfig, UnsetConfig
 from console.session.session import Session
 from console.triage.symptoms import UNDER_REPLICATED, Subject
-from tests.support import worlds
+from tests.support import patience, worlds
 from tests.support.changing import applied, make_topic
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.patience import PATIENCE, shortly
 from tests.support.triage_watch import bootstrap, found, watching
 from tests.tui.console_app import Driven, driven_on
-
-# -- Causes that are settings and quotas, on real brokers, 4.3 and 3.9: what was changed and who is throttled ----------
 
 RATE = 10_000.0
 """Bytes a second that a client may write; a record has twice as many."""
@@ -59,7 +51,7 @@ async def write_on(kafka: KafkaCluster, topic: str, client: str, size: int, paus
 async def bounded(link: Link, name: str) -> AsyncIterator[str]:
     """A client id with a quota."""
     client = f"{name}-bounded"
-    entity = QuotaEntity.of({"client-id": client})
+    entity = quota.QuotaEntity.of({"client-id": client})
     assert await applied(link, changes.AlterQuotas({entity: {"producer_byte_rate": RATE}}))
     yield client
     assert await applied(link, changes.AlterQuotas({entity: {"producer_byte_rate": None}}))
@@ -77,10 +69,10 @@ async def test_whom_brokers_throttle_is_certain_by_their_request_logs(
     try:
         async with watching(bootstrap(kafka.addresses), kafka.request_log.files) as it:
             named = await it.names("quota-exceeded", Subject(entity=f"client-id {bounded}"))
-            assert named.claim.certainty is Certainty.CERTAIN
+            assert named.claim.certainty is severity.Certainty.CERTAIN
             how, limit = named.claim.evidence
             assert "requests within 60 s, for up to" in how.fact
-            assert limit.fact == f"producer_byte_rate of {QuotaEntity.of({'client-id': bounded})!r} is 10,000"
+            assert limit.fact == f"producer_byte_rate of {quota.QuotaEntity.of({'client-id': bounded})!r} is 10,000"
             assert found(await it.poll(), "quota-exceeded", Subject(entity=f"client-id {name}-free")) is None
     finally:
         for task in writers:
@@ -105,7 +97,7 @@ async def test_a_change_right_before_its_symptom_stands_beside_it(kafka: KafkaCl
     async with watching(bootstrap(kafka.addresses), journal=True) as it:
         await it.until(lambda _: it.knows_configs_of(name) and it.knows_configs_of(ours), "the topics' configs")
         await it.poll_times(6)  # the journal is looked into for what changes from here on
-        set_it = changes.AlterConfigs({topic_resource(name): (changes.ConfigOp(key, SET, "3"),)})
+        set_it = changes.AlterConfigs({config.topic_resource(name): (changes.ConfigOp(key, codes.SET, "3"),)})
         await send(link, set_it, validate_only=False)
         where = ",".join(f"{host}:{port}" for host, port in kafka.addresses)
         command = f"set topic {ours} {key}=3; apply --yes --accept isr-above-replication"
@@ -129,7 +121,7 @@ async def test_a_change_right_before_its_symptom_stands_beside_it(kafka: KafkaCl
         assert who.source == "this host's journal"
         assert "set it: change 1, " in who.fact
         (step,) = mine.claim.next
-        assert step.edits == (UnsetConfig(topic_resource(ours), key),)
+        assert step.edits == (UnsetConfig(config.topic_resource(ours), key),)
 
 
 FOLLOWER_RATE, FOLLOWERS = "follower.replication.throttled.rate", "follower.replication.throttled.replicas"
@@ -141,7 +133,7 @@ async def slow_follower(plain_cluster: KafkaCluster, name: str) -> AsyncIterator
     """A topic that one broker may not follow: all brokers have a rate, and only its is next to nothing. Followers that
     are in sync are never throttled (ReplicaFetcherThread), so it gets a replica of what is written all the time."""
     link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
-    rates = {broker_resource(each): SLOW if each == ODD else USUAL for each in plain_cluster.broker_ids}
+    rates = {config.broker_resource(each): SLOW if each == ODD else USUAL for each in plain_cluster.broker_ids}
     assert await applied(
         link, changes.CreateTopics((changes.NewTopic(name, assignments=((1, 2),), configs={FOLLOWERS: "*"}),))
     )
@@ -149,7 +141,7 @@ async def slow_follower(plain_cluster: KafkaCluster, name: str) -> AsyncIterator
     try:
         for each, rate in rates.items():  # each broker takes its own alone
             assert await applied(
-                link, changes.AlterConfigs({each: (changes.ConfigOp(FOLLOWER_RATE, SET, rate),)}, int(each.name))
+                link, changes.AlterConfigs({each: (changes.ConfigOp(FOLLOWER_RATE, codes.SET, rate),)}, int(each.name))
             )
         assert await applied(link, changes.AlterReassignments({changes.MoveTarget(name, 0): (1, 2, ODD)}))
         yield name
@@ -158,7 +150,7 @@ async def slow_follower(plain_cluster: KafkaCluster, name: str) -> AsyncIterator
         await asyncio.gather(writing, return_exceptions=True)
         for each in rates:
             assert await applied(
-                link, changes.AlterConfigs({each: (changes.ConfigOp(FOLLOWER_RATE, DELETE),)}, int(each.name))
+                link, changes.AlterConfigs({each: (changes.ConfigOp(FOLLOWER_RATE, codes.DELETE),)}, int(each.name))
             )
         assert await applied(link, changes.DeleteTopics((name,)))
         await link.close()
@@ -172,11 +164,11 @@ async def test_a_setting_that_one_broker_alone_has_stands_beside_its_trouble(
         named = await it.names("config-odd", Subject(broker=ODD, key=FOLLOWER_RATE))
         (what,) = named.claim.evidence
         assert what.fact == f"{FOLLOWER_RATE} is {SLOW} on broker {ODD}, {USUAL} on the others"
-        assert named.claim.certainty is Certainty.POSSIBLE
+        assert named.claim.certainty is severity.Certainty.POSSIBLE
         assert UNDER_REPLICATED in named.explains
         assert Subject(topic=slow_follower, partition=0) in named.examples
         (step,) = named.claim.next
-        assert step.edits == (SetConfig(broker_resource(ODD), FOLLOWER_RATE, USUAL),)
+        assert step.edits == (SetConfig(config.broker_resource(ODD), FOLLOWER_RATE, USUAL),)
         odd = {each.claim.subject.broker for each in (await it.poll()).causes if each.claim.cause == "config-odd"}
         assert odd == {ODD}
 
@@ -194,9 +186,9 @@ async def troubled(own_cluster: KafkaCluster, name: str) -> AsyncIterator[str]:
     link = Link(ConnectionSettings(bootstrap=own_cluster.addresses))
     cards, orders = f"cards-{name}", f"orders-{name}"
     assert await applied(link, CreateTopics((NewTopic(cards, 2, 2), NewTopic(orders, 24, 3))))
-    of_cards, of_broker = topic_resource(cards), broker_resource(2)
+    of_cards, of_broker = config.topic_resource(cards), config.broker_resource(2)
     for resource, key, value, broker in ((of_cards, MIN_ISR, "3", None), (of_broker, THROTTLE, "1048576", 2)):
-        assert await applied(link, AlterConfigs({resource: (ConfigOp(key, SET, value),)}, broker))
+        assert await applied(link, AlterConfigs({resource: (ConfigOp(key, codes.SET, value),)}, broker))
     await asyncio.to_thread(own_cluster.kill, 3)
     await asyncio.to_thread(own_cluster.restart, 3)
 
@@ -204,10 +196,10 @@ async def troubled(own_cluster: KafkaCluster, name: str) -> AsyncIterator[str]:
         return not (await describe_topics(link)).topics[orders].under_replicated
 
     # A console that sees the broker come back waits for the controller's own election instead.
-    await shortly(is_in_sync)
+    await patience.shortly(is_in_sync)
     yield cards
     for resource, key, broker in ((of_cards, MIN_ISR, None), (of_broker, THROTTLE, 2)):
-        await applied(link, AlterConfigs({resource: (ConfigOp(key, DELETE),)}, broker))
+        await applied(link, AlterConfigs({resource: (ConfigOp(key, codes.DELETE),)}, broker))
     await link.close()
 
 
@@ -258,7 +250,7 @@ BYTES = 1_000
 POLLS, MOST_POLLS = 12, 60
 
 
-def topic_rate(rates: Rates, topic: Topic) -> Rate:
+def topic_rate(rates: Rates, topic: cluster.Topic) -> Rate:
     """The rate of a topic over all its partitions, as a pane shows it."""
     return RateTotals().after(rates, {topic.name: topic}).topics.get(topic.name, Rate())
 
@@ -361,7 +353,7 @@ async def test_the_lag_of_a_consumer_that_is_paused_for_known_times(kafka: Kafka
                 assert not behind.least
                 assert behind.seconds == pytest.approx(trend.last.at - paused, abs=2.0)
         consumer.resume(*consumer.assignment())
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + patience.PATIENCE
         while (watching.snapshot.lag_trends[name].longest_behind.seconds or 9) > 1 and time.monotonic() < end:
             await consumer.getmany(timeout_ms=200)
             await consumer.commit()

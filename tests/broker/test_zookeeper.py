@@ -7,18 +7,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from console.admin import cluster
+from console.admin import cluster, errors
 from console.admin.changes import send
 from console.admin.client import AdminClient
-from console.admin.errors import Unsupported
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.contexts import Context
-from console.model import changes, codes
+from console.model import changes, codes, parts, quota, secret
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
-from console.model.parts import Part
-from console.model.quota import QuotaEntity
-from console.model.secret import Secret
 from console.plan import edits as plan_edits
 from console.plan.reconcile import ApplyOptions
 from console.plan.risk_rules import NAMES
@@ -26,9 +22,8 @@ from console.session.applying import check_plan
 from console.session.session import Session
 from console.wire import connection
 from console.wire.schemas import version_range
-from tests.support import worlds
+from tests.support import patience, worlds
 from tests.support.changing import apply_plan, overrides, statuses
-from tests.support.patience import PATIENCE
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 USER = codes.ScramMechanism(1)
@@ -55,7 +50,7 @@ async def read(session: Session) -> None:
     await session.read_configs([topic_resource(name) for name in session.snapshot.topics])
     await session.read_quotas()
     await session.read_acls()
-    await session.read_whole(Part.SCRAM)
+    await session.read_whole(parts.Part.SCRAM)
 
 
 async def apply(session: Session, *edits: plan_edits.Edit) -> None:
@@ -73,11 +68,11 @@ def value(session: Session, resource: ConfigResource, key: str) -> str | None:
 
 
 async def test_everything_is_read(session: Session, kafka28: ZooKeeperCluster) -> None:
-    await session.read_whole(Part.VERSIONS)
+    await session.read_whole(parts.Part.VERSIONS)
     await session.read_quorum()
     await session.read_groups()
     await session.read_log_dirs()
-    await session.read_whole(Part.REASSIGNMENTS)
+    await session.read_whole(parts.Part.REASSIGNMENTS)
     info = session.snapshot.cluster
     assert info is not None
     assert (info.cluster_id, [broker.id for broker in info.brokers]) == (kafka28.cluster_id, [1, 2])
@@ -86,7 +81,7 @@ async def test_everything_is_read(session: Session, kafka28: ZooKeeperCluster) -
 
 async def test_a_life_of_changes(session: Session, name: str) -> None:
     """Topics, configs, quotas, ACLs and SCRAM users, all of them sent to where they have to go."""
-    topic, user = topic_resource(name), QuotaEntity.of({"user": name})
+    topic, user = topic_resource(name), quota.QuotaEntity.of({"user": name})
     acl = worlds.acl(f"User:{name}", "READ", "TOPIC", name, pattern="PREFIXED", permission="DENY")
     await apply(session, plan_edits.CreateTopic(changes.NewTopic(name, 2, 2, configs={"retention.ms": "86400000"})))
     assert len(session.snapshot.topics[name].partitions) == 2
@@ -99,7 +94,7 @@ async def test_a_life_of_changes(session: Session, name: str) -> None:
         plan_edits.SetConfig(CLUSTER_DEFAULT, "log.cleaner.backoff.ms", "22000"),
         plan_edits.SetQuota(user, "producer_byte_rate", 1048576.0),
         plan_edits.AddAcl(acl),
-        plan_edits.UpsertScram(changes.ScramUser(name, USER), 4096, Secret("a password")),
+        plan_edits.UpsertScram(changes.ScramUser(name, USER), 4096, secret.Secret("a password")),
         plan_edits.GrowTopic(name, 3),
     )
     assert value(session, topic, "retention.ms") == "172800000"
@@ -198,7 +193,7 @@ async def test_the_controller_moves(link: Link, kafka28: ZooKeeperCluster, name:
 
     await applied(changes.CreateTopics((changes.NewTopic(name, 1, 2),)))
     before = await controller()
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(patience.PATIENCE):
         while await controller() in (before, None, -1):
             await asyncio.to_thread(kafka28.forget_controller)
     mark = kafka28.request_log.mark()
@@ -214,5 +209,5 @@ async def test_the_controller_moves(link: Link, kafka28: ZooKeeperCluster, name:
 
 
 async def test_there_is_no_quorum(link: Link) -> None:
-    with pytest.raises(Unsupported, match="KRaft"):
+    with pytest.raises(errors.Unsupported, match="KRaft"):
         await cluster.describe_quorum(link)

@@ -18,25 +18,20 @@ from kio.schema.errors import ErrorCode
 from console.cli.main import BY_NAME, command_parser
 from console.cli.noun_command import NounCommand
 from console.cli.opening import client_of, context_of
+from console.embedded import large_tables, request_pipeline, sasl, tables
 from console.embedded.acls import acls_of, acls_on, matches, matching_acls, pattern_of
 from console.embedded.authorizer import StandardAuthorizer
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
-from console.embedded.large_tables import LargeAcls
-from console.embedded.request_pipeline import handled_apis
-from console.embedded.sasl import ScramHash, credential_of
 from console.embedded.scenarios import large
 from console.embedded.scenarios.seed import add_topic, topic_id
 from console.embedded.spec import ClusterSpec, release
 from console.embedded.state import ClusterState, View
-from console.embedded.tables import ScramKey
 from console.model.acl import Acl, AclFilter
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from tests.embedded.raw_client import RawClient
 from tests.embedded.some_acls import HOSTS, MADE, OPERATIONS, POOL, TYPES, acls, filters
-from tests.support import rights_table, worlds
-from tests.support.acl_filters import EVERY_ACL
+from tests.support import acl_filters, older_brokers, rights_table, worlds
 from tests.support.kafka_messages import Build, with_fields
-from tests.support.older_brokers import like
 
 ALLOW, DENY, ALL = Permission.parse("ALLOW"), Permission.parse("DENY"), AclOperation.parse("ALL")
 MATCH = PatternType.parse("MATCH")
@@ -140,7 +135,7 @@ steps = st.lists(st.tuples(st.booleans(), st.sampled_from(POOL)), max_size=20)
 def views_after(changes: Sequence[tuple[bool, Acl]], *, made: bool) -> list[View]:
     """What is known after each of these additions and removals, from the last to the first."""
     state = ClusterState("acls", release("4.4"))
-    state.tables.acls.source = LargeAcls(MADE) if made else None
+    state.tables.acls.source = large_tables.LargeAcls(MADE) if made else None
     for is_added, acl in changes:
         if is_added:
             state.add_acl(acl)
@@ -169,7 +164,7 @@ def test_what_is_found_by_whom_and_by_where(changes: Sequence[tuple[bool, Acl]],
 @settings(deadline=None)
 @given(number=st.integers(0, 99_999))
 def test_every_one_of_the_large_scenario_is_found(number: int) -> None:
-    source = LargeAcls(large.ACLS)
+    source = large_tables.LargeAcls(large.ACLS)
     acl = source._at(number)
     assert acl in set(source.of_principal(acl.principal))
     assert acl in set(source.on(pattern_of(acl)))
@@ -186,14 +181,14 @@ def test_every_one_of_the_large_scenario_is_found(number: int) -> None:
 )
 def test_nobody_looks_at_100_000(monkeypatch: pytest.MonkeyPatch, wanted: AclFilter, size: int) -> None:
     cluster = EmbeddedCluster(ClusterSpec(scenario="large"))
-    monkeypatch.setattr(LargeAcls, "__iter__", None)
-    monkeypatch.setattr(LargeAcls, "items", None)
+    monkeypatch.setattr(large_tables.LargeAcls, "__iter__", None)
+    monkeypatch.setattr(large_tables.LargeAcls, "items", None)
     assert len(list(matching_acls(wanted, cluster.state.view.acls))) == size
 
 
 def test_what_is_gone_through_may_change_meanwhile() -> None:
     state = ClusterState("acls", release("4.4"))
-    state.tables.acls.source = LargeAcls(MADE)
+    state.tables.acls.source = large_tables.LargeAcls(MADE)
     walk = matching_acls(AclFilter(), state.view.acls)
     first = next(walk)
     state.remove("acls", first)
@@ -208,7 +203,7 @@ def binding(name: str, principal: str = "User:a") -> Acl:
     return worlds.acl(principal, "READ", "TOPIC", name)
 
 
-EVERYTHING = with_fields(**EVERY_ACL)
+EVERYTHING = with_fields(**acl_filters.EVERY_ACL)
 
 
 def created(*names: str) -> Build:
@@ -216,7 +211,7 @@ def created(*names: str) -> Build:
 
 
 def deleted(*principals: str) -> Build:
-    return with_fields(filters=[{**EVERY_ACL, "principal_filter": principal} for principal in principals])
+    return with_fields(filters=[{**acl_filters.EVERY_ACL, "principal_filter": principal} for principal in principals])
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -275,8 +270,8 @@ async def test_a_credential_is_that_of_the_password(cluster: EmbeddedCluster) ->
     async with RawClient(cluster) as client:
         answer = await client.ask("alter_user_scram_credentials", 0, altered(("alice", 1)))
     assert [(result.user, result.error_code, result.error_message) for result in answer.results] == [("alice", 0, None)]
-    expected = credential_of("pw", ScramHash.SHA_256, salt=b"salt")
-    assert cluster.state.scram == {ScramKey("alice", ScramHash.SHA_256): expected}
+    expected = sasl.credential_of("pw", sasl.ScramHash.SHA_256, salt=b"salt")
+    assert cluster.state.scram == {tables.ScramKey("alice", sasl.ScramHash.SHA_256): expected}
 
 
 async def test_nothing_is_lost_beside_a_deletion(cluster: EmbeddedCluster) -> None:
@@ -343,7 +338,7 @@ async def test_nothing_may_be_done(client: RawClient, case: rights_table.Case) -
 
 
 def test_every_api_is_in_the_table() -> None:
-    assert handled_apis() - OPEN_TO_ALL == {case.api for case in CASES}
+    assert request_pipeline.handled_apis() - OPEN_TO_ALL == {case.api for case in CASES}
 
 
 # -- `kac acls --explain` and `explain` in a script, on embedded clusters: what is printed, and the exit codes ---------
@@ -351,7 +346,7 @@ def test_every_api_is_in_the_table() -> None:
 
 @pytest.fixture(scope="module", params=["4.4", "3.9", "2.8"])
 def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
-    with run_in_thread(like(request.param, brokers=1)) as cluster:
+    with run_in_thread(older_brokers.like(request.param, brokers=1)) as cluster:
         address = cluster.call(lambda each: each.bootstrap)
         kac(address, "--add --deny-principal User:bob --operation WRITE --topic orders --deny-host 10.0.0.1")
         kac(address, "--add --allow-principal User:bob --operation WRITE --topic ord --resource-pattern-type prefixed")

@@ -18,27 +18,19 @@ from console.admin.client import AdminClient
 from console.admin.cluster import describe_cluster
 from console.admin.errors import WrongCluster
 from console.contexts.context import Context
+from console.embedded import faults, replicas, spec, tables
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
-from console.embedded.faults import Fault, Meanwhile
-from console.embedded.replicas import new_topic, striped
-from console.embedded.spec import ClusterSpec
 from console.embedded.state import ClusterState
-from console.embedded.tables import ABSENT, Change
 from console.log_file import state_directory
+from console.model import codes, config, identity, quota
 from console.model.changes import AlterConfigs, ConfigOp, TopicTarget
-from console.model.codes import SET, TOPIC
-from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
-from console.model.identity import same_cluster
-from console.model.quota import QuotaEntity
 from console.operations.goals import Drain
 from console.operations.operation import State
 from console.plan import edits as plan_edits
 from console.plan.reconcile import ApplyOptions, ApplyReport
-from console.session.operating import begin, read_operations, work_on
-from console.session.operation_work import Pace
+from console.session import operating, operation_work, snapshot_reader
 from console.session.read_again import read_again
 from console.session.session import Session
-from console.session.snapshot_reader import Refused
 from console.shell.shell import UNAPPLIED
 from tests.embedded.apply_fronts import (
     ALTER,
@@ -69,7 +61,7 @@ def swap(state: ClusterState) -> None:
     state.cluster_id = B
 
 
-running = worlds.cluster(ClusterSpec(brokers=2, cluster_id=A), partial(put_topic, "orders"), scope="module")
+running = worlds.cluster(spec.ClusterSpec(brokers=2, cluster_id=A), partial(put_topic, "orders"), scope="module")
 
 
 @pytest.fixture
@@ -92,7 +84,7 @@ def retention(cluster: ThreadedCluster) -> str | None:
 
 
 def swapped_at(cluster: ThreadedCluster, api: str, nth: int) -> None:
-    cluster.call(lambda c: c.faults.add(Fault(Meanwhile(swap), api=api, nth=nth, times=1)))
+    cluster.call(lambda c: c.faults.add(faults.Fault(faults.Meanwhile(swap), api=api, nth=nth, times=1)))
 
 
 @pytest.mark.parametrize(("api", "nth"), [("describe_configs", 1), (ALTER, 1)], ids=["staged upon", "checked"])
@@ -160,32 +152,32 @@ async def test_the_screen_applies_nothing_to_another_cluster(cluster: ThreadedCl
 
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
-    async with world_of(ClusterSpec(brokers=4, cluster_id=A)) as made:
+    async with world_of(spec.ClusterSpec(brokers=4, cluster_id=A)) as made:
         made.holds(LAYOUT)
         yield made
 
 
 async def test_an_operation_takes_no_step_on_another_cluster(world: World) -> None:
-    number = await begin(world.session, Drain((3,)), RATE)
-    world.cluster.faults.add(Fault(Meanwhile(swap), api="alter_partition_reassignments", nth=1, times=1))
-    with pytest.raises(Refused, match=f"{B} answered at the addresses of cluster {A}"):
-        await work_on(world.session, number, pace=world.pace)
+    number = await operating.begin(world.session, Drain((3,)), RATE)
+    world.cluster.faults.add(faults.Fault(faults.Meanwhile(swap), api="alter_partition_reassignments", nth=1, times=1))
+    with pytest.raises(snapshot_reader.Refused, match=f"{B} answered at the addresses of cluster {A}"):
+        await operating.work_on(world.session, number, pace=world.pace)
     moved, throttled = world.replicas(), world.throttles()
-    with pytest.raises(Refused, match=B):
-        await work_on(world.session, number, pace=world.pace)
+    with pytest.raises(snapshot_reader.Refused, match=B):
+        await operating.work_on(world.session, number, pace=world.pace)
     assert (world.replicas(), world.throttles()) == (moved, throttled)
     world.cluster.state.cluster_id = A
-    assert (await read_operations(world.session)).open[0].number == number
-    assert (await work_on(world.session, number, pace=world.pace)).state is State.DONE
+    assert (await operating.read_operations(world.session)).open[0].number == number
+    assert (await operating.work_on(world.session, number, pace=world.pace)).state is State.DONE
 
 
 async def test_an_operation_begins_on_no_other_cluster(world: World) -> None:
     await world.session.read_cluster()
     before = world.replicas()
-    number = await begin(world.session, Drain((3,)), RATE)
+    number = await operating.begin(world.session, Drain((3,)), RATE)
     world.cluster.state.cluster_id = B
-    with pytest.raises(Refused, match="WRONG_CLUSTER"):
-        await work_on(world.session, number, pace=Pace(sleep=world.wait))
+    with pytest.raises(snapshot_reader.Refused, match="WRONG_CLUSTER"):
+        await operating.work_on(world.session, number, pace=operation_work.Pace(sleep=world.wait))
     assert world.replicas() == before
     assert world.throttles() == {}
 
@@ -200,7 +192,7 @@ async def test_a_change_takes_no_connection_that_leads_to_another_cluster(releas
         async with worlds.linked(worlds.settings(cluster)) as link:
             assert (await describe_cluster(link)).cluster_id == A
             swap(cluster.state)
-            change = AlterConfigs({ORDERS: (ConfigOp(RETENTION, SET, DAY),)}, prior={ORDERS: {}})
+            change = AlterConfigs({ORDERS: (ConfigOp(RETENTION, codes.SET, DAY),)}, prior={ORDERS: {}})
             with pytest.raises(WrongCluster, match=rf"cluster {B} answers at .*, an address of cluster {A}"):
                 await send(link, change, validate_only=False)
             assert cluster.state.configs.get(ORDERS, {}) == {}
@@ -210,9 +202,8 @@ async def test_a_change_takes_no_connection_that_leads_to_another_cluster(releas
 
 
 def put_topic_on_one(cluster: EmbeddedCluster) -> None:
-    from console.embedded.replicas import new_topic
 
-    cluster.state.put_topic(new_topic("orders", ((1,),), [1]))
+    cluster.state.put_topic(replicas.new_topic("orders", ((1,),), [1]))
 
 
 # -- servers without an id ---------------------------------------------------------------------------------------------
@@ -220,7 +211,7 @@ def put_topic_on_one(cluster: EmbeddedCluster) -> None:
 
 def test_no_id_is_that_of_no_other() -> None:
     ids: list[str | None] = [None, "", A, B]
-    same = {(one, other) for one in ids for other in ids if same_cluster(one, other)}
+    same = {(one, other) for one in ids for other in ids if identity.same_cluster(one, other)}
     assert same == {(A, A), (B, B)}
 
 
@@ -232,7 +223,7 @@ async def test_a_server_without_an_id_is_not_the_one_before(cluster: ThreadedClu
         cluster.call(lambda c: setattr(c.state, "cluster_id", A if first else ""))
         await session.read_cluster()
         cluster.call(lambda c: setattr(c.state, "cluster_id", "" if first else A))
-        with pytest.raises(Refused, match="a server without an id"):
+        with pytest.raises(snapshot_reader.Refused, match="a server without an id"):
             await session.read_cluster()
 
 
@@ -247,13 +238,13 @@ def test_a_server_without_an_id_is_changed_and_that_is_said(cluster: ThreadedClu
 # -- A second client changes the cluster at random moments between the read and the apply of the first -----------------
 
 TOPICS = ("topic-a", "topic-b", "topic-c")
-USERS = tuple(QuotaEntity.of({"user": name}) for name in ("user-alice", "user-bob"))
-PLACES: tuple[tuple[ConfigResource, str, tuple[str, ...]], ...] = (
-    *((topic_resource(name), "retention.ms", ("1000", "2000", "3000")) for name in TOPICS),
-    *((topic_resource(name), "max.message.bytes", ("1000", "2000", "3000")) for name in TOPICS),
-    (CLUSTER_DEFAULT, "log.cleaner.threads", ("1", "2", "3")),
-    (broker_resource(1), "log.cleaner.threads", ("1", "2", "3")),
-    (broker_resource(2), "log.cleaner.threads", ("1", "2", "3")),
+USERS = tuple(quota.QuotaEntity.of({"user": name}) for name in ("user-alice", "user-bob"))
+PLACES: tuple[tuple[config.ConfigResource, str, tuple[str, ...]], ...] = (
+    *((config.topic_resource(name), "retention.ms", ("1000", "2000", "3000")) for name in TOPICS),
+    *((config.topic_resource(name), "max.message.bytes", ("1000", "2000", "3000")) for name in TOPICS),
+    (config.CLUSTER_DEFAULT, "log.cleaner.threads", ("1", "2", "3")),
+    (config.broker_resource(1), "log.cleaner.threads", ("1", "2", "3")),
+    (config.broker_resource(2), "log.cleaner.threads", ("1", "2", "3")),
 )
 ACCEPTED = frozenset(f"topic-deleted={name}" for name in TOPICS)
 DESCRIBES = {"configs": "describe_configs", "quotas": "describe_client_quotas", "topics": "metadata"}
@@ -265,10 +256,10 @@ class Watch:
 
     recording_cluster: EmbeddedCluster
     recording: Recording
-    events: list[tuple[int, bool, Change]] = field(default_factory=list)
+    events: list[tuple[int, bool, tables.Change]] = field(default_factory=list)
     foreign: bool = False
 
-    def changed(self, change: Change) -> None:
+    def changed(self, change: tables.Change) -> None:
         """The state's listener."""
         self.events.append((len(self.recording), self.foreign, change))
 
@@ -299,12 +290,14 @@ class Watch:
 def _named(slot: plan_edits.Slot) -> bytes:
     """How a request that asks for the place names it: a broker by its type and its number as a compact string."""
     target = slot.target
-    if isinstance(target, ConfigResource) and target.type != TOPIC:
+    if isinstance(target, config.ConfigResource) and target.type != codes.TOPIC:
         return bytes([target.type, len(target.name) + 1]) + target.name.encode()
-    return str(target.name_of("user") if isinstance(target, QuotaEntity) else getattr(target, "name", target)).encode()
+    return str(
+        target.name_of("user") if isinstance(target, quota.QuotaEntity) else getattr(target, "name", target)
+    ).encode()
 
 
-def _slots(change: Change) -> list[plan_edits.Slot]:
+def _slots(change: tables.Change) -> list[plan_edits.Slot]:
     if change.table == "topics":
         return [plan_edits.Slot(TopicTarget(str(change.key)), "")]
     keys = {*(_keys(change.before)), *(_keys(change.after))}
@@ -322,13 +315,13 @@ def _keys(value: object) -> list[str]:
 
 def _value(value: object, slot: plan_edits.Slot) -> object:
     if not slot.key:
-        return None if value is ABSENT else getattr(value, "id", None)
+        return None if value is tables.ABSENT else getattr(value, "id", None)
     return value.get(slot.key) if isinstance(value, dict) else None
 
 
 @pytest.fixture
 async def recording_cluster() -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(ClusterSpec(brokers=2)) as running:
+    async with EmbeddedCluster(spec.ClusterSpec(brokers=2)) as running:
         Recording().attach(running.pipeline)
         yield running
 
@@ -378,7 +371,7 @@ def lay(state: ClusterState, rng: Random) -> None:
 
 
 def make(state: ClusterState, name: str) -> None:
-    state.put_topic(new_topic(name, striped(state.alive(), 1, 1), state.alive()))
+    state.put_topic(replicas.new_topic(name, replicas.striped(state.alive(), 1, 1), state.alive()))
 
 
 def interfere(state: ClusterState, edit: plan_edits.Edit, rng: Random) -> None:
@@ -419,7 +412,7 @@ async def one_round(recording_cluster: EmbeddedCluster, client: AdminClient, num
     if rng.randrange(4) == 0:
         somebody(state)
     else:
-        recording_cluster.faults.add(Fault(Meanwhile(somebody), nth=rng.randint(1, 12), times=1))
+        recording_cluster.faults.add(faults.Fault(faults.Meanwhile(somebody), nth=rng.randint(1, 12), times=1))
     try:
         report = await apply_plan(session, ApplyOptions(risks=ACCEPTED))
     finally:

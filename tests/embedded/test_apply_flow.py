@@ -19,10 +19,9 @@ import pytest
 from textual.pilot import Pilot
 
 from console.cli import main as cli
+from console.embedded import faults, spec
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
-from console.embedded.faults import Cut, Fail, Meanwhile
 from console.embedded.scenarios.seed import seed_records
-from console.embedded.spec import ClusterSpec
 from console.log_file import state_directory
 from console.model.acl import CLUSTER_NAME
 from console.model.quota import QuotaEntity
@@ -69,7 +68,7 @@ CHANGES_UNCLEAN = of_topic(RISK, UNCLEAN, "true")
 
 
 running = worlds.cluster(
-    ClusterSpec(brokers=2, static_configs={"allow.everyone.if.no.acl.found": "true"}),
+    spec.ClusterSpec(brokers=2, static_configs={"allow.everyone.if.no.acl.found": "true"}),
     partial(put_topic, "orders"),
     partial(put_topic, "others"),
     scope="module",
@@ -192,7 +191,7 @@ class Outcome(NamedTuple):
     """
 
     name: str
-    effect: Fail | Cut
+    effect: faults.Fail | faults.Cut
     nth: int
     reached: bool
     said: str
@@ -656,7 +655,7 @@ async def test_the_screen_says_that_something_was_sent_before_a_conflict(
     cluster: ThreadedCluster, stages: bool
 ) -> None:
     user = QuotaEntity.of({"user": "u"})
-    theirs = Meanwhile(lambda state: state.alter_quota(user, {"producer_byte_rate": 4711.0}))
+    theirs = faults.Meanwhile(lambda state: state.alter_quota(user, {"producer_byte_rate": 4711.0}))
     async with on_screen(cluster) as it:
         await stage(it, RETENTION, DAY)
         await it.command("set user u producer_byte_rate=1MB/s", shows="staged: ")

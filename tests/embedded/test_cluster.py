@@ -17,13 +17,10 @@ from console.admin.client import AdminClient
 from console.admin.cluster import describe_cluster
 from console.admin.settings import ConnectionSettings
 from console.admin.topics import describe_topics
-from console.embedded import handlers
+from console.embedded import handlers, partition_log, replicas, tables
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
-from console.embedded.partition_log import PartitionLog
-from console.embedded.replicas import new_topic, striped
 from console.embedded.request_pipeline import advertised, handled_apis, handler
 from console.embedded.spec import RELEASE_NAMES, ClusterSpec, release
-from console.embedded.tables import Topic
 from console.model.config import topic_resource
 from tests.embedded import test_topics
 from tests.embedded.raw_client import RawClient
@@ -230,7 +227,7 @@ async def test_the_coordinator_leads_the_groups_partition(cluster: EmbeddedClust
         answer = await client.ask(
             "find_coordinator", 4, with_fields(key_type=0, coordinator_keys=["billing", "my-group"])
         )
-        topic: Topic = cluster.state.topics["__consumer_offsets"]
+        topic: tables.Topic = cluster.state.topics["__consumer_offsets"]
         assert [found.node_id for found in answer.coordinators] == [topic.partitions[n].leader for n in (9, 12)]
         assert [found.port for found in answer.coordinators] == [
             cluster.addresses[found.node_id][1] for found in answer.coordinators
@@ -286,7 +283,7 @@ async def test_what_a_release_advertises_is_in_its_bounds(versions: str, quorum_
 
 def add_topic(cluster: EmbeddedCluster, name: str, partitions: int = 3, replication: int = 2) -> None:
     alive = cluster.state.alive()
-    cluster.state.put_topic(new_topic(name, striped(alive, partitions, replication), alive))
+    cluster.state.put_topic(replicas.new_topic(name, replicas.striped(alive, partitions, replication), alive))
 
 
 async def test_aiokafka_lists_topics(cluster: EmbeddedCluster) -> None:
@@ -355,8 +352,8 @@ def shown(result: Any) -> dict[str, list[tuple[int, int]]]:
 async def test_replicas_that_a_broker_has(release: str, versions: range) -> None:
     async with EmbeddedCluster(ClusterSpec(versions=release)) as cluster, RawClient(cluster) as client:
         for name in ("t", "u"):
-            cluster.state.put_topic(new_topic(name, [(1, 2), (2, 3), (3, 1)], ALIVE))
-        cluster.state.logs["t", 0] = PartitionLog(older_bytes=77)
+            cluster.state.put_topic(replicas.new_topic(name, [(1, 2), (2, 3), (3, 1)], ALIVE))
+        cluster.state.logs["t", 0] = partition_log.PartitionLog(older_bytes=77)
         for version in versions:
             for wanted, expected in (
                 (None, {"t": [(0, 77), (2, 0)], "u": [(0, 0), (2, 0)]}),
@@ -374,7 +371,7 @@ async def test_replicas_that_a_broker_has(release: str, versions: range) -> None
 
 @pytest.mark.parametrize("version", [2, 3, 5])
 async def test_directories_need_describe_on_the_cluster(cluster: EmbeddedCluster, version: int) -> None:
-    cluster.state.put_topic(new_topic("t", [(1,)], ALIVE))
+    cluster.state.put_topic(replicas.new_topic("t", [(1,)], ALIVE))
     cluster.authorizer = Rights(("DESCRIBE", "TOPIC", "t"))
     async with RawClient(cluster) as client:
         answer = await client.ask("describe_log_dirs", version, directories(None))
@@ -431,7 +428,7 @@ async def deleted(client: RawClient, *wanted: tuple[str, int, int]) -> list[tupl
 async def test_records_that_can_not_be_deleted(cluster: EmbeddedCluster) -> None:
     state = cluster.state
     for name, internal in (("t", False), ("compacted", False), ("internal", True)):
-        state.put_topic(new_topic(name, [(1, 2), (2, 3)], ALIVE, internal=internal))
+        state.put_topic(replicas.new_topic(name, [(1, 2), (2, 3)], ALIVE, internal=internal))
     state.alter_config(topic_resource("compacted"), {"cleanup.policy": "compact"})
     async with RawClient(cluster) as client:
         asked = [("t", 0, 5), ("t", 0, -5), ("t", 1, -1), ("nope", 0, -1), ("t", 9, -1), ("compacted", 0, -1)]

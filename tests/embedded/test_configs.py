@@ -12,20 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.embedded import config_definitions
+from console.embedded import config_definitions, config_rules, java, own_resources
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.config_changes import PolicyViolation, config_messages
 from console.embedded.config_definitions import NOTHING, BrokerLayers, ConfigDefinition, checked_value, release_configs
 from console.embedded.config_describe import described_entries, layers_of
-from console.embedded.config_rules import (
-    check_broker_values,
-    check_group,
-    check_topic,
-    inherited_configs,
-    topic_config_error,
-)
-from console.embedded.java import decimal_number, trimmed, whole_number
-from console.embedded.own_resources import check_client_metrics
 from console.embedded.replicas import new_topic
 from console.embedded.spec import RELEASE_NAMES, ClusterSpec, release
 from console.model import codes
@@ -46,8 +37,6 @@ def value_error(definition: ConfigDefinition, text: str) -> str | None:
         return str(error)
     return None
 
-
-# -- Configs over the wire: describing, altering, their values, and what scenarios put in ------------------------------
 
 # -- DescribeConfigs over the wire: quick bytes, and whose view it is --------------------------------------------------
 
@@ -446,7 +435,7 @@ def test_a_value_as_it_is_told_is_valid_and_told_the_same(
 
 @given(st.floats())
 def test_a_decimal_number_is_read_back(value: float) -> None:
-    read = decimal_number(java_double(value))
+    read = java.decimal_number(java_double(value))
     assert read == value or (math.isnan(read) and math.isnan(value))
 
 
@@ -474,27 +463,27 @@ def test_decimal_numbers_look_as_in_java(value: float, text: str) -> None:
 @given(st.integers(), st.sampled_from([16, 32, 64]))
 def test_whole_numbers_have_their_bounds(value: int, bits: int) -> None:
     if -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
-        assert whole_number(str(value), bits) == value
+        assert java.whole_number(str(value), bits) == value
     else:
         with pytest.raises(ValueError, match=str(value)):
-            whole_number(str(value), bits)
+            java.whole_number(str(value), bits)
 
 
 @pytest.mark.parametrize("text", ["", " 1", "1_0", "0x10", "1.0", "+", "--1"])
 def test_what_java_does_not_read_as_a_number(text: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
-        whole_number(text, 64)
+        java.whole_number(text, 64)
 
 
 @pytest.mark.parametrize("text", ["", "1_0", "inf", "nan", "1e", "e1", "0x1", "infinity"])
 def test_what_java_does_not_read_as_a_decimal(text: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
-        decimal_number(text)
+        java.decimal_number(text)
 
 
 def test_text_is_trimmed_as_in_java() -> None:
-    assert trimmed("\x00 \t a b \n") == "a b"
-    assert trimmed("\u00a0a") == "\u00a0a"
+    assert java.trimmed("\x00 \t a b \n") == "a b"
+    assert java.trimmed("\u00a0a") == "\u00a0a"
 
 
 def test_sets_of_keys_are_shown_as_by_the_release() -> None:
@@ -516,7 +505,7 @@ def test_sets_of_keys_are_shown_as_by_the_release() -> None:
 def test_a_cluster_of_defaults_gives_topics_kafkas_defaults(name: str) -> None:
     configs = config_definitions.release_configs(name)
     layers = config_definitions.BrokerLayers(configs, {}, {}, {})
-    assert inherited_configs(configs, layers) == {
+    assert config_rules.inherited_configs(configs, layers) == {
         key: definition.default for key, definition in configs.topic.items() if definition.default is not None
     }
 
@@ -581,13 +570,13 @@ def test_the_first_synonym_is_what_applies(
     ],
 )
 def test_a_new_topics_configs(name: str, configs: dict[str, str | None], message: str | None) -> None:
-    assert topic_config_error(release(name), configs) == message
+    assert config_rules.topic_config_error(release(name), configs) == message
 
 
 def test_what_a_topic_inherits_can_contradict_its_own() -> None:
     own: dict[str, str | None] = {"min.compaction.lag.ms": "5"}
-    assert topic_config_error(release("4.4"), own) is None
-    error = topic_config_error(release("4.4"), own, {"max.compaction.lag.ms": "4"})
+    assert config_rules.topic_config_error(release("4.4"), own) is None
+    error = config_rules.topic_config_error(release("4.4"), own, {"max.compaction.lag.ms": "4"})
     assert error is not None
     assert "(5) > max.compaction.lag.ms (4)" in error
 
@@ -604,14 +593,14 @@ def test_all_configs_are_valid(scenario: str, release: str) -> None:
     seen = 0
     for resource, own in islice(cluster.state.configs.items(), 1000):
         if resource.type == TOPIC:
-            check_topic(configs, own, NOTHING)
+            config_rules.check_topic(configs, own, NOTHING)
         elif resource.type == BROKER:
             nothing_set = BrokerLayers(configs, NOTHING, NOTHING, NOTHING)
-            check_broker_values(nothing_set, own, config_messages(release), own=bool(resource.name))
+            config_rules.check_broker_values(nothing_set, own, config_messages(release), own=bool(resource.name))
         elif resource.type == CLIENT_METRICS:
-            check_client_metrics(layers_of(cluster, 1, cluster.state.view), own, modern=modern)
+            own_resources.check_client_metrics(layers_of(cluster, 1, cluster.state.view), own, modern=modern)
         else:
-            check_group(layers_of(cluster, 1, cluster.state.view), own)
+            config_rules.check_group(layers_of(cluster, 1, cluster.state.view), own)
         seen += 1
     assert seen > 8
 

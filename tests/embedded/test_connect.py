@@ -17,10 +17,9 @@ from urllib.parse import urlsplit
 import pytest
 from msgspec.structs import replace
 
+from console.admin import errors, recorded
 from console.admin.connect import describe_connect, describe_offsets
-from console.admin.errors import BrokerError
 from console.admin.link import Link
-from console.admin.recorded import InstantLoop
 from console.admin.settings import ConnectionSettings, ConnectSettings, HttpSettings
 from console.cli import main as cli
 from console.cli.demo import CONNECT_NAME, context_of
@@ -34,12 +33,9 @@ from console.embedded.connect.listening import REBALANCE_SECONDS
 from console.embedded.scenarios import connectors
 from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import LOST_FOLDER, ClusterSpec, ConnectSpec, clusters_of
-from console.flight.anonymous import Anonymous
+from console.flight import anonymous, flight_reader, flight_writer, pseudonyms
 from console.flight.answer import CONNECT, Header
 from console.flight.connect_answer import read
-from console.flight.flight_reader import FlightReader
-from console.flight.flight_writer import FlightWriter
-from console.flight.pseudonyms import Pseudonyms
 from console.model.config import ConfigResource, ConfigSet, text_in, topic_resource
 from console.model.connect import connector_resource
 from console.model.parts import Part
@@ -47,14 +43,10 @@ from console.model.snapshot import ReadFailure, Snapshot
 from console.session.replay import Replay
 from console.triage.diagnosis import Verdict
 from console.wire import record_batches
-from tests.support import internal_topics, worlds
-from tests.support.children import Child
+from tests.support import children, internal_topics, manual_clock, paces, running_connectors, worlds
 from tests.support.connect_cluster import Reply, ask, until
-from tests.support.manual_clock import ManualClock
-from tests.support.paces import poll_often
 from tests.support.patience import PATIENCE
 from tests.support.recorded_polls import replayed, timeless, watched
-from tests.support.running_connectors import write_contexts
 
 FILES = "org.apache.kafka.connect.file.FileStream"
 SINK = {"connector.class": "FileStreamSink", "topics": "orders", "tasks.max": "4", "file": "/tmp/orders"}
@@ -77,7 +69,7 @@ async def asked(url: str, method: str, path: str, body: Any = None) -> Reply:
 
 
 async def test_what_a_stopped_worker_ran_is_unassigned_and_then_moves() -> None:
-    clock = ManualClock()
+    clock = manual_clock.ManualClock()
     async with EmbeddedCluster(ClusterSpec(brokers=1, connect=ConnectSpec(take_over_seconds=60.0)), clock) as cluster:
         assert cluster.connect is not None
         first, second = cluster.connect_urls
@@ -287,7 +279,7 @@ def test_a_state_file_keeps_the_connectors(tmp_path: Path) -> None:
 
 def test_kac_cluster_prints_the_urls_of_the_workers() -> None:
     command = (sys.executable, "-m", "console", "cluster", "--brokers", "1", "--connect", "--versions", "3.9")
-    with Child(command, stdout=subprocess.PIPE, text=True) as cluster:
+    with children.Child(command, stdout=subprocess.PIPE, text=True) as cluster:
         assert cluster.stdout is not None
         cluster.stdout.readline()
         word, _, urls = cluster.stdout.readline().strip().partition(" ")
@@ -299,7 +291,7 @@ def test_kac_cluster_prints_the_urls_of_the_workers() -> None:
 
 def test_kac_cluster_prints_the_url_of_the_registry() -> None:
     command = (sys.executable, "-m", "console", "cluster", "--brokers", "1", "--schemas")
-    with Child(command, stdout=subprocess.PIPE, text=True) as cluster:
+    with children.Child(command, stdout=subprocess.PIPE, text=True) as cluster:
         assert cluster.stdout is not None
         cluster.stdout.readline()
         word, _, url = cluster.stdout.readline().strip().partition(" ")
@@ -488,17 +480,17 @@ def test_a_failing_sink_is_named_and_its_record_names_it_without_a_secret(
     assert login is not None
     assert login.hidden
     assert [each.failure.name for each in failures if each.entity == "connector main/none"] == ["NOT_RECORDED"]
-    answers = [each for each in FlightReader(file).answers() if each.api_key == CONNECT]
+    answers = [each for each in flight_reader.FlightReader(file).answers() if each.api_key == CONNECT]
     assert answers
     assert not any(SECRET.encode() in each.body for each in answers)
     assert SECRET.encode() not in file.read_bytes()
     hidden = tmp_path / "anonymous"
-    writer = FlightWriter(hidden, Header("", "", 0, "0"))
-    sink = Anonymous(writer, Pseudonyms())
-    for each in FlightReader(file).answers():
+    writer = flight_writer.FlightWriter(hidden, Header("", "", 0, "0"))
+    sink = anonymous.Anonymous(writer, pseudonyms.Pseudonyms())
+    for each in flight_reader.FlightReader(file).answers():
         sink.add(each)
     sink.close()
-    found = [read(each.body) for each in FlightReader(hidden).answers() if each.api_key == CONNECT]
+    found = [read(each.body) for each in flight_reader.FlightReader(hidden).answers() if each.api_key == CONNECT]
     assert {each.state for each in next(iter(found[-1].clusters.values())).connectors.values()} == {"RUNNING"}
     text = str(found)
     assert not any(name in text for name in ("bad sink", "orders", "/no/such", "good", "127.0.0.1"))
@@ -510,16 +502,16 @@ def shown_by(file: Path) -> tuple[Mapping[ConfigResource, ConfigSet], Sequence[R
     """The configs of connectors that a replay shows at the end of a record, and what it can't."""
 
     async def work() -> Snapshot:
-        reader = FlightReader(file)
+        reader = flight_reader.FlightReader(file)
         replay = Replay.of(reader, str(file))
         await replay.poll_at(reader.times[-1])
         await replay.session.read_configs([connector_resource("main", each) for each in ("bad sink", "none")])
-        with pytest.raises(BrokerError, match="not in the record"):
+        with pytest.raises(errors.BrokerError, match="not in the record"):
             await replay.session.client.run(describe_offsets, "main/good")
         await replay.close()
         return replay.session.snapshot
 
-    with asyncio.Runner(loop_factory=InstantLoop) as runner:
+    with asyncio.Runner(loop_factory=recorded.InstantLoop) as runner:
         snapshot = runner.run(work())
     return snapshot.configs, snapshot.failures
 
@@ -531,7 +523,7 @@ def test_a_context_without_connect_says_nothing_of_it(cluster: ThreadedCluster, 
     assert "connect" not in live[-1].unread
     assert not any("onnect" in each.what for each in live[-1].unknowable)
     assert "task-failed" not in causes(live[-1])
-    assert not [each for each in FlightReader(tmp_path / "record").answers() if each.api_key == CONNECT]
+    assert not [each for each in flight_reader.FlightReader(tmp_path / "record").answers() if each.api_key == CONNECT]
 
 
 async def _stop_workers(cluster: EmbeddedCluster) -> None:
@@ -543,7 +535,7 @@ async def _stop_workers(cluster: EmbeddedCluster) -> None:
 def test_workers_that_do_not_answer_are_unknown(
     cluster: ThreadedCluster, verdicts: Callable[..., list[Verdict]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    poll_often(monkeypatch, 0.5, Part.CONNECT)
+    paces.poll_often(monkeypatch, 0.5, Part.CONNECT)
     create(cluster, "bad sink")
 
     def stop(number: int) -> None:
@@ -562,7 +554,7 @@ def test_what_was_restarted_and_failed_again_is_not_offered_another_restart(
     create(cluster, "bad sink")
     until(lambda: is_failed(cluster, "bad%20sink"), "the sink fails")
     file = tmp_path / "config.toml"
-    write_contexts(cluster, file)
+    running_connectors.write_contexts(cluster, file)
     monkeypatch.setenv(CONFIG, str(file))
 
     def steps() -> list[dict[str, str]]:

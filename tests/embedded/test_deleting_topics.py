@@ -16,12 +16,10 @@ from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.cli.main import run
 from console.contexts.context import Context
+from console.embedded import partition_log, record_batch, spec
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
-from console.embedded.partition_log import PartitionLog
-from console.embedded.record_batch import produced_batch
 from console.embedded.replicas import new_topic, striped
 from console.embedded.scenarios.seed import add_topic
-from console.embedded.spec import ClusterSpec
 from console.language.grammar import parse
 from console.model.config import topic_resource
 from console.model.secret import Secret
@@ -39,12 +37,12 @@ def furnish(cluster: EmbeddedCluster) -> None:
     for name in ("orders", "empty", *TMP, "_schemas", "__remote_log_metadata"):
         add_topic(cluster.state, name, 1, 1)
         # Of a log that begins at offset 0 the embedded cluster makes up the bytes.
-        log = cluster.state.logs[name, 0] = PartitionLog(start=7)
+        log = cluster.state.logs[name, 0] = partition_log.PartitionLog(start=7)
         if name != "empty":
-            log.append(produced_batch(batch(*[b"x"] * 10)), 0)
+            log.append(record_batch.produced_batch(batch(*[b"x"] * 10)), 0)
 
 
-cluster = worlds.cluster(ClusterSpec(brokers=1), furnish)
+cluster = worlds.cluster(spec.ClusterSpec(brokers=1), furnish)
 
 
 def topics(cluster: ThreadedCluster) -> set[str]:
@@ -168,7 +166,7 @@ Estimate = Callable[..., str]
 @pytest.fixture(scope="module")
 def ten_days() -> Iterator[ThreadedCluster]:
     """orders: two partitions on two brokers, a record of 400 kB for each of the last ten days in the first of them."""
-    with run_in_thread(ClusterSpec(brokers=2)) as running:
+    with run_in_thread(spec.ClusterSpec(brokers=2)) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", striped(BROKERS, 2, 2), BROKERS)))
         running.call(lambda c: c.state.put_topic(new_topic("wide", striped(BROKERS, 2_500, 1), BROKERS)))
         own = {"retention.ms": "-1", "segment.bytes": str(SEGMENT)}

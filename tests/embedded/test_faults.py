@@ -21,14 +21,11 @@ from console.admin.changes import send
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.contexts import Context
-from console.embedded import faults
+from console.embedded import apis, faults, request_pipeline, spec
 from console.embedded import faults as embedded_faults
 from console.embedded.answers import error_answer
-from console.embedded.apis import APIS, Served
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.replicas import new_topic
-from console.embedded.request_pipeline import handled_apis
-from console.embedded.spec import ClusterSpec
 from console.embedded.state import ClusterState, answering
 from console.model import changes, codes
 from console.model.config import topic_resource
@@ -41,14 +38,8 @@ from console.wire.frames import decode_body, encode_body
 from console.wire.schemas import BY_VERSION, api_key, messages
 from tests.embedded.raw_client import RawClient, framed, header
 from tests.embedded.test_cluster import add_topic
-from tests.support import worlds
-from tests.support.changing import apply_plan
+from tests.support import changing, cutting_proxy, kafka_messages, manual_clock, older_brokers, patience, worlds
 from tests.support.cutting_proxy import Cut as Lose
-from tests.support.cutting_proxy import CuttingProxy
-from tests.support.kafka_messages import with_fields
-from tests.support.manual_clock import ManualClock
-from tests.support.older_brokers import like
-from tests.support.patience import PATIENCE
 from tests.support.recorded_requests import Recording, load, replay
 from tests.wire.samples import sample
 
@@ -81,9 +72,9 @@ async def test_an_error_for_the_third_request_of_one_broker(cluster: EmbeddedClu
     codes = []
     async with RawClient(cluster, 1) as client, RawClient(cluster, 2) as other:
         for _ in range(4):
-            answer = await client.ask("describe_quorum", 2, with_fields(topics=[]))
+            answer = await client.ask("describe_quorum", 2, kafka_messages.with_fields(topics=[]))
             codes.append((answer.error_code, answer.error_message))
-            elsewhere = await other.ask("describe_quorum", 2, with_fields(topics=[]))
+            elsewhere = await other.ask("describe_quorum", 2, kafka_messages.with_fields(topics=[]))
             assert elsewhere.error_code == 0
     assert codes == [(0, ""), (0, ""), (7, "later"), (0, "")]
 
@@ -138,11 +129,11 @@ async def test_throttling_is_told_and_holds_the_next_request() -> None:
 
 
 async def test_a_delay_waits_for_the_clusters_own_time() -> None:
-    clock = ManualClock()
+    clock = manual_clock.ManualClock()
     async with EmbeddedCluster(clock=clock) as cluster, RawClient(cluster) as client, RawClient(cluster) as other:
         cluster.faults.add(embedded_faults.Fault(embedded_faults.Delay(60.0), times=1))
         client.request("metadata", 1, all_topics)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience.PATIENCE):
             await clock.asleep()
         assert (await other.ask("metadata", 1, all_topics)).topics == ()
         clock.advance(60.0)
@@ -161,14 +152,14 @@ async def test_the_controller_moves(cluster: EmbeddedCluster) -> None:
 
 async def test_a_broker_goes_down_and_comes_back() -> None:
     """It is fenced once its session of 9 s has ended."""
-    clock = ManualClock()
+    clock = manual_clock.ManualClock()
     async with EmbeddedCluster(clock=clock) as cluster, RawClient(cluster, 1) as client:
         cluster.faults.add(embedded_faults.Fault(embedded_faults.BrokerDown(2, 20.0), "metadata", times=1))
         cluster.faults.add(embedded_faults.Fault(embedded_faults.BrokerDown(seconds=5.0), "api_versions", times=1))
         answer = await client.ask("metadata", 1, all_topics)
         assert [broker.node_id for broker in answer.brokers] == [1, 2, 3]
         assert answering(cluster.state) == (1, 3)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience.PATIENCE):
             await clock.asleep()
             clock.advance(9.0)
             while cluster.state.alive() != (1, 3):  # noqa: ASYNC110 - nothing tells of it
@@ -181,7 +172,7 @@ async def test_a_broker_goes_down_and_comes_back() -> None:
         assert [broker.node_id for broker in answer.brokers] == [1, 2, 3]
         client.send(framed(header(18, 0)))
         assert await client.rest() == b""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience.PATIENCE):
             await clock.asleep()
         assert answering(cluster.state) == (2, 3)
 
@@ -262,7 +253,7 @@ def test_text_that_is_no_fault(text: str) -> None:
         embedded_faults.parse_fault(text)
 
 
-@pytest.mark.parametrize("api", sorted(handled_apis()))
+@pytest.mark.parametrize("api", sorted(request_pipeline.handled_apis()))
 def test_every_api_can_be_answered_with_an_error(api: str) -> None:
     """For each version, with a request full of samples; in the answer the error is found."""
     for version, kinds in BY_VERSION[api].items():
@@ -327,7 +318,7 @@ def linked(fenced_soon: EmbeddedCluster, **settings: Any) -> AbstractAsyncContex
     return worlds.linked(ConnectionSettings(tuple(fenced_soon.addresses.values()), **settings))
 
 
-fenced_soon = worlds.embedded(ClusterSpec(static_configs={"broker.session.timeout.ms": "100"}))
+fenced_soon = worlds.embedded(spec.ClusterSpec(static_configs={"broker.session.timeout.ms": "100"}))
 """Three brokers that are fenced soon after a crash."""
 
 
@@ -448,7 +439,7 @@ async def test_a_request_that_is_held_on_its_way_is_unknown_until_it_arrives(
 ) -> None:
     """However long: the cluster answers, and knows nothing of it; then it takes effect."""
     async with (
-        CuttingProxy(next(iter(running.addresses.values()))) as proxy,
+        cutting_proxy.CuttingProxy(next(iter(running.addresses.values()))) as proxy,
         worlds.linked(ConnectionSettings((proxy.address,), lost_answer_timeout=0.1)) as link,
     ):
         proxy.arm(api_key(case.api), Lose.HELD)
@@ -514,7 +505,7 @@ async def test_part_of_a_batch_fails(
 
 @pytest.mark.parametrize("release", ["2.8", "4.4"])
 async def test_the_controller_moves_just_before_the_change(release: str) -> None:
-    async with EmbeddedCluster(like(release)) as fenced_soon, linked(fenced_soon) as link:
+    async with EmbeddedCluster(older_brokers.like(release)) as fenced_soon, linked(fenced_soon) as link:
         await link.refresh()
         fenced_soon.faults.add(faults.Fault(faults.MoveController(3), "create_topics", times=1))
         outcome = await single(link, changes.CreateTopics((changes.NewTopic("new", 3, 3),)))
@@ -533,11 +524,11 @@ async def test_the_controller_moves_just_before_the_change(release: str) -> None
 
 @pytest.mark.parametrize(
     ("api", "change"),
-    [(case.api, case.change) for case in CASES if Served.UNFORWARDED in APIS[case.api].served]
+    [(case.api, case.change) for case in CASES if apis.Served.UNFORWARDED in apis.APIS[case.api].served]
     + [("elect_leaders", changes.ElectLeaders((("t", 0),)))],
 )
 async def test_whatever_the_controller_alone_does_finds_the_new_one(api: str, change: changes.ChangeRequest) -> None:
-    async with EmbeddedCluster(like("2.8")) as fenced_soon, linked(fenced_soon) as link:
+    async with EmbeddedCluster(older_brokers.like("2.8")) as fenced_soon, linked(fenced_soon) as link:
         fenced_soon.state.put_topic(new_topic("t", [(1, 2)], ALIVE))
         await link.refresh()
         fenced_soon.faults.add(faults.Fault(faults.MoveController(3), api, times=1))
@@ -548,7 +539,7 @@ async def test_whatever_the_controller_alone_does_finds_the_new_one(api: str, ch
 
 
 async def test_no_controller_that_can_be_found() -> None:
-    async with EmbeddedCluster(like("2.8")) as fenced_soon, linked(fenced_soon) as link:
+    async with EmbeddedCluster(older_brokers.like("2.8")) as fenced_soon, linked(fenced_soon) as link:
         fenced_soon.faults.add(faults.parse_fault("api=CreateTopics,not-controller"))
         outcome = await single(link, changes.CreateTopics((changes.NewTopic("new", 1, 1),)))
         assert outcome.status is changes.Status.FAILED
@@ -595,14 +586,14 @@ async def test_throttled_by_the_broker(running: EmbeddedCluster) -> None:
 
 
 async def test_held_back_by_a_quota_it_is_sent_again_when_there_is_room() -> None:
-    clock = ManualClock()
+    clock = manual_clock.ManualClock()
     async with EmbeddedCluster(clock=clock) as fenced_soon, linked(fenced_soon) as link:
         fenced_soon.state.alter_quota(QuotaEntity.of({"client-id": "kac"}), {"controller_mutation_rate": 100.0})
         assert (await single(link, changes.CreateTopics((changes.NewTopic("wide", 1120, 1),)))).ok
         sending = asyncio.ensure_future(
             outcomes(link, changes.CreateTopics((changes.NewTopic("a", 1, 1), changes.NewTopic("b", 1, 1))))
         )
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience.PATIENCE):
             await clock.asleep()  # the broker takes nothing more of this client
         assert set(fenced_soon.state.topics) == {"wide"}
         clock.advance(1.0)
@@ -642,13 +633,13 @@ async def test_somebody_changes_it_between_the_read_and_the_apply(running: Embed
     async with session_of(running) as session:
         session.stage([SetConfig(topic_resource(name), RETENTION, "5000") for name in ("t", "u")])
         running.faults.add(faults.Fault(somebody_sets("777"), "incremental_alter_configs", nth=CHECK))
-        report = await apply_plan(session)
+        report = await changing.apply_plan(session)
         assert not report.sent
         assert [conflict.staged.edit.target for conflict in report.conflicts] == [topic_resource("t")]
         assert running.state.configs[topic_resource("t")] == {RETENTION: "777"}
         assert topic_resource("u") not in running.state.configs
         assert running.counters.total("incremental_alter_configs").requests == 1
-        report = await apply_plan(session, ApplyOptions(force=True))
+        report = await changing.apply_plan(session, ApplyOptions(force=True))
         assert report.ok
         assert running.state.configs[topic_resource("t")] == {RETENTION: "5000"}
 
@@ -657,7 +648,7 @@ async def test_somebody_changes_something_else_of_it(running: EmbeddedCluster) -
     async with session_of(running) as session:
         session.stage([SetConfig(topic_resource("t"), RETENTION, "5000")])
         running.faults.add(faults.parse_fault("api=IncrementalAlterConfigs,meanwhile=topic/t/segment.ms=60000,times=1"))
-        report = await apply_plan(session)
+        report = await changing.apply_plan(session)
         assert report.ok
         assert running.state.configs[topic_resource("t")] == {RETENTION: "5000", "segment.ms": "60000"}
 
@@ -670,7 +661,7 @@ async def test_somebody_deletes_the_topic_first(running: EmbeddedCluster) -> Non
                 faults.Meanwhile(lambda state: state.remove_topic("t")), "incremental_alter_configs", nth=APPLY
             )
         )
-        report = await apply_plan(session)
+        report = await changing.apply_plan(session)
         assert not report.ok
         assert running.state.configs.get(topic_resource("u")) == {RETENTION: "5000"}
         failed = [outcome for result in report.results for outcome in result.outcomes if not outcome.ok]

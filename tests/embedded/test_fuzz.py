@@ -19,10 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from console.embedded.brokers import EmbeddedCluster
-from console.embedded.context import CloseConnection, Session
-from console.embedded.request_pipeline import Dispatcher, advertised
-from console.embedded.spec import RELEASE_NAMES, ClusterSpec, release
+from console.embedded import brokers, context, request_pipeline, spec
 from console.wire.frames import is_flexible
 from console.wire.schemas import messages
 from tests.embedded.raw_client import RawClient, framed, header
@@ -38,7 +35,7 @@ def versions() -> list[tuple[int, int]]:
     """Each key with its versions. A second of the processor: not for every process that collects tests."""
     return [
         (key, version)
-        for key, (low, high) in advertised(release("4.4"), proposals=True).items()
+        for key, (low, high) in request_pipeline.advertised(spec.release("4.4"), proposals=True).items()
         for version in range(low, high + 1)
         if messages(key, version)
     ]
@@ -77,20 +74,20 @@ FRAMES = st.one_of(
 )
 
 
-async def dispatched(dispatcher: Dispatcher, frame: bytes) -> None:
+async def dispatched(dispatcher: request_pipeline.Dispatcher, frame: bytes) -> None:
     """One frame; what may come of it is an answer to it, none, or a close."""
     try:
         async with asyncio.timeout(0.05):
-            answer = await dispatcher.answer(Session(1, "127.0.0.1", 1), frame)
-    except (CloseConnection, TimeoutError):  # a fetch or a join may wait
+            answer = await dispatcher.answer(context.Session(1, "127.0.0.1", 1), frame)
+    except (context.CloseConnection, TimeoutError):  # a fetch or a join may wait
         return
     assert answer is None or answer[4:8] == frame[4:8]
     assert answer is None or struct.unpack(">i", answer[:4])[0] == len(answer) - 4
 
 
 def fuzz(count: int, seen: Callable[[int], Awaitable[None]] | None = None) -> None:
-    cluster = EmbeddedCluster(ClusterSpec(scenario="quiet"))
-    dispatcher = Dispatcher(cluster, cluster.pipeline, 1)
+    cluster = brokers.EmbeddedCluster(spec.ClusterSpec(scenario="quiet"))
+    dispatcher = request_pipeline.Dispatcher(cluster, cluster.pipeline, 1)
     loop = asyncio.new_event_loop()
 
     @examples(count // 5, at_length=count, suppress_health_check=list(HealthCheck))
@@ -111,7 +108,7 @@ def test_no_frame_makes_a_broker_fail(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_the_others_live_on() -> None:
-    async def sent(cluster: EmbeddedCluster, frames: list[bytes], cut: int) -> None:
+    async def sent(cluster: brokers.EmbeddedCluster, frames: list[bytes], cut: int) -> None:
         async with RawClient(cluster) as other:
             for frame in frames:
                 async with RawClient(cluster) as client:
@@ -121,7 +118,7 @@ def test_the_others_live_on() -> None:
             assert await other.ask("metadata", 1, with_fields(topics=[]))
 
     with asyncio.Runner() as runner:
-        cluster = EmbeddedCluster()
+        cluster = brokers.EmbeddedCluster()
         runner.run(cluster.start())
 
         @given(st.lists(FRAMES, min_size=1, max_size=20), st.integers(0, 40))
@@ -197,15 +194,15 @@ def _value(type_: Any, metadata: Any) -> st.SearchStrategy[Any]:
 
 
 def requests(versions: str) -> Iterator[tuple[int, int]]:
-    for key, (low, high) in advertised(release(versions), proposals=True).items():
+    for key, (low, high) in request_pipeline.advertised(spec.release(versions), proposals=True).items():
         yield from ((key, version) for version in range(low, high + 1) if messages(key, version))
 
 
-@pytest.mark.parametrize("versions", RELEASE_NAMES)
+@pytest.mark.parametrize("versions", spec.RELEASE_NAMES)
 def test_no_request_makes_a_broker_fail(versions: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR, "console.embedded")
-    cluster = EmbeddedCluster(ClusterSpec(scenario="quiet", versions=versions))
-    dispatchers = [Dispatcher(cluster, cluster.pipeline, broker) for broker in cluster.state.alive()]
+    cluster = brokers.EmbeddedCluster(spec.ClusterSpec(scenario="quiet", versions=versions))
+    dispatchers = [request_pipeline.Dispatcher(cluster, cluster.pipeline, broker) for broker in cluster.state.alive()]
     loop = asyncio.new_event_loop()
     kinds = sorted(requests(versions))
 

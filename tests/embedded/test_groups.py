@@ -15,12 +15,10 @@ from console.admin.groups import DESCRIBED_AT_ONCE, FETCHED_AT_ONCE, describe_gr
 from console.admin.link import Link
 from console.admin.partitions import PARTITIONS_AT_ONCE
 from console.cli import main as cli
+from console.embedded import partition_log, record_batch, replicas
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.group_coordinator import GROUP_TOPIC, coordinator_of, ensure_topic
 from console.embedded.groups import Committed, Group, GroupState
-from console.embedded.partition_log import PartitionLog
-from console.embedded.record_batch import read_batch
-from console.embedded.replicas import new_topic, striped
 from console.embedded.scenarios.group_kinds import NEWER, ORDERS, PAYMENTS, REFUNDS, SCORES
 from console.embedded.scenarios.quiet import GROUPS
 from console.embedded.scenarios.seed import add_topic, batch_of
@@ -174,7 +172,7 @@ async def clock() -> ManualClock:
 async def started(stack: AsyncExitStack, clock: ManualClock, **static_configs: str) -> EmbeddedCluster:
     cluster = EmbeddedCluster(ClusterSpec(static_configs={**NO_DELAY, **static_configs}), clock)
     ensure_topic(cluster.state)
-    cluster.state.put_topic(new_topic("orders", [(1, 2)], cluster.state.alive()))
+    cluster.state.put_topic(replicas.new_topic("orders", [(1, 2)], cluster.state.alive()))
     return await stack.enter_async_context(cluster)
 
 
@@ -627,10 +625,10 @@ def seed(cluster: EmbeddedCluster) -> None:
     """Group `calm` as some servers have those without members: Dead, with offsets."""
     state, now = cluster.state, int(cluster.clock.time() * 1000)
     ids = sorted(state.brokers)
-    state.put_topic(new_topic("orders", striped(ids, 1, 1), ids))
-    state.put_topic(new_topic(GROUP_TOPIC, [(ids[n % len(ids)],) for n in range(50)], ids))
-    state.logs["orders", 0] = log = PartitionLog()
-    log.append(read_batch(batch_of([b"one", b"two", b"three"], now, b"k"), 0), 0)
+    state.put_topic(replicas.new_topic("orders", replicas.striped(ids, 1, 1), ids))
+    state.put_topic(replicas.new_topic(GROUP_TOPIC, [(ids[n % len(ids)],) for n in range(50)], ids))
+    state.logs["orders", 0] = log = partition_log.PartitionLog()
+    log.append(record_batch.read_batch(batch_of([b"one", b"two", b"three"], now, b"k"), 0), 0)
     for name in ("calm", "other"):
         group = Group(name, protocol_type="consumer", written=True)
         group.offsets["orders", 0] = Committed(1, 0)

@@ -12,9 +12,8 @@ from types import ModuleType
 import pytest
 from msgspec.structs import replace
 
-from console.admin import changes, cluster, partitions
+from console.admin import changes, cluster, errors, partitions
 from console.admin.client import AdminClient
-from console.admin.errors import RequestTimedOut
 from console.admin.link import CONTROLLER, Link
 from console.admin.settings import Address, ConnectionSettings
 from console.answers.triage import UNKNOWN, exit_code, text_lines
@@ -89,9 +88,9 @@ async def test_what_waits_for_the_controller_says_so(three: ThreadedCluster) -> 
     hangs(three, "describe_quorum")
     hangs(three, "describe_cluster")
     with AdminClient(settings_of(three)) as client:
-        with pytest.raises(RequestTimedOut) as waiting:
+        with pytest.raises(errors.RequestTimedOut) as waiting:
             await client.run(lambda link: link.call("describe_quorum", of_quorum, to=CONTROLLER, timeout=0.3))
-        with pytest.raises(RequestTimedOut) as busy:
+        with pytest.raises(errors.RequestTimedOut) as busy:
             await client.run(lambda link: link.call("describe_cluster", of_cluster, timeout=0.3))
     assert "most of the controllers run" in waiting.value.failure.remedy
     assert "broker's load" in busy.value.failure.remedy
@@ -201,5 +200,5 @@ async def test_the_only_address_hangs() -> None:
         settings = ConnectionSettings((hanging.getsockname(),))
         with AdminClient(settings) as client:
             async with Poller(Session(client, Context("test", "tests", settings))) as poller:
-                with pytest.raises(RequestTimedOut, match=f"asked at 127.0.0.1:{hanging.getsockname()[1]}"):
+                with pytest.raises(errors.RequestTimedOut, match=f"asked at 127.0.0.1:{hanging.getsockname()[1]}"):
                     await watch_verdicts(poller, options)

@@ -20,10 +20,9 @@ from console.cli.demo import context_of
 from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import NEVER
+from console.embedded import faults, spec
 from console.embedded.brokers import ThreadedCluster
-from console.embedded.faults import Delay, Fail, Fault
 from console.embedded.scenarios.incident import BEHIND, LOADED
-from console.embedded.spec import ClusterSpec, clusters_of
 from console.model.time_lag import Spot, Written
 from console.session.session import Session
 from console.tui.app import Console
@@ -37,7 +36,7 @@ Kac = Callable[..., tuple[int, str, str]]
 
 
 cluster = worlds.cluster(
-    ClusterSpec(brokers=1),
+    spec.ClusterSpec(brokers=1),
     worlds.topic("orders", 2, brokers=[1]),
     after=lambda cluster: asyncio.run(consume(cluster.bootstrap, {"behind": 3, "caught-up": 10})),
     scope="module",
@@ -108,12 +107,12 @@ async def test_the_record_at_an_offset_says_when_it_was_written(link: Link) -> N
 
 async def test_what_is_refused_deleted_and_late(running: ThreadedCluster, link: Link) -> None:
     spot = Spot(TOPIC, 0, POISON)
-    running.call(lambda one: one.faults.add(Fault(Fail(29), api="fetch", times=1)))
+    running.call(lambda one: one.faults.add(faults.Fault(faults.Fail(29), api="fetch", times=1)))
     refused = Written(POISON, why="Fetch: TOPIC_AUTHORIZATION_FAILED", refused=True)
     assert await record_times(link, [spot], {}, PATIENCE) == {spot: refused}
-    running.call(lambda one: one.faults.add(Fault(Fail(1), api="fetch", times=1)))
+    running.call(lambda one: one.faults.add(faults.Fault(faults.Fail(1), api="fetch", times=1)))
     assert await record_times(link, [spot], {}, PATIENCE) == {spot: Written(POISON, why=GONE)}
-    running.call(lambda one: one.faults.add(Fault(Delay(30), api="fetch", times=1)))
+    running.call(lambda one: one.faults.add(faults.Fault(faults.Delay(30), api="fetch", times=1)))
     assert await record_times(link, [spot], {}, 0.5) == {}
 
 
@@ -174,7 +173,7 @@ def test_the_text_of_groups_has_it_as_well(running: ThreadedCluster, capsys: pyt
 
 # -- What people ask a cluster first: who reads a topic, and which topics are the largest. A line each -----------------
 
-demo = worlds.cluster(clusters_of("incident", ClusterSpec())["incident"], scope="module")
+demo = worlds.cluster(spec.clusters_of("incident", spec.ClusterSpec())["incident"], scope="module")
 
 
 def asked(demo: ThreadedCluster, statement: str, capsys: pytest.CaptureFixture[str]) -> list[str]:

@@ -14,12 +14,10 @@ from console.admin.client import AdminClient
 from console.admin.link import CONTROLLER, Link
 from console.cli.main import run
 from console.contexts.context import Context
+from console.embedded import partition_log, record_batch, spec
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.faults import Cut, Fault, Moment
-from console.embedded.partition_log import PartitionLog
-from console.embedded.record_batch import produced_batch
 from console.embedded.scenarios.seed import add_topic, allow
-from console.embedded.spec import ClusterSpec
 from console.language.grammar import parse
 from console.language.interpret import to_edits
 from console.language.needs import needs_of_script
@@ -43,11 +41,11 @@ def furnish(cluster: EmbeddedCluster) -> None:
     """Three partitions of ten records."""
     add_topic(cluster.state, "orders", 3, 2)
     for number in range(3):
-        log = cluster.state.logs["orders", number] = PartitionLog()
-        log.append(produced_batch(batch(*[b"x"] * 10)), 0)
+        log = cluster.state.logs["orders", number] = partition_log.PartitionLog()
+        log.append(record_batch.produced_batch(batch(*[b"x"] * 10)), 0)
 
 
-cluster = worlds.cluster(ClusterSpec(brokers=4), furnish)
+cluster = worlds.cluster(spec.ClusterSpec(brokers=4), furnish)
 
 
 session = worlds.session("cluster", lost_answer_timeout=0.5)
@@ -126,7 +124,7 @@ def only_describing(cluster: EmbeddedCluster) -> None:
 
 
 restricted = worlds.cluster(
-    ClusterSpec(brokers=4, super_users=frozenset()), furnish, only_describing, down=(4,), scope="module"
+    spec.ClusterSpec(brokers=4, super_users=frozenset()), furnish, only_describing, down=(4,), scope="module"
 )
 """Where clients may describe everything and change nothing; broker 4 is down."""
 
@@ -212,7 +210,7 @@ async def test_records_are_deleted_from_the_row_of_a_partition(cluster: Threaded
 
 # -- Voters of an embedded cluster, by each way that a plan goes -------------------------------------------------------
 
-quorum = worlds.cluster(ClusterSpec(brokers=4, scenario="quiet"))
+quorum = worlds.cluster(spec.ClusterSpec(brokers=4, scenario="quiet"))
 
 
 def on_quorum(capsys: pytest.CaptureFixture[str], quorum: ThreadedCluster, script: str, code: int = 0) -> str:

@@ -29,12 +29,11 @@ from console.operations.operation import Operation, State
 from console.operations.placement import placement_of
 from console.operations.planner import propose
 from console.plan.stale_throttles import LISTS, LOG_DIRS_RATE, RATES
-from console.session import applying, former_changes, operating
+from console.session import applying, former_changes, operating, reading, snapshot_reader
 from console.session.operating import NEEDS, ask_of, begin, read_operations, work_on
-from console.session.reading import read_needs
 from console.session.session import Session
-from console.session.snapshot_reader import Refused
-from tests.scenarios.test_operations import RACKS, World, world_of
+from tests.scenarios.test_operations import World, world_of
+from tests.support.real_clusters import RACKS
 
 BROKERS = (1, 2, 3, 4)
 DIRS = ("/data1", "/data2")
@@ -258,7 +257,7 @@ async def happens(world: World, event: Happens, number: int, life: int, deaths: 
             deaths.dead, deaths.left = False, 0
             try:
                 await ask_of(world.session, number, cancel=cancel, throttle=throttle)
-            except Refused:
+            except snapshot_reader.Refused:
                 return True
     return False
 
@@ -271,7 +270,7 @@ async def ended_well(world: World, operation: Operation, before: dict[tuple[str,
         assert operation.state in (State.STALLED, State.WAITING)
         assert operation.progress.waits, operation
         return
-    await read_needs(world.session, NEEDS)
+    await reading.read_needs(world.session, NEEDS)
     assert world.throttles() == before
     assert not operation.running(world.session.snapshot)
     assert not operation.copying(world.session.snapshot)

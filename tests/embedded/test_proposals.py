@@ -14,41 +14,25 @@ from kio.schema.metadata.v0.request import MetadataRequestTopic as TopicV0
 from kio.schema.metadata.v1.request import MetadataRequest as MetadataRequestV1
 from kio.serial import entity_reader
 
-from console.embedded.answers import error_answer
+from console.embedded import answers, faults, replicas, state, tables
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.faults import parse_fault
-from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
-from console.embedded.state import View
-from console.embedded.tables import ScramCredential, ScramKey
 from console.model.acl import Acl
 from console.model.codes import BROKER, TOPIC, AclOperation, AclResourceType
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
-from console.wire.frames import decode_body, encode_body, encode_header, encode_payload, split_response, with_open_codes
+from console.wire import frames, schemas
 from console.wire.proposals import batched_describes as batched_acls
 from console.wire.proposals import batched_describes as batched_quotas
+from console.wire.proposals import kip4, kip133_configs, kip248_quotas, table
 from console.wire.proposals import kip4 as kip4_acls
 from console.wire.proposals import kip4 as kip4_topics
 from console.wire.proposals import kip4 as wire
 from console.wire.proposals import kip21_configs as kip21
-from console.wire.proposals import kip133_configs, kip248_quotas
 from console.wire.proposals import kip133_configs as kip133
 from console.wire.proposals import kip248_quotas as kip248
-from console.wire.proposals.kip4 import (
-    CreateTopicRequest,
-    CreateTopicsRequest,
-    DeleteTopicsRequest,
-    ReplicaAssignment,
-    TopicConfig,
-)
-from console.wire.proposals.table import PROPOSED
-from console.wire.schemas import Messages, messages
-from tests.support import worlds
-from tests.support.acl_filters import EVERY_ACL
-from tests.support.manual_clock import ManualClock
+from tests.support import acl_filters, manual_clock, patience, worlds
 from tests.support.notifications import missed, notifications
-from tests.support.patience import PATIENCE
 
 
 async def ask(cluster: EmbeddedCluster, request: Any, broker: int | None = None) -> Any:
@@ -56,22 +40,22 @@ async def ask(cluster: EmbeddedCluster, request: Any, broker: int | None = None)
     host, port = cluster.addresses[broker or cluster.state.controller_id]
     reader, writer = await asyncio.open_connection(host, port)
     try:
-        frame = encode_header(request, 7, "test") + encode_payload(request)
+        frame = frames.encode_header(request, 7, "test") + frames.encode_payload(request)
         writer.write(len(frame).to_bytes(4, "big") + frame)
         answer = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
     finally:
         writer.close()
         await writer.wait_closed()
-    found: Any = messages(request.__api_key__, request.__version__)
-    response: Any = with_open_codes(found.response)
-    correlation_id, body = split_response(response, answer)
+    found: Any = schemas.messages(request.__api_key__, request.__version__)
+    response: Any = frames.with_open_codes(found.response)
+    correlation_id, body = frames.split_response(response, answer)
     assert correlation_id == 7
     entity, size = entity_reader(response)(bytes(body), 0)
     assert size == len(body)
     return entity
 
 
-class WatchedClock(ManualClock):
+class WatchedClock(manual_clock.ManualClock):
     """A manual clock that tells when somebody sleeps."""
 
     def __init__(self) -> None:
@@ -89,7 +73,7 @@ async def until(cluster: EmbeddedCluster, is_so: Callable[[], bool]) -> None:
     settled = asyncio.Event()
     unsubscribe = cluster.state.subscribe(lambda _: settled.set() if is_so() else None)
     if not is_so():
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience.PATIENCE):
             await settled.wait()
     unsubscribe()
 
@@ -101,13 +85,13 @@ class Rights:
         self.allowed = frozenset(allowed)
 
     def allows(
-        self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, name: str, view: View
+        self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, name: str, view: state.View
     ) -> bool:
         """Whether it is listed."""
         return (operation.name, resource.name, name) in self.allowed
 
     def allows_somewhere(
-        self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, view: View
+        self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, view: state.View
     ) -> bool:
         """Whether it is listed for anything of this type."""
         return any((operation.name, resource.name) == listed[:2] for listed in self.allowed)
@@ -120,8 +104,8 @@ ON_CLUSTER = ("CLUSTER", "kafka-cluster")
 
 
 def with_topics(cluster: EmbeddedCluster) -> None:
-    cluster.state.put_topic(new_topic("t", [(3, 1)], [1, 2, 3]))
-    cluster.state.put_topic(new_topic("inside", [(1,)], [1, 2, 3], internal=True))
+    cluster.state.put_topic(replicas.new_topic("t", [(3, 1)], [1, 2, 3]))
+    cluster.state.put_topic(replicas.new_topic("inside", [(1,)], [1, 2, 3], internal=True))
 
 
 def names(response: Any) -> set[str]:
@@ -167,24 +151,26 @@ def topic(
     replication: int = -1,
     assignments: dict[int, tuple[int, ...]] | None = None,
     configs: dict[str, str] | None = None,
-) -> CreateTopicRequest:
-    return CreateTopicRequest(
+) -> kip4.CreateTopicRequest:
+    return kip4.CreateTopicRequest(
         topic=name,
         num_partitions=partitions,
         replication_factor=replication,
-        replica_assignment=tuple(ReplicaAssignment(partition_id=p, replicas=r) for p, r in (assignments or {}).items()),
-        configs=tuple(TopicConfig(config_key=k, config_value=v) for k, v in (configs or {}).items()),
+        replica_assignment=tuple(
+            kip4.ReplicaAssignment(partition_id=p, replicas=r) for p, r in (assignments or {}).items()
+        ),
+        configs=tuple(kip4.TopicConfig(config_key=k, config_value=v) for k, v in (configs or {}).items()),
     )
 
 
 async def create(
-    cluster: EmbeddedCluster, *topics: CreateTopicRequest, wait: int = 5000, broker: int | None = None
+    cluster: EmbeddedCluster, *topics: kip4.CreateTopicRequest, wait: int = 5000, broker: int | None = None
 ) -> dict[str, int]:
-    return codes(await ask(cluster, CreateTopicsRequest(create_topic_requests=topics, timeout=wait), broker))
+    return codes(await ask(cluster, kip4.CreateTopicsRequest(create_topic_requests=topics, timeout=wait), broker))
 
 
 async def delete(cluster: EmbeddedCluster, *names: str, wait: int = 5000, broker: int | None = None) -> dict[str, int]:
-    return codes(await ask(cluster, DeleteTopicsRequest(topics=names, timeout=wait), broker))
+    return codes(await ask(cluster, kip4.DeleteTopicsRequest(topics=names, timeout=wait), broker))
 
 
 def codes(response: Any) -> dict[str, int]:
@@ -230,10 +216,10 @@ async def test_the_first_replica_of_an_assignment_is_the_preferred_leader(cluste
     ],
 )
 async def test_a_refused_topic_leaves_the_others_alone(
-    cluster: EmbeddedCluster, refused: CreateTopicRequest, code: int
+    cluster: EmbeddedCluster, refused: kip4.CreateTopicRequest, code: int
 ) -> None:
     for name in ("there", "the.re"):
-        cluster.state.put_topic(new_topic(name, [(1,)], [1, 2, 3]))
+        cluster.state.put_topic(replicas.new_topic(name, [(1,)], [1, 2, 3]))
     assert await create(cluster, refused, topic("good", 1, 1)) == {refused.topic: code, "good": 0}
     assert set(cluster.state.topics) == {"there", "the.re", "good"}
 
@@ -280,7 +266,7 @@ async def test_at_the_timeout_only_the_unfinished_are_told_of() -> None:
     try:
         clock.advance(10)
         for name in ("early", "late"):
-            cluster.state.put_topic(new_topic(name, [(1,)], [1, 2, 3]))
+            cluster.state.put_topic(replicas.new_topic(name, [(1,)], [1, 2, 3]))
         clock.advance(10)
         first = asyncio.create_task(delete(cluster, "early", wait=5000))
         await clock.slept.wait()
@@ -312,7 +298,7 @@ async def test_a_topic_that_gets_no_leader_is_not_complete() -> None:
 
 
 async def test_a_name_twice_is_deleted_once(cluster: EmbeddedCluster) -> None:
-    cluster.state.put_topic(new_topic("t", [(1,)], [1, 2, 3]))
+    cluster.state.put_topic(replicas.new_topic("t", [(1,)], [1, 2, 3]))
     assert await delete(cluster, "t", "t", "none") == {"t": 0, "none": 17}
 
 
@@ -338,7 +324,7 @@ async def test_creating_needs_create_on_the_cluster(cluster: EmbeddedCluster) ->
 
 async def test_a_topic_that_may_not_be_described_is_as_if_not_there(cluster: EmbeddedCluster) -> None:
     for name in ("hidden", "seen", "mine"):
-        cluster.state.put_topic(new_topic(name, [(1,)], [1, 2, 3]))
+        cluster.state.put_topic(replicas.new_topic(name, [(1,)], [1, 2, 3]))
     cluster.authorizer = Rights(("DESCRIBE", "TOPIC", "seen"), ("DELETE", "TOPIC", "mine"))
     assert await delete(cluster, "hidden", "seen", "mine", "none") == {"hidden": 17, "seen": 29, "mine": 0, "none": 17}
 
@@ -373,7 +359,7 @@ async def list_one(
 
 async def test_users_and_clients_are_listed_with_their_defaults(cluster: EmbeddedCluster) -> None:
     cluster.state.alter_quota(USER, {RATE: 5.0})
-    cluster.state.put("scram", ScramKey("a", 2), ScramCredential(b"salt", 4096, b"stored", b"server"))
+    cluster.state.put("scram", tables.ScramKey("a", 2), tables.ScramCredential(b"salt", 4096, b"stored", b"server"))
     assert await list_one(cluster, 7, "a", (RATE, "SCRAM-SHA-512")) == {
         RATE: ("5", False, False, False),
         "SCRAM-SHA-512": ("", True, False, True),
@@ -524,7 +510,7 @@ async def test_kip21_needs_rights_on_the_cluster(cluster: EmbeddedCluster) -> No
 
 
 async def test_topics_are_listed_and_altered(cluster: EmbeddedCluster) -> None:
-    cluster.state.put_topic(new_topic("t", [(1,)], [1, 2, 3]))
+    cluster.state.put_topic(replicas.new_topic("t", [(1,)], [1, 2, 3]))
     cluster.authorizer = Rights(("DESCRIBE_CONFIGS", *ON_CLUSTER), ("ALTER_CONFIGS", *ON_CLUSTER))
     answer = await alter(cluster, (2, "t", {"retention.ms": "1000"}), (2, "none", {}), (2, "t2", {"nonsense": "1"}))
     assert answer[0] == ("t", 0)
@@ -577,7 +563,7 @@ ALL = [("topic", "t"), ("client", "c"), ("broker", "1"), ("topic", "t")]
 
 
 def test_every_change_has_an_entry_in_order() -> None:
-    cluster = EmbeddedCluster(BARE, ManualClock())
+    cluster = EmbeddedCluster(BARE, manual_clock.ManualClock())
     change_all(cluster)
     found = list(notifications(cluster.state))
     assert [(entry.entity_type, entry.entity_name) for entry in found] == ALL
@@ -587,7 +573,7 @@ def test_every_change_has_an_entry_in_order() -> None:
 
 
 def test_entries_are_dropped_after_15_minutes() -> None:
-    clock = ManualClock()
+    clock = manual_clock.ManualClock()
     cluster = EmbeddedCluster(BARE, clock)
     cluster.state.alter_quota(CLIENT, {"producer_byte_rate": 1.0})
     clock.advance(600)
@@ -993,7 +979,7 @@ async def test_validating_alters_no_quota(quotas: EmbeddedCluster) -> None:
 
 
 async def test_credentials_are_read_only_and_never_told(quotas: EmbeddedCluster) -> None:
-    quotas.state.put("scram", ScramKey("a", 1), ScramCredential(b"salt", 4096, b"stored", b"server"))
+    quotas.state.put("scram", tables.ScramKey("a", 1), tables.ScramCredential(b"salt", 4096, b"stored", b"server"))
     assert await describe(quotas, user("a"), keys=("SCRAM-SHA-256", "SCRAM-SHA-512")) == (
         0,
         [("SCRAM-SHA-256", "", True, False, True)],
@@ -1113,13 +1099,13 @@ def codes_in(answer: Any) -> list[int]:
                 found.api, 2
             ),
         )
-        for found in PROPOSED.values()
+        for found in table.PROPOSED.values()
     ],
-    ids=lambda value: f"{value.api}-{value.version}" if isinstance(value, Messages) else "",
+    ids=lambda value: f"{value.api}-{value.version}" if isinstance(value, schemas.Messages) else "",
 )
-def test_every_item_has_the_error(found: Messages, errors: int) -> None:
-    answer: Any = error_answer(two_of_each(found.request), found, CODE, MESSAGE)
-    told = decode_body(found.response, encode_body(found.response, answer))
+def test_every_item_has_the_error(found: schemas.Messages, errors: int) -> None:
+    answer: Any = answers.error_answer(two_of_each(found.request), found, CODE, MESSAGE)
+    told = frames.decode_body(found.response, frames.encode_body(found.response, answer))
     assert asdict(told) == asdict(answer)
     at_the_top = found.api == "kip133_list_configs"
     assert codes_in(asdict(told)) == [CODE] * (errors + at_the_top)
@@ -1134,7 +1120,7 @@ def actions_on(name: str) -> kip4_acls.ResourceActions:
 
 
 async def test_some_items_fail_and_the_others_are_done(cluster: EmbeddedCluster) -> None:
-    cluster.faults.add(parse_fault("api=kip4_alter_acls,fail-some=INVALID_REQUEST"))
+    cluster.faults.add(faults.parse_fault("api=kip4_alter_acls,fail-some=INVALID_REQUEST"))
     answer = await ask(
         cluster, kip4_acls.AlterAclsRequest(requests=(actions_on("a"), actions_on("b"), actions_on("c")))
     )
@@ -1146,15 +1132,15 @@ async def test_some_items_fail_and_the_others_are_done(cluster: EmbeddedCluster)
 
 
 async def test_a_declared_error_reaches_each_filter(cluster: EmbeddedCluster) -> None:
-    cluster.faults.add(parse_fault("api=DescribeAcls,error=CLUSTER_AUTHORIZATION_FAILED"))
-    wanted = batched_acls.DescribeAclsFilter(**EVERY_ACL)
+    cluster.faults.add(faults.parse_fault("api=DescribeAcls,error=CLUSTER_AUTHORIZATION_FAILED"))
+    wanted = batched_acls.DescribeAclsFilter(**acl_filters.EVERY_ACL)
     answer = await ask(cluster, batched_acls.DescribeAclsRequest(filters=(wanted, wanted)))
     assert [result.error_code for result in answer.filter_results] == [31, 31]
 
 
 async def test_names_and_resources_are_named_again(cluster: EmbeddedCluster) -> None:
     for api in ("kip4_delete_topics", "kip133_alter_configs", "kip248_describe_quotas"):
-        cluster.faults.add(parse_fault(f"api={api},error=INVALID_REQUEST"))
+        cluster.faults.add(faults.parse_fault(f"api={api},error=INVALID_REQUEST"))
     deleted = await ask(cluster, kip4_topics.DeleteTopicsRequest(topics=("a", "b"), timeout=1))
     assert [(item.topic, item.error_code) for item in deleted.topic_error_codes] == [("a", 42), ("b", 42)]
     resource = kip133_configs.AlteredResource(resource_type=2, resource_name="a", configs=())

@@ -12,12 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.embedded import java, replicas, spec
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.java import sized_hash_order
 from console.embedded.quotas import quota_candidates
-from console.embedded.replicas import new_topic
 from console.embedded.scenarios import large
-from console.embedded.spec import ClusterSpec
 from console.embedded.throttling import SPAN, WINDOW, WINDOWS, Rate, Timed, TokenBucket
 from console.model import quota
 from console.model.quota import CLIENT_ID, USER, QuotaEntity
@@ -43,7 +41,7 @@ Entry = tuple[Mapping[str, str | None], Mapping[str, float | None]]
 )
 def test_brokers_go_through_names_in_an_order_of_their_own(names: tuple[str, ...], order: list[str]) -> None:
     """Read off the errors and the answers of a broker of 4.3."""
-    assert sized_hash_order(names) == order
+    assert java.sized_hash_order(names) == order
 
 
 def altered(entries: Iterable[Entry], *, dry: bool = False) -> Any:
@@ -119,7 +117,7 @@ FILTERS = [(), *ALONE, *PAIRS, *((client, user) for user, client in PAIRS)]
 def large_table() -> EmbeddedCluster:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(large, "QUOTA_ENTITIES", 40)
-        large_table = EmbeddedCluster(ClusterSpec(scenario="large"))
+        large_table = EmbeddedCluster(spec.ClusterSpec(scenario="large"))
     state = large_table.state
     for parts in (
         {quota.USER: "own"},
@@ -157,7 +155,7 @@ def test_candidates_are_all_that_is_found(large_table: EmbeddedCluster, strict: 
     ],
 )
 def test_nobody_looks_through_a_million(parts: dict[str, str | None], strict: bool, candidates: int) -> None:
-    large_table = EmbeddedCluster(ClusterSpec(scenario="large"))
+    large_table = EmbeddedCluster(spec.ClusterSpec(scenario="large"))
     wanted = quota.QuotaFilter(quota.filter_for_entity(quota.QuotaEntity.of(parts)).components, strict)
     assert len(list(quota_candidates(large_table.state.view.quotas, wanted))) == candidates
 
@@ -268,8 +266,8 @@ async def clock() -> ManualClock:
 
 @pytest.fixture
 async def timed(clock: ManualClock) -> AsyncIterator[EmbeddedCluster]:
-    running = EmbeddedCluster(ClusterSpec(brokers=1), clock)
-    running.state.put_topic(new_topic("orders", [(1,)], (1,)))
+    running = EmbeddedCluster(spec.ClusterSpec(brokers=1), clock)
+    running.state.put_topic(replicas.new_topic("orders", [(1,)], (1,)))
     async with running:
         yield running
 

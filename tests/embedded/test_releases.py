@@ -12,11 +12,8 @@ from console.cli import main as cli
 from console.cli.doctor_brokers import WITHOUT
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import Context
+from console.embedded import faults, groups, newer_groups, replicas
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
-from console.embedded.faults import Fail, Fault
-from console.embedded.groups import Group
-from console.embedded.newer_groups import NewerGroup, Node
-from console.embedded.replicas import new_topic
 from console.model.changes import DeleteGroups, Status
 from console.model.coordinators import OFFSETS
 from console.model.releases import runs_on_zookeeper
@@ -80,18 +77,18 @@ GROUP_DELETION_FAILED = 134
 WHY = "the topology of orders is not deleted: the plugin is down"
 
 
-def put_group(cluster: EmbeddedCluster, group: Group) -> None:
+def put_group(cluster: EmbeddedCluster, group: groups.Group) -> None:
     """Put a group into a cluster, with the topic that groups stand in."""
     cluster.state.groups[group.id] = group
     if OFFSETS not in cluster.state.topics:
-        cluster.state.put_topic(new_topic(OFFSETS, [[1]], [1], internal=True))
+        cluster.state.put_topic(replicas.new_topic(OFFSETS, [[1]], [1], internal=True))
 
 
 @pytest.mark.parametrize(("release", "message"), [("4.4", WHY), ("4.0", "")])
 async def test_why_a_group_is_not_deleted(release: str, message: str) -> None:
     async with EmbeddedCluster(like(release, brokers=1)) as cluster:
-        put_group(cluster, Group("orders", written=True))
-        cluster.faults.add(Fault(Fail(GROUP_DELETION_FAILED, WHY), api="delete_groups", times=1))
+        put_group(cluster, groups.Group("orders", written=True))
+        cluster.faults.add(faults.Fault(faults.Fail(GROUP_DELETION_FAILED, WHY), api="delete_groups", times=1))
         async with worlds.linked(worlds.settings(cluster)) as link:
             (refused,) = await send(link, DeleteGroups(("orders",)), validate_only=False)
             (gone,) = await send(link, DeleteGroups(("orders",)), validate_only=False)
@@ -105,8 +102,8 @@ def test_a_streams_groups_assignor_is_shown(kind: str, shown: str | None, capsys
     """Of a group of consumers it is of its target alone, and not shown."""
 
     def put(cluster: EmbeddedCluster) -> None:
-        newer = NewerGroup(kind, "Empty", 1, 1, (), "sticky")  # type: ignore[arg-type]
-        put_group(cluster, Group("sums", protocol_type=kind, written=True, newer=newer))
+        newer = newer_groups.NewerGroup(kind, "Empty", 1, 1, (), "sticky")  # type: ignore[arg-type]
+        put_group(cluster, groups.Group("sums", protocol_type=kind, written=True, newer=newer))
 
     with run_in_thread(like("4.4", brokers=1)) as cluster:
         cluster.call(put)
@@ -116,8 +113,8 @@ def test_a_streams_groups_assignor_is_shown(kind: str, shown: str | None, capsys
 
 async def test_it_is_on_the_screen() -> None:
     def put(cluster: EmbeddedCluster) -> None:
-        newer = NewerGroup("streams", "Empty", 1, 1, (), "sticky", topology_epoch=1)
-        put_group(cluster, Group("sums", protocol_type="streams", written=True, newer=newer))
+        newer = newer_groups.NewerGroup("streams", "Empty", 1, 1, (), "sticky", topology_epoch=1)
+        put_group(cluster, groups.Group("sums", protocol_type="streams", written=True, newer=newer))
 
     with run_in_thread(like("4.4", brokers=1)) as cluster:
         cluster.call(put)
@@ -128,15 +125,15 @@ async def test_it_is_on_the_screen() -> None:
 def test_the_nodes_of_a_streams_group(capsys: pytest.CaptureFixture[str]) -> None:
     """A plug-in of brokers keeps them (KIP-1331), which no Kafka comes with; that there are none is said."""
     nodes = (
-        Node("SOURCE-0", 1, sources=("payments",), successors=("SUM-1",)),
-        Node("SUM-1", 2, stores=("sums",), successors=("SINK-2",)),
-        Node("SINK-2", 3, sink="totals"),
+        newer_groups.Node("SOURCE-0", 1, sources=("payments",), successors=("SUM-1",)),
+        newer_groups.Node("SUM-1", 2, stores=("sums",), successors=("SINK-2",)),
+        newer_groups.Node("SINK-2", 3, sink="totals"),
     )
 
     def put(cluster: EmbeddedCluster) -> None:
         for name, kept in (("sums", {"0": nodes}), ("bare", None)):
-            newer = NewerGroup("streams", "Empty", 1, 1, (), "sticky", topology_epoch=1, nodes=kept)
-            put_group(cluster, Group(name, protocol_type="streams", written=True, newer=newer))
+            newer = newer_groups.NewerGroup("streams", "Empty", 1, 1, (), "sticky", topology_epoch=1, nodes=kept)
+            put_group(cluster, groups.Group(name, protocol_type="streams", written=True, newer=newer))
 
     def described(name: str, *more: str) -> str:
         assert cli.run(["run", "-b", cluster.bootstrap, "-e", f"describe group {name}", *more]) == 0

@@ -20,52 +20,38 @@ from console.admin.settings import ConnectionSettings, SaslSettings
 from console.cli import main as cli
 from console.contexts import load
 from console.contexts.context import Context
+from console.embedded import replicas, spec
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.faults import Delay, Fail, Fault, Meanwhile
-from console.embedded.replicas import new_topic, striped
 from console.embedded.scenarios.seed import add_topic
-from console.embedded.spec import ClusterSpec, SaslSpec
-from console.files.plan_file import moved_since, read_plan, write_plan
-from console.files.wanted import by_levels, wanted_of
-from console.files.writing import yaml_text
-from console.model.acl import Acl
-from console.model.changes import NewTopic, ScramUser, Status
+from console.files import plan_file, wanted, writing
+from console.model import acl, changes, parts, secret, snapshot
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
-from console.model.parts import Part
-from console.model.secret import Secret
-from console.model.snapshot import Snapshot
 from console.plan import edits as plan_edits
+from console.plan import reversal, risks
 from console.plan.edits import SetConfig
 from console.plan.plan import EMPTY, stage
 from console.plan.reconcile import ApplyOptions, ApplyReport
-from console.plan.reversal import losses
-from console.plan.risks import effects
 from console.plan.staged import Staged
-from console.session import applying
+from console.session import applying, reading, triage_polls
 from console.session.journal_changes import RevertReport, stage_revert
 from console.session.read_again import read_again
-from console.session.reading import read_everything
 from console.session.session import Session, Work
-from console.session.triage_polls import Poller
 from console.triage.diagnosis import diagnose
 from console.triage.observations import begin
 from console.wire.schemas import api_key
-from tests.support import worlds
+from tests.support import children, cutting_proxy, model_cluster, patience, worlds
 from tests.support.changing import apply_plan
-from tests.support.children import Child
-from tests.support.cutting_proxy import Cut, CuttingProxy
-from tests.support.model_cluster import ModelCluster
-from tests.support.patience import PATIENCE
 from tests.support.staging import staged
 from tests.support.worlds import Kac, commands_on
 
 ORDERS = topic_resource("orders")
 RETENTION = "retention.ms"
-ALICE = ScramUser("alice", ScramMechanism(1))
+ALICE = changes.ScramUser("alice", ScramMechanism(1))
 
 
-cluster = worlds.embedded(ClusterSpec(brokers=1))
+cluster = worlds.embedded(spec.ClusterSpec(brokers=1))
 
 
 client = worlds.client("cluster", lost_answer_timeout=1.0)
@@ -75,7 +61,7 @@ def make(cluster: EmbeddedCluster, name: str = "orders", partitions: int = 1) ->
     """Somebody else creates a topic; one of that name goes before."""
     if name in cluster.state.topics:
         cluster.state.remove_topic(name)
-    cluster.state.put_topic(new_topic(name, striped([1], partitions, 1), [1]))
+    cluster.state.put_topic(replicas.new_topic(name, replicas.striped([1], partitions, 1), [1]))
 
 
 def journal() -> Path:
@@ -116,7 +102,7 @@ def reasons(report: ApplyReport) -> str:
     return "; ".join(conflict.why for conflict in report.conflicts)
 
 
-CREATE = plan_edits.CreateTopic(NewTopic("orders", 1, 1))
+CREATE = plan_edits.CreateTopic(changes.NewTopic("orders", 1, 1))
 
 
 async def test_its_own_topic_is_deleted_again(cluster: EmbeddedCluster, client: AdminClient) -> None:
@@ -160,9 +146,9 @@ async def test_a_topic_that_a_later_change_of_ones_own_made_is_not_deleted(
 async def test_the_id_is_known_where_the_answer_of_the_creation_was_lost(
     cluster: EmbeddedCluster, own_home: Path
 ) -> None:
-    async with CuttingProxy(cluster.addresses[1]) as proxy:
+    async with cutting_proxy.CuttingProxy(cluster.addresses[1]) as proxy:
         with AdminClient(ConnectionSettings((proxy.address,), lost_answer_timeout=1.0)) as client:
-            proxy.arm(api_key("create_topics"), Cut.AFTER, skip=1)
+            proxy.arm(api_key("create_topics"), cutting_proxy.Cut.AFTER, skip=1)
             number = await change(client, CREATE)
             make(cluster)
             assert "created again" in reasons((await revert(client, number))[1])
@@ -210,12 +196,12 @@ async def test_what_is_staged_for_a_topic_is_not_sent_to_another_of_its_name(
     await session.read_topics()
     await read_again(session, [edit])
     session.stage([edit])
-    kept = read_plan(write_plan(session.plan, "cluster"), "plan.json")
+    kept = plan_file.read_plan(plan_file.write_plan(session.plan, "cluster"), "plan.json")
     make(cluster)
     assert "created again" in reasons(await apply_plan(session))
     await session.read_topics()
     await read_again(session, [edit])
-    (moved,) = moved_since(kept, session.plan, session.snapshot)
+    (moved,) = plan_file.moved_since(kept, session.plan, session.snapshot)
     assert "created again" in moved.why
 
 
@@ -245,8 +231,8 @@ async def test_a_user_that_was_made_again_since_is_not_deleted_unasked(
     cluster: EmbeddedCluster, client: AdminClient, iterations: int
 ) -> None:
     """With the same iterations too: that somebody set another password can't be seen."""
-    number = await change(client, plan_edits.UpsertScram(ALICE, 4096, Secret("first")))
-    theirs = plan_edits.UpsertScram(ALICE, iterations, Secret("second"))
+    number = await change(client, plan_edits.UpsertScram(ALICE, 4096, secret.Secret("first")))
+    theirs = plan_edits.UpsertScram(ALICE, iterations, secret.Secret("second"))
     other = Session(client, Context("other", "tests", client.settings, journal=False), "test")
     await read_again(other, [theirs])
     other.stage([theirs])
@@ -284,7 +270,7 @@ def _theirs(value: str, with_t: EmbeddedCluster) -> None:
     with_t.state.alter_config(topic_resource("t"), {KEY: value})
 
 
-with_t = worlds.cluster(ClusterSpec(brokers=1), lambda each: add_topic(each.state, "t", 1, 1))
+with_t = worlds.cluster(spec.ClusterSpec(brokers=1), lambda each: add_topic(each.state, "t", 1, 1))
 
 
 on_t = worlds.commands()
@@ -328,12 +314,12 @@ def test_a_value_that_is_as_before_right_after_is_looked_at_again(
     monkeypatch.setattr(applying, "LOOK_EVERY", 0.01)
     monkeypatch.setattr(applying, "SPREADS_WITHIN", 0.1)
     known = {
-        value: ModelCluster(topics={"t": 1}, configs={topic_resource("t"): {KEY: value}}).describe()
+        value: model_cluster.ModelCluster(topics={"t": 1}, configs={topic_resource("t"): {KEY: value}}).describe()
         for value in (OURS, THEIRS)
     }
     (staged,) = stage(EMPTY, [SetConfig(topic_resource("t"), KEY, OURS)], known[THEIRS]).added
 
-    async def looked(_again: Iterable[Staged]) -> Snapshot:
+    async def looked(_again: Iterable[Staged]) -> snapshot.Snapshot:
         return known[shown[-1]]
 
     found = asyncio.run(applying._set_back(Work(), lambda *_: None, [staged], looked, known[shown[0]]))
@@ -347,7 +333,7 @@ MIN_ISR = "min.insync.replicas"
 
 
 levelled = worlds.embedded(
-    ClusterSpec(brokers=3, static_configs={MIN_ISR: "1"}),
+    spec.ClusterSpec(brokers=3, static_configs={MIN_ISR: "1"}),
     lambda running: running.state.set_feature(ELR, 0),
     lambda running: running.state.alter_config(CLUSTER_DEFAULT, {MIN_ISR: None}),
     lambda running: running.state.alter_config(broker_resource(2), {MIN_ISR: "2", "log.cleaner.threads": "3"}),
@@ -371,7 +357,7 @@ def min_isr(levelled: EmbeddedCluster) -> dict[str, str]:
 
 async def test_what_a_level_takes_away_is_said_and_put_back(session: Session, levelled: EmbeddedCluster) -> None:
     await staged(session, f"feature set {ELR}=1")
-    (lines,) = effects(session.plan.staged, session.snapshot).values()
+    (lines,) = risks.effects(session.plan.staged, session.snapshot).values()
     assert any("takes away the brokers' own min.insync.replicas (broker 2: 2, broker 3: 3)" in line for line in lines)
     assert any("sets min.insync.replicas as the cluster default" in line for line in lines)
     done = await applied(session)
@@ -392,7 +378,7 @@ async def test_without_own_values_nothing_is_said(session: Session, levelled: Em
         levelled.state.alter_config(broker_resource(broker), {MIN_ISR: None})
     levelled.state.alter_config(CLUSTER_DEFAULT, {MIN_ISR: "2"})
     await staged(session, f"feature set {ELR}=1")
-    (lines,) = effects(session.plan.staged, session.snapshot).values()
+    (lines,) = risks.effects(session.plan.staged, session.snapshot).values()
     assert not any(MIN_ISR in line for line in lines)
     done = await applied(session)
     assert done.change is not None
@@ -406,7 +392,7 @@ async def test_a_broker_that_can_not_be_read_is_a_loss_that_is_typed(
     await staged(session, f"feature set {ELR}=1")
     refused = await apply_plan(session, ApplyOptions())
     if not refused.risks:  # a broker that is fenced is no more among those that are up
-        (lines,) = effects(session.plan.staged, session.snapshot).values()
+        (lines,) = risks.effects(session.plan.staged, session.snapshot).values()
         assert any("broker 2: 2" in line for line in lines)
         return
     (risk,) = refused.risks
@@ -480,10 +466,10 @@ async def test_what_needs_a_level_names_it(session: Session, levelled: EmbeddedC
 
 async def test_an_export_marks_what_the_level_holds(session: Session, levelled: EmbeddedCluster) -> None:
     await staged(session, f"feature set {ELR}=1")
-    assert all(o.status is Status.APPLIED for r in (await applied(session)).results for o in r.outcomes)
-    await read_everything(session)
-    await session.read_whole(Part.FEATURES)
-    text = yaml_text(wanted_of(session.snapshot), "x", notes=by_levels(session.snapshot))
+    assert all(o.status is changes.Status.APPLIED for r in (await applied(session)).results for o in r.outcomes)
+    await reading.read_everything(session)
+    await session.read_whole(parts.Part.FEATURES)
+    text = writing.yaml_text(wanted.wanted_of(session.snapshot), "x", notes=wanted.by_levels(session.snapshot))
     mark = f"    # while {ELR} is on it can't be taken away, and brokers have none of their own\n"
     assert f'{mark}    min.insync.replicas: "1"\n' in text
 
@@ -493,7 +479,7 @@ async def test_an_export_marks_what_the_level_holds(session: Session, levelled: 
 ROOT = Path(__file__).parents[2]
 
 
-with_orders = worlds.cluster(ClusterSpec(brokers=1), worlds.topic("orders", 1, 1, brokers=[1]), scope="module")
+with_orders = worlds.cluster(spec.ClusterSpec(brokers=1), worlds.topic("orders", 1, 1, brokers=[1]), scope="module")
 
 
 @pytest.fixture
@@ -680,10 +666,10 @@ def test_ctrl_c_waits_for_a_change_in_flight(with_orders: ThreadedCluster, tmp_p
     script = "set topic orders retention.ms=1d; apply --yes; set topic orders retention.ms=2d; apply --yes"
     command = [sys.executable, "-m", "console", "run", "-b", with_orders.bootstrap, "-e", script]
     with (tmp_path / "out").open("w") as out:
-        process = Child(command, stdout=out, stderr=out, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
-        assert running.wait(PATIENCE)
+        process = children.Child(command, stdout=out, stderr=out, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        assert running.wait(patience.PATIENCE)
         process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == cli.INTERRUPTED
+        assert process.wait(patience.PATIENCE) == cli.INTERRUPTED
     with_orders.call(lambda c: c.faults.clear())
     assert own(with_orders) == {"retention.ms": "86400000"}
     kinds = [json.loads(line)["kind"] for line in journal().read_text().splitlines()]
@@ -692,15 +678,15 @@ def test_ctrl_c_waits_for_a_change_in_flight(with_orders: ThreadedCluster, tmp_p
 
 async def test_who_may_change_and_not_look_changes_and_is_told(own_home: Path) -> None:
     """Nothing was read, so nothing can have moved; and there is no way back to what nobody knows."""
-    users = {"alice": Secret("alice-secret")}
-    async with EmbeddedCluster(ClusterSpec(brokers=1, sasl=SaslSpec(plain=users))) as running:
+    users = {"alice": secret.Secret("alice-secret")}
+    async with EmbeddedCluster(spec.ClusterSpec(brokers=1, sasl=spec.SaslSpec(plain=users))) as running:
         state = running.state
-        state.put_topic(new_topic("orders", striped([1], 1, 1), [1]))
+        state.put_topic(replicas.new_topic("orders", replicas.striped([1], 1, 1), [1]))
         state.alter_config(ORDERS, {"retention.ms": "1000"})
         rights = (("DESCRIBE", "ALLOW"), ("ALTER_CONFIGS", "ALLOW"), ("DESCRIBE_CONFIGS", "DENY"))
         for operation, permission in rights:
             what = (AclResourceType(2), "orders", PatternType(3), "User:alice", "*", AclOperation.parse(operation))
-            state.add_acl(Acl(*what, Permission.parse(permission)))
+            state.add_acl(acl.Acl(*what, Permission.parse(permission)))
         sasl = SaslSettings(mechanism="PLAIN", username="alice", password=users["alice"])
         settings = ConnectionSettings(tuple(running.addresses.values()), "SASL_PLAINTEXT", sasl)
         with AdminClient(settings) as client:
@@ -708,7 +694,7 @@ async def test_who_may_change_and_not_look_changes_and_is_told(own_home: Path) -
             edit = SetConfig(ORDERS, "retention.ms", "3600000")
             await read_again(session, [edit])
             (staged,) = session.stage([edit]).added
-            assert losses([staged]) == ((staged, "what was there before was not read"),)
+            assert reversal.losses([staged]) == ((staged, "what was there before was not read"),)
             report = await apply_plan(session)
             assert report.ok, report
             assert state.configs[ORDERS] == {"retention.ms": "3600000"}
@@ -725,7 +711,7 @@ async def test_triage_holds_what_is_meant(with_orders: ThreadedCluster) -> None:
 
     async def told(context: Context) -> bool:
         with AdminClient(settings) as client:
-            async with Poller(Session(client, context, "test")) as poller:
+            async with triage_polls.Poller(Session(client, context, "test")) as poller:
                 verdict = diagnose(begin(await poller.poll(whole=True)))
                 return any(each.claim.cause == "replication-throttled" for each in verdict.causes)
 

@@ -15,20 +15,15 @@ import pytest
 from console.admin.client import AdminClient
 from console.admin.groups import describe_groups, list_groups
 from console.admin.settings import ConnectionSettings
+from console.embedded import java, partition_log, partitions, replica_dirs, replicas
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
-from console.embedded.java import hash_order, java_hash
-from console.embedded.partition_log import PartitionLog
-from console.embedded.partitions import partition_size
-from console.embedded.replica_dirs import BYTES_PER_SECOND, copy_of, dir_of, start_copy
-from console.embedded.replicas import new_topic
 from console.embedded.scenarios.incident import BEHIND, LOADED, THROTTLED
 from console.embedded.scenarios.quiet import GROUPS
 from console.embedded.spec import ClusterSpec, clusters_of
 from console.embedded.state_file import CODECS, StateFileError, encode_state, write_state
 from console.model.config import topic_resource
-from tests.embedded.raw_client import RawClient
+from tests.embedded import raw_client, test_cluster
 from tests.embedded.record_batches import batch, fetch, produce, values
-from tests.embedded.test_cluster import add_topic
 from tests.support.children import async_child
 from tests.support.kafka_messages import with_fields
 from tests.support.lags import group_lag
@@ -48,7 +43,7 @@ def names_in(folder: Path) -> list[str]:
 async def test_everything_is_there_after_a_restart(tmp_path: Path, scenario: str) -> None:
     spec = ClusterSpec(scenario=scenario, state_file=tmp_path / "state")
     async with EmbeddedCluster(spec) as cluster:
-        add_topic(cluster, "ünïcode")
+        test_cluster.add_topic(cluster, "ünïcode")
         cluster.state.remove_topic("checkout.orders")
         cluster.state.alter_config(topic_resource("checkout.payments"), {"retention.ms": "1"})
         before, cluster_id, end = content(cluster), cluster.state.cluster_id, cluster.state.log.end
@@ -67,19 +62,21 @@ async def test_replicas_are_in_their_directories_after_a_restart(tmp_path: Path)
     dirs, clock = ("/data1", "/data2"), ManualClock()
     spec = ClusterSpec(brokers=1, static_configs={"log.dirs": ",".join(dirs)}, state_file=tmp_path / "state")
     async with EmbeddedCluster(spec, clock) as cluster:
-        cluster.state.put_topic(new_topic("orders", ((1,), (1,)), (1,)))
+        cluster.state.put_topic(replicas.new_topic("orders", ((1,), (1,)), (1,)))
         topic = cluster.state.topics["orders"]
-        (there,) = {*dirs} - {dir_of(cluster, topic, 0, 1)}
+        (there,) = {*dirs} - {replica_dirs.dir_of(cluster, topic, 0, 1)}
         for number in (0, 1):
-            cluster.state.logs["orders", number] = PartitionLog(older_bytes=(number + 1) * BYTES_PER_SECOND)
-            start_copy(cluster, topic, number, 1, there)
+            cluster.state.logs["orders", number] = partition_log.PartitionLog(
+                older_bytes=(number + 1) * replica_dirs.BYTES_PER_SECOND
+            )
+            replica_dirs.start_copy(cluster, topic, number, 1, there)
         await a_copy_ends(cluster, clock)
     async with EmbeddedCluster(spec, clock) as again:
         topic = again.state.topics["orders"]
-        assert (dir_of(again, topic, 0, 1), copy_of(again, topic, 0, 1)) == (there, None)
-        assert copy_of(again, topic, 1, 1) == (there, 0.5)
+        assert (replica_dirs.dir_of(again, topic, 0, 1), replica_dirs.copy_of(again, topic, 0, 1)) == (there, None)
+        assert replica_dirs.copy_of(again, topic, 1, 1) == (there, 0.5)
         await a_copy_ends(again, clock)
-        assert (dir_of(again, topic, 1, 1), copy_of(again, topic, 1, 1)) == (there, None)
+        assert (replica_dirs.dir_of(again, topic, 1, 1), replica_dirs.copy_of(again, topic, 1, 1)) == (there, None)
 
 
 async def a_copy_ends(cluster: EmbeddedCluster, clock: ManualClock) -> None:
@@ -206,16 +203,16 @@ async def test_what_the_command_can_not_do_it_says_in_one_line(tmp_path: Path) -
 
 
 def test_hashes_of_texts() -> None:
-    assert java_hash("") == 0
-    assert java_hash("hello") == 99162322
-    assert java_hash("Aa") == java_hash("BB") == 2112
+    assert java.java_hash("") == 0
+    assert java.java_hash("hello") == 99162322
+    assert java.java_hash("Aa") == java.java_hash("BB") == 2112
 
 
 def test_the_order_of_a_map() -> None:
     """Those that collide stay in the order in which they were put."""
-    assert hash_order(["BB", "Aa", "b", "a"]) == ["BB", "Aa", "a", "b"]
+    assert java.hash_order(["BB", "Aa", "b", "a"]) == ["BB", "Aa", "a", "b"]
     keys = ["retention.ms", "message.timestamp.type", "cleanup.policy", "segment.ms", "no.such.key", "compression.type"]
-    assert hash_order(keys) == [
+    assert java.hash_order(keys) == [
         "compression.type",
         "cleanup.policy",
         "message.timestamp.type",
@@ -227,7 +224,7 @@ def test_the_order_of_a_map() -> None:
 
 def test_a_map_that_has_grown() -> None:
     order = (18, 17, 19, 14, 13, 16, 15, 1, 10, 0, 12, 11, 5, 4, 3, 2, 9, 8, 7, 6)
-    assert hash_order(f"key-{number}" for number in range(20)) == [f"key-{number}" for number in order]
+    assert java.hash_order(f"key-{number}" for number in range(20)) == [f"key-{number}" for number in order]
 
 
 # -- Records and groups of the scenarios -------------------------------------------------------------------------------
@@ -253,13 +250,13 @@ async def test_the_last_records_of_a_scenario_can_be_read_and_its_logs_have_size
     async with EmbeddedCluster(ClusterSpec(scenario="quiet")) as cluster:
         log = cluster.state.logs[LOADED, 0]
         leader = cluster.state.topics[LOADED].partitions[0].leader
-        async with RawClient(cluster, leader) as client:
+        async with raw_client.RawClient(cluster, leader) as client:
             got = await fetch(client, log.start, topic=LOADED)
             assert (got.high_watermark, len(values(got.records))) == (log.end, 3)
             assert (
                 await produce(client, batch(b"a", times=[int(cluster.clock.time() * 1000)]), LOADED)
             ).base_offset == (got.high_watermark)
-        assert partition_size(cluster.state, LOADED, 0) > 10**6
+        assert partitions.partition_size(cluster.state, LOADED, 0) > 10**6
 
 
 async def test_a_client_is_held_back_while_a_group_falls_behind() -> None:
@@ -268,7 +265,7 @@ async def test_a_client_is_held_back_while_a_group_falls_behind() -> None:
         log, begun = cluster.state.logs[LOADED, 0], clock.time()
         group = cluster.state.groups[BEHIND]
         lag = log.end - group.offsets[LOADED, 0].offset
-        async with RawClient(cluster) as client:
+        async with raw_client.RawClient(cluster) as client:
             while clock.time() < begun + 60:
                 clock.advance(0.25)
                 await client.ask("api_versions", 0, with_fields())
@@ -281,19 +278,19 @@ async def test_groups_and_the_newest_records_are_there_after_a_restart(tmp_path:
     spec = ClusterSpec(scenario="incident", state_file=tmp_path / "state")
     async with EmbeddedCluster(spec) as cluster:
         leader = cluster.state.topics[LOADED].partitions[0].leader
-        async with RawClient(cluster, leader) as client:
+        async with raw_client.RawClient(cluster, leader) as client:
             now = int(cluster.clock.time() * 1000)
             for place in range(100):
                 await produce(client, batch(b"%d" % place * 1000, times=[now]), LOADED)
-            cluster.state.put_topic(new_topic("small", [(leader,)], cluster.state.alive()))
+            cluster.state.put_topic(replicas.new_topic("small", [(leader,)], cluster.state.alive()))
             for place in range(100):
                 await produce(client, batch(b"%d" % place * 1000, times=[now]), "small")
         groups, was = dict(cluster.state.groups), cluster.state.logs[LOADED, 0]
-        end, size = was.end, partition_size(cluster.state, LOADED, 0)
+        end, size = was.end, partitions.partition_size(cluster.state, LOADED, 0)
     assert (tmp_path / "state").stat().st_size < 500_000
     async with EmbeddedCluster(spec) as again:
         log = again.state.logs[LOADED, 0]
-        assert (log.start, log.end, partition_size(again.state, LOADED, 0)) == (was.start, end, size)
+        assert (log.start, log.end, partitions.partition_size(again.state, LOADED, 0)) == (was.start, end, size)
         assert end - 100 < log.batches[0].base_offset < end
         small = again.state.logs["small", 0]
         assert 0 < small.start == small.batches[0].base_offset < small.end == 100
@@ -302,7 +299,7 @@ async def test_groups_and_the_newest_records_are_there_after_a_restart(tmp_path:
             assert (found.offsets, found.state, list(found.members)) == (
                 group.offsets, group.state, list(group.members),
             )  # fmt: skip
-        async with RawClient(again, leader) as client:
+        async with raw_client.RawClient(again, leader) as client:
             assert values((await fetch(client, log.end - 1, topic=LOADED)).records) == [b"99" * 1000]
             assert (await produce(client, batch(b"a", times=[now]), LOADED)).base_offset == end
 
@@ -312,7 +309,7 @@ async def test_what_was_produced_is_written_soon(tmp_path: Path) -> None:
     async with EmbeddedCluster(ClusterSpec(scenario="quiet", state_file=path)) as cluster:
         before = path.stat().st_mtime_ns
         leader = cluster.state.topics[LOADED].partitions[0].leader
-        async with RawClient(cluster, leader) as client:
+        async with raw_client.RawClient(cluster, leader) as client:
             await produce(client, batch(b"a", times=[int(cluster.clock.time() * 1000)]), LOADED)
             async with asyncio.timeout(PATIENCE):
                 while path.stat().st_mtime_ns == before:
@@ -331,7 +328,7 @@ async def test_most_topics_are_written_to_and_read(scenario: str) -> None:
         topics = [name for name, topic in state.topics.items() if not topic.internal]
         before, begun = ends(), clock.time()
         lags = {name: lag_of(cluster, name) for name in ("billing", "warehouse", "fraud-check")}
-        async with RawClient(cluster) as client:
+        async with raw_client.RawClient(cluster) as client:
             while clock.time() < begun + 20:
                 clock.advance(0.25)
                 await client.ask("api_versions", 0, with_fields())

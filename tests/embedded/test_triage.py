@@ -28,30 +28,21 @@ from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_th
 from console.embedded.faults import Fault, Throttle
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec, SaslSpec
-from console.flight.anonymous import Anonymous
+from console.flight import anonymous, flight_reader, flight_writer, pseudonyms
 from console.flight.answer import HANDSHAKE, Answer, Header
-from console.flight.flight_reader import FlightReader
-from console.flight.flight_writer import FlightWriter
-from console.flight.pseudonyms import Pseudonyms
 from console.model.certificates import Listener
 from console.model.config import topic_resource
 from console.model.parts import Part
 from console.model.secret import Secret
-from console.session import triage_polls
+from console.session import replay_diagnosis, slow_polls, snapshot_reader, triage_polls
 from console.session.replay import Replay
-from console.session.replay_diagnosis import ReplayDiagnosis
 from console.session.session import Session
-from console.session.slow_polls import CERTIFICATES_AGAIN, UNREACHED_AGAIN, SlowPolls
-from console.session.snapshot_reader import Clock
 from console.session.triage_polls import Poller
 from console.triage.diagnosis import Verdict
 from console.triage.observations import after, begin
 from console.triage.symptoms import Subject
-from tests.support import worlds
+from tests.support import paces, patience, recorded_polls, worlds
 from tests.support.certificates import Authority
-from tests.support.paces import poll_often
-from tests.support.patience import PATIENCE
-from tests.support.recorded_polls import watched
 from tests.support.triage_watch import bootstrap, found, watching
 
 cluster = worlds.cluster(ClusterSpec(brokers=1), worlds.topic("orders", 1, 1))
@@ -62,7 +53,7 @@ async def test_a_cluster_that_goes_and_comes(cluster: ThreadedCluster, capsys: p
     lines: list[dict[str, Any]] = []
 
     async def until(what: str, at_least: int) -> None:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience.PATIENCE):
             while len(lines) < at_least or not lines[-1][what]:
                 lines.extend(json.loads(each) for each in capsys.readouterr().out.splitlines())
                 await asyncio.sleep(0.05)
@@ -97,7 +88,7 @@ async def test_a_login_that_is_refused_later_is_no_broker_that_does_not_answer(
 
     async def until(what: str) -> None:
         nonlocal said
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience.PATIENCE):
             while what not in said:
                 said += capsys.readouterr().out
                 await asyncio.sleep(0.05)
@@ -149,18 +140,18 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with run_in_thread(ClusterSpec(brokers=3)) as cluster:
         cluster.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
         cluster.run(lambda c: c.broker_down(3))
-        asyncio.run(watched(cluster.bootstrap, file, 3, lambda _: None))
+        asyncio.run(recorded_polls.watched(cluster.bootstrap, file, 3, lambda _: None))
     return file
 
 
 def answers(file: Path) -> list[Answer]:
-    return list(FlightReader(file).answers())
+    return list(flight_reader.FlightReader(file).answers())
 
 
 def written(file: Path, *parts: list[Answer]) -> Path:
     """A file with these parts, one after the other."""
     for number, part in enumerate(parts):
-        writer = FlightWriter(file, Header("", "hostile", part[0].at_ms, "0"), append=number > 0)
+        writer = flight_writer.FlightWriter(file, Header("", "hostile", part[0].at_ms, "0"), append=number > 0)
         for each in part:
             writer.add(each)
         writer.close()
@@ -221,7 +212,7 @@ def test_handshakes_of_no_sense(record: Path, tmp_path: Path, capsys: pytest.Cap
     code, out, err = triaged(written(tmp_path / "tls.flight", [*found, shook]), capsys)
     assert (code, out, err) == (4, plain, "")
     kept: list[Answer] = []
-    sink = Anonymous(Kept(kept), Pseudonyms())
+    sink = anonymous.Anonymous(Kept(kept), pseudonyms.Pseudonyms())
     sink.add(shook)
     assert not [each for each in kept if b"EXTERNAL" in each.request or each.host == shook.host]
 
@@ -245,12 +236,12 @@ class Kept:
 def test_a_file_that_changes_while_it_is_replayed(record: Path, tmp_path: Path) -> None:
     """What was there when it was opened is replayed, whether the file grows, is cut or is replaced."""
     file = written(tmp_path / "changing.flight", answers(record))
-    before = FlightReader(file)
-    written_on = FlightWriter(file, Header("", "later", before.times[-1], "0"), append=True)
+    before = flight_reader.FlightReader(file)
+    written_on = flight_writer.FlightWriter(file, Header("", "later", before.times[-1], "0"), append=True)
     written_on.add(before.answer(0)._replace(at_ms=before.times[-1] + 1000))
     written_on.close()
-    assert len(FlightReader(file)) == len(before) + 1
-    open_, whole = FlightReader(file), list(before.answers())
+    assert len(flight_reader.FlightReader(file)) == len(before) + 1
+    open_, whole = flight_reader.FlightReader(file), list(before.answers())
     file.write_bytes(b"")
     assert list(open_.answers())[: len(whole)] == whole
     file.unlink()
@@ -271,7 +262,7 @@ def test_two_clusters_in_a_file(record: Path, tmp_path: Path, capsys: pytest.Cap
     """The later one is judged by its own brokers."""
     other = tmp_path / "other.flight"
     with run_in_thread(ClusterSpec(brokers=1)) as cluster:
-        asyncio.run(watched(cluster.bootstrap, other, 2, lambda _: None))
+        asyncio.run(recorded_polls.watched(cluster.bootstrap, other, 2, lambda _: None))
     code, out, err = triaged(written(tmp_path / "both.flight", answers(record), answers(other)), capsys)
     assert code in (0, 4, 5), (out, err)
 
@@ -289,7 +280,7 @@ def test_the_diagnosis_of_a_damaged_record_ends(record: Path, tmp_path: Path) ->
     """For the screen: whatever a record holds, its diagnosis ends, and says so."""
     wrong = [each._replace(body=each.body[: len(each.body) // 2]) for each in answers(record)]
     file = written(tmp_path / "half.flight", wrong)
-    diagnosis = ReplayDiagnosis(Replay.of(FlightReader(file), file.name))
+    diagnosis = replay_diagnosis.ReplayDiagnosis(Replay.of(flight_reader.FlightReader(file), file.name))
     diagnosis.start()
     diagnosis.close()
     assert diagnosis.ended
@@ -306,7 +297,7 @@ def test_a_record_opens_nothing(record: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(socket.socket, "connect_ex", refused)
 
     async def work() -> int:
-        replay = Replay.of(FlightReader(record), record.name)
+        replay = Replay.of(flight_reader.FlightReader(record), record.name)
         found = [poll async for poll in replay.polls(replay.times)]
         await replay.close()
         return len(found)
@@ -364,7 +355,7 @@ async def test_what_a_new_symptom_depends_on_is_read_at_once(
             (one,) = session.snapshot.topics["audit"].partitions[0].replicas
             away = 3 if one != 3 else 2
             limited_cluster.run(lambda running: running.broker_down(away))
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(patience.PATIENCE):
                 while (entry := session.snapshot.configs[ORDERS_TOPIC].get(KEY)) is None or entry.value != "2000":
                     await poller.rest()
                     observations = after(observations, await poller.poll())
@@ -396,9 +387,9 @@ class Hand:
 
     seconds = 0.0
 
-    def clock(self) -> Clock:
+    def clock(self) -> snapshot_reader.Clock:
         """As a session takes it."""
-        return Clock(
+        return snapshot_reader.Clock(
             lambda: datetime.now(UTC) + timedelta(seconds=self.seconds), lambda: time.monotonic() + self.seconds
         )
 
@@ -417,7 +408,7 @@ async def test_a_listener_that_was_not_reached_is_asked_again_after_a_minute(tmp
             session = Session(asked, context, clock=hand.clock())
             await session.read_cluster()
             plain, other = sorted(each.port for each in session.snapshot.cluster.brokers)
-            polls = SlowPolls(session)
+            polls = slow_polls.SlowPolls(session)
             read = polls.reads[Part.CERTIFICATES]
 
             await read()
@@ -425,7 +416,7 @@ async def test_a_listener_that_was_not_reached_is_asked_again_after_a_minute(tmp
             assert [sorted(each) for each in asked.listeners] == [[plain, other]]
             assert polls.facts.certificates == ()
 
-            hand.seconds += UNREACHED_AGAIN - 5
+            hand.seconds += slow_polls.UNREACHED_AGAIN - 5
             await read()
             assert len(asked.listeners) == 1
             hand.seconds += 10
@@ -444,17 +435,17 @@ async def test_a_listener_that_was_not_reached_is_asked_again_after_a_minute(tmp
                 cluster_info = replace(
                     session.snapshot.cluster, brokers=(replace(brokers[0], host="127.0.0.1", port=port), brokers[1])
                 )
-                polls = SlowPolls(_Elsewhere(session, cluster_info))  # type: ignore[arg-type]
+                polls = slow_polls.SlowPolls(_Elsewhere(session, cluster_info))  # type: ignore[arg-type]
                 read = polls.reads[Part.CERTIFICATES]
                 await read()
                 assert [each.listener for each in polls.facts.certificates] == [
                     Listener(brokers[0].id, "127.0.0.1", port)
                 ]
-                hand.seconds += UNREACHED_AGAIN + 5
+                hand.seconds += slow_polls.UNREACHED_AGAIN + 5
                 await read()
                 assert asked.listeners[1:] == [[brokers[1].port]]
                 assert len(polls.facts.certificates) == 1
-                hand.seconds += CERTIFICATES_AGAIN
+                hand.seconds += slow_polls.CERTIFICATES_AGAIN
                 await read()
                 assert sorted(asked.listeners[2]) == sorted([port, brokers[1].port])
 
@@ -485,7 +476,7 @@ watched_cluster = worlds.cluster(ClusterSpec(brokers=1), worlds.topic("orders", 
 async def test_what_was_taken_back_here_is_known(
     watched_cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    poll_often(monkeypatch, 0.2, Part.CONFIGS)
+    paces.poll_often(monkeypatch, 0.2, Part.CONFIGS)
     addresses = watched_cluster.call(lambda running: running.addresses)
     async with watching(bootstrap(addresses.values()), journal=True) as it:
 
@@ -513,7 +504,7 @@ TAKEN = worlds.acl("User:app", "WRITE", "TOPIC", "orders", permission="DENY")
 
 
 async def test_who_added_and_removed_an_acl(monkeypatch: pytest.MonkeyPatch) -> None:
-    poll_often(monkeypatch, 0.2, Part.ACLS)  # ten seconds, of which none is needed
+    paces.poll_often(monkeypatch, 0.2, Part.ACLS)  # ten seconds, of which none is needed
     with run_in_thread(ClusterSpec(brokers=1)) as cluster:
         cluster.call(lambda running: running.state.put_topic(new_topic("orders", striped([1], 1, 1), [1])))
         addresses = cluster.call(lambda running: running.addresses)

@@ -18,24 +18,21 @@ from kio.schema.errors import ErrorCode
 from kio.static.constants import EntityType
 from kio.static.primitive import i32Timedelta
 
+from console.admin import metadata_log, transactions
 from console.admin.changes import send
 from console.admin.errors import AdminError, BadAnswer, NotSendable, ReadOnly, Unreachable
 from console.admin.groups import describe_groups, find_coordinators, group_positions, poll_groups
 from console.admin.link import CONTROLLER, Link
-from console.admin.metadata_log import TOPIC, TOPIC_ID, ControllerLog
 from console.admin.replicas import _eligible
 from console.admin.settings import ConnectionSettings, SaslSettings, TlsSettings
-from console.admin.transactions import describe_transactions
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
-from console.embedded.group_coordinator import ensure_topic
+from console.embedded import brokers, group_coordinator
 from console.embedded.groups import Group
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec, SaslSpec
-from console.model.acl import Acl
+from console.model import acl, secret
 from console.model.changes import CommitOffsets, DeleteGroups, GroupOffsetTarget, Status, UpdateFeatures
 from console.model.cluster import CommittedOffset
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-from console.model.secret import Secret
 from console.wire.aiokafka_request import READS, AiokafkaRequest
 from console.wire.fields import for_version
 from console.wire.frames import decode_request, encode_body
@@ -48,8 +45,6 @@ from tests.support.patience import PATIENCE
 from tests.support.requests_of_kafka import request_type
 from tests.wire.fake_broker import KRAFT, Conversation, FakeBroker, Received
 from tests.wire.samples import sample, written
-
-# -- Answers that never get further end the loop that asks for more, with what stands still ----------------------------
 
 FETCH, FETCH_SNAPSHOT = api_key("fetch"), api_key("fetch_snapshot")
 VERSIONS = {FETCH: (0, 17), FETCH_SNAPSHOT: (0, 1)}
@@ -82,7 +77,7 @@ class Controller:
             aborted_transactions=None,
             records=None,
         )
-        topic = kio.FetchableTopicResponse(topic_id=TOPIC_ID, partitions=(part,))
+        topic = kio.FetchableTopicResponse(topic_id=metadata_log.TOPIC_ID, partitions=(part,))
         return kio.FetchResponse(throttle_time=NOTHING, error_code=ErrorCode.none, session_id=0, responses=(topic,))
 
     def _piece(self, kio: Any) -> Any:
@@ -96,15 +91,15 @@ class Controller:
             position=0,
             unaligned_records=b"x",
         )
-        topic = kio.TopicSnapshot(name=TOPIC, partitions=(part,))
+        topic = kio.TopicSnapshot(name=metadata_log.TOPIC, partitions=(part,))
         return kio.FetchSnapshotResponse(throttle_time=NOTHING, error_code=ErrorCode.none, topics=(topic,))
 
 
 @asynccontextmanager
-async def log_of(controller: Controller) -> AsyncIterator[ControllerLog]:
+async def log_of(controller: Controller) -> AsyncIterator[metadata_log.ControllerLog]:
     async with FakeBroker(controller, versions={**KRAFT, **VERSIONS}) as alive, asyncio.timeout(PATIENCE):
         link = Link(ConnectionSettings((alive.address,)))
-        log = ControllerLog(link, [alive.address])
+        log = metadata_log.ControllerLog(link, [alive.address])
         try:
             yield log
         finally:
@@ -186,7 +181,7 @@ async def test_a_listener_that_says_nothing_is_said_to_hang(protocol: str, asked
             ConnectionSettings(
                 (address,),
                 protocol,
-                sasl=SaslSettings("PLAIN", "ops", Secret("x")) if protocol.startswith("SASL") else None,
+                sasl=SaslSettings("PLAIN", "ops", secret.Secret("x")) if protocol.startswith("SASL") else None,
                 tls=TlsSettings() if protocol == "SSL" else None,
                 connect_timeout=0.3,
             )
@@ -202,13 +197,13 @@ async def test_a_listener_that_says_nothing_is_said_to_hang(protocol: str, asked
 
 @pytest.mark.parametrize("api", ["sasl_handshake", "sasl_authenticate"])
 async def test_a_broker_that_hangs_at_the_login_does_not_refuse_it(api: str) -> None:
-    with hostile_cluster(ClusterSpec(brokers=1, sasl=SaslSpec(plain={"ops": Secret("x")}))) as cluster:
+    with hostile_cluster(ClusterSpec(brokers=1, sasl=SaslSpec(plain={"ops": secret.Secret("x")}))) as cluster:
         cluster.hang(api)
         error = await failed(
             ConnectionSettings(
                 (cluster.addresses[1],),
                 "SASL_PLAINTEXT",
-                sasl=SaslSettings("PLAIN", "ops", Secret("x")),
+                sasl=SaslSettings("PLAIN", "ops", secret.Secret("x")),
                 connect_timeout=0.5,
             )
         )
@@ -236,12 +231,12 @@ def test_a_command_says_it(hostile: HostileCluster) -> None:
 ALICE = "User:alice"
 
 
-def topics(cluster: ThreadedCluster) -> set[str]:
+def topics(cluster: brokers.ThreadedCluster) -> set[str]:
     return cluster.call(lambda each: set(each.state.topics))
 
 
 async def test_all_that_looks_leaves_a_fresh_cluster_as_it_is() -> None:
-    with run_in_thread(ClusterSpec(brokers=1)) as cluster:
+    with brokers.run_in_thread(ClusterSpec(brokers=1)) as cluster:
         assert topics(cluster) == set()
         await look_at_everything(cluster.bootstrap)
         assert topics(cluster) == set()
@@ -249,19 +244,19 @@ async def test_all_that_looks_leaves_a_fresh_cluster_as_it_is() -> None:
         assert asked == 0
 
 
-def link_to(cluster: ThreadedCluster, **settings: Any) -> Link:
+def link_to(cluster: brokers.ThreadedCluster, **settings: Any) -> Link:
     return Link(ConnectionSettings(tuple(cluster.call(lambda each: list(each.addresses.values()))), **settings))
 
 
 async def test_what_is_asked_for_is_absent_and_a_change_still_finds_its_coordinator() -> None:
-    with run_in_thread(ClusterSpec(brokers=1)) as cluster:
+    with brokers.run_in_thread(ClusterSpec(brokers=1)) as cluster:
         link = link_to(cluster)
         try:
             for listing in (await describe_groups(link, [ABSENT]), await poll_groups(link, [ABSENT])):
                 assert {name: why.name for name, why in listing.failures.items()} == {ABSENT: "GROUP_ID_NOT_FOUND"}
             positions, failures = await group_positions(link, [ABSENT])
             assert (positions[ABSENT].group, failures) == (None, {})
-            found = await describe_transactions(link, [ABSENT])
+            found = await transactions.describe_transactions(link, [ABSENT])
             assert found.failures[ABSENT].name == "TRANSACTIONAL_ID_NOT_FOUND"
             (outcome,) = await send(link, DeleteGroups((ABSENT,)), validate_only=False)
             assert outcome.status is Status.FAILED
@@ -274,7 +269,7 @@ async def test_what_is_asked_for_is_absent_and_a_change_still_finds_its_coordina
 
 
 async def test_a_read_only_link_makes_no_topic_on_the_way_to_a_change() -> None:
-    with run_in_thread(ClusterSpec(brokers=1)) as cluster:
+    with brokers.run_in_thread(ClusterSpec(brokers=1)) as cluster:
         cluster.call(lambda each: each.state.put_topic(new_topic("orders", striped([1], 1, 1), [1])))
         link = link_to(cluster, read_only=True)
         wanted = CommitOffsets(ABSENT, {GroupOffsetTarget(ABSENT, "orders", 0): CommittedOffset(1)})
@@ -288,17 +283,17 @@ async def test_a_read_only_link_makes_no_topic_on_the_way_to_a_change() -> None:
 
 @pytest.mark.parametrize("groups", [(), ("billing",)], ids=["a fresh cluster", "one with a group"])
 async def test_whoever_may_not_see_the_topic_is_told_by_the_lists(groups: tuple[str, ...]) -> None:
-    def fill(each: EmbeddedCluster) -> None:
+    def fill(each: brokers.EmbeddedCluster) -> None:
         for type_, name in ((AclResourceType.parse("GROUP"), "*"), (AclResourceType.parse("CLUSTER"), "kafka-cluster")):
             literal, allow = PatternType.parse("LITERAL"), Permission.parse("ALLOW")
-            each.state.add_acl(Acl(type_, name, literal, ALICE, "*", AclOperation.parse("DESCRIBE"), allow))
+            each.state.add_acl(acl.Acl(type_, name, literal, ALICE, "*", AclOperation.parse("DESCRIBE"), allow))
         for name in groups:
-            ensure_topic(each.state)
+            group_coordinator.ensure_topic(each.state)
             each.state.groups[name] = Group(name, protocol_type="consumer", written=True)
 
-    password = Secret("alices-password")
+    password = secret.Secret("alices-password")
     spec = ClusterSpec(brokers=1, sasl=SaslSpec(plain={"alice": password}), super_users=frozenset({"User:admin"}))
-    with run_in_thread(spec) as cluster:
+    with brokers.run_in_thread(spec) as cluster:
         cluster.call(fill)
         before = topics(cluster)
         link = link_to(cluster, security_protocol="SASL_PLAINTEXT", sasl=SaslSettings("PLAIN", "alice", password))

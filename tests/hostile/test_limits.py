@@ -20,23 +20,16 @@ from uuid import uuid4
 import pytest
 from crc32c import crc32c
 
-from console.admin.configs import describe_configs
-from console.admin.connections import CONCURRENCY, MAX_OPEN
-from console.admin.errors import AdminError, NotKafkaBroker, OutcomeUnknown
+from console.admin import configs, connections, errors
 from console.admin.link import broker
 from console.admin.settings import ConnectionSettings, SaslSettings
+from console.embedded import brokers, record_batch, tables
 from console.embedded import brokers as server_connection
 from console.embedded import record_batch as batches
-from console.embedded.brokers import MAX_EARLY_REQUEST, EmbeddedCluster
-from console.embedded.record_batch import keyless_records, record_times
 from console.embedded.spec import ClusterSpec, SaslSpec
-from console.embedded.tables import Partition, Topic
 from console.model.config import broker_resource
 from console.model.secret import Secret
-from console.wire.compression import Codec
-from console.wire.connection import MAX_EARLY_FRAME, MAX_FRAME, TELLS_NODES
-from console.wire.record_batches import MOST_UNPACKED
-from console.wire.schemas import api_key
+from console.wire import compression, connection, record_batches, schemas
 from tests.embedded.raw_client import RawClient, framed, header
 from tests.hostile.cluster import HostileCluster, hostile_cluster
 from tests.hostile.consumer import HostileConsumer
@@ -44,8 +37,6 @@ from tests.hostile.inflated import ALLOWED
 from tests.support import worlds
 from tests.support.own_places import too_few_files
 from tests.support.patience import PATIENCE
-
-# -- Programs in processes of their own with a limit of memory, as `ulimit -v` sets it ---------------------------------
 
 MEMORY = 12_000_000 * 1024
 """Bytes of address space: `ulimit -v 12000000`. What Python and its libraries map is a small part of it."""
@@ -192,9 +183,9 @@ VERSIONS = framed(header(18, 0))
 
 
 async def test_before_authentication_no_long_request_is_taken() -> None:
-    async with EmbeddedCluster(ClusterSpec(brokers=1, sasl=LOGIN)) as cluster:
+    async with brokers.EmbeddedCluster(ClusterSpec(brokers=1, sasl=LOGIN)) as cluster:
         async with RawClient(cluster) as client:
-            client.send(struct.pack(">i", MAX_EARLY_REQUEST + 1))
+            client.send(struct.pack(">i", brokers.MAX_EARLY_REQUEST + 1))
             assert await client.rest() == b""
         async with RawClient(cluster) as client:
             client.send(VERSIONS)
@@ -204,7 +195,7 @@ async def test_before_authentication_no_long_request_is_taken() -> None:
 @pytest.mark.parametrize("begun", [b"", b"\x00", struct.pack(">i", 1000) + b"x"])
 async def test_who_does_not_authenticate_in_time_has_to_leave(monkeypatch: pytest.MonkeyPatch, begun: bytes) -> None:
     monkeypatch.setattr(server_connection, "LOGIN_SECONDS", 0.1)
-    async with EmbeddedCluster(ClusterSpec(brokers=1, sasl=LOGIN)) as cluster, RawClient(cluster) as client:
+    async with brokers.EmbeddedCluster(ClusterSpec(brokers=1, sasl=LOGIN)) as cluster, RawClient(cluster) as client:
         client.send(VERSIONS + begun)
         await client.frame()
         assert await client.rest() == b""
@@ -213,7 +204,7 @@ async def test_who_does_not_authenticate_in_time_has_to_leave(monkeypatch: pytes
 @pytest.mark.parametrize("begun", [b"", b"\x00", struct.pack(">i", 1000) + b"x"])
 async def test_an_idle_connection_and_one_that_never_ends_its_request_are_closed(begun: bytes) -> None:
     spec = ClusterSpec(brokers=1, static_configs={"connections.max.idle.ms": "100"})
-    async with EmbeddedCluster(spec) as cluster, RawClient(cluster) as client:
+    async with brokers.EmbeddedCluster(spec) as cluster, RawClient(cluster) as client:
         client.send(VERSIONS + begun)
         await client.frame()
         assert await client.rest() == b""
@@ -221,9 +212,9 @@ async def test_an_idle_connection_and_one_that_never_ends_its_request_are_closed
 
 async def test_who_reads_no_answers_is_not_written_to_for_ever() -> None:
     spec = ClusterSpec(brokers=1, static_configs={"connections.max.idle.ms": "1000"})
-    async with EmbeddedCluster(spec) as cluster:
+    async with brokers.EmbeddedCluster(spec) as cluster:
         for number in range(2000):
-            cluster.state.put_topic(Topic(f"topic-{number:04}", uuid4(), (Partition((1,), (1,), 1),)))
+            cluster.state.put_topic(tables.Topic(f"topic-{number:04}", uuid4(), (tables.Partition((1,), (1,), 1),)))
         async with RawClient(cluster) as client:
             client.send(VERSIONS)
             assert await client.frame()
@@ -235,7 +226,7 @@ async def test_who_reads_no_answers_is_not_written_to_for_ever() -> None:
 
 async def test_a_broker_takes_so_many_connections_and_no_more() -> None:
     spec = ClusterSpec(brokers=1, static_configs={"max.connections": "3"})
-    async with EmbeddedCluster(spec) as cluster:
+    async with brokers.EmbeddedCluster(spec) as cluster:
         first, *others = [RawClient(cluster) for _ in range(3)]
         for client in (first, *others):
             await client.__aenter__()
@@ -258,26 +249,26 @@ def packed(records: bytes) -> batches.Batch:
     head = bytearray(batches.HEADER_SIZE)
     head[16] = 2
     struct.pack_into(">i", head, 57, 1_000_000)
-    made = batches.Batch(b"", 0, 999_999, 0, Codec.GZIP, 7, 7, -1, -1, -1, 1_000_000)
-    struct.pack_into(">h", head, 21, Codec.GZIP)
+    made = batches.Batch(b"", 0, 999_999, 0, compression.Codec.GZIP, 7, 7, -1, -1, -1, 1_000_000)
+    struct.pack_into(">h", head, 21, compression.Codec.GZIP)
     data = head + gzip.compress(records)
     struct.pack_into(">i", data, 8, len(data) - 12)
     struct.pack_into(">I", data, 17, crc32c(bytes(data[21:])))
     return replace(made, data=bytes(data))
 
 
-@pytest.mark.parametrize("size", [MOST_UNPACKED + 1, 256 * 2**20])
+@pytest.mark.parametrize("size", [record_batches.MOST_UNPACKED + 1, 256 * 2**20])
 def test_a_small_batch_that_unpacks_to_a_lot_is_not_unpacked(size: int) -> None:
     bomb = packed(bytes(size))
     assert len(bomb.data) < size // 500
     tracemalloc.start()
     try:
-        assert list(record_times(bomb)) == []
-        assert keyless_records(bomb) == []
+        assert list(record_batch.record_times(bomb)) == []
+        assert record_batch.keyless_records(bomb) == []
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 3 * MOST_UNPACKED
+    assert peak < 3 * record_batches.MOST_UNPACKED
 
 
 # -- More than anybody can take: announced frames, and brokers without number ------------------------------------------
@@ -315,11 +306,11 @@ class Flood:
             self.done.set()
 
 
-@pytest.mark.parametrize("announced", [MAX_EARLY_FRAME + 1, GIB + GIB // 2, 2**31 - 1, -1, 3])
+@pytest.mark.parametrize("announced", [connection.MAX_EARLY_FRAME + 1, GIB + GIB // 2, 2**31 - 1, -1, 3])
 async def test_nothing_is_taken_of_a_long_frame_from_somebody_unknown(announced: int) -> None:
     flood = Flood(announced)
     async with flood.serving() as address, worlds.linked(ConnectionSettings((address,))) as link:
-        with pytest.raises(NotKafkaBroker):
+        with pytest.raises(errors.NotKafkaBroker):
             await link.nodes()
         await flood.done.wait()
     assert flood.taken < 16 * 2**20  # what sockets hold between the two
@@ -329,34 +320,34 @@ async def test_nothing_is_taken_of_a_long_frame_from_somebody_unknown(announced:
 def test_a_long_frame_in_the_place_of_a_token_is_refused(mechanism: str) -> None:
     spec = SaslSpec(plain={"ops": Secret("x")}, scram={"ops": Secret("x")})
     with hostile_cluster(ClusterSpec(brokers=1, sasl=spec)) as cluster:
-        cluster.frame("sasl_authenticate", struct.pack(">i", 2 * MAX_EARLY_FRAME) + bytes(100))
+        cluster.frame("sasl_authenticate", struct.pack(">i", 2 * connection.MAX_EARLY_FRAME) + bytes(100))
         assert "authentication" in asyncio.run(refused(cluster, mechanism)).failure.message
 
 
-async def refused(cluster: HostileCluster, mechanism: str) -> AdminError:
+async def refused(cluster: HostileCluster, mechanism: str) -> errors.AdminError:
     settings = ConnectionSettings(
         (cluster.addresses[1],), "SASL_PLAINTEXT", sasl=SaslSettings(mechanism, "ops", Secret("x"))
     )
     async with worlds.linked(settings) as link:
-        with pytest.raises(AdminError) as raised:
+        with pytest.raises(errors.AdminError) as raised:
             await link.nodes()
         return raised.value
 
 
-@pytest.mark.parametrize("announced", [MAX_FRAME + 1, GIB + GIB // 2, 2**31 - 1])
+@pytest.mark.parametrize("announced", [connection.MAX_FRAME + 1, GIB + GIB // 2, 2**31 - 1])
 def test_an_answer_that_is_too_long_is_refused_with_its_size(hostile: HostileCluster, announced: int) -> None:
     hostile.frame("describe_acls", struct.pack(">i", announced) + bytes(100))
     result = run_kac("acls", "-b", hostile.bootstrap, "--list", memory=3 * GIB)
     assert result.returncode == 1
     assert f"{announced:,} bytes" in result.stderr
-    assert f"{MAX_FRAME:,}" in result.stderr
+    assert f"{connection.MAX_FRAME:,}" in result.stderr
     assert sum(asked.key == 29 for asked in hostile.asked) == 1  # not asked again
 
 
 async def test_of_a_change_with_such_an_answer_the_outcome_is_unknown(hostile: HostileCluster) -> None:
-    hostile.frame("create_topics", struct.pack(">i", MAX_FRAME + 1))
+    hostile.frame("create_topics", struct.pack(">i", connection.MAX_FRAME + 1))
     async with worlds.linked(ConnectionSettings((hostile.addresses[1],))) as link:
-        with pytest.raises(OutcomeUnknown):
+        with pytest.raises(errors.OutcomeUnknown):
             await link.call(
                 "create_topics",
                 lambda kio: kio.CreateTopicsRequest(topics=(), validate_only=False),
@@ -365,7 +356,7 @@ async def test_of_a_change_with_such_an_answer_the_outcome_is_unknown(hostile: H
 
 
 BROKERS, FIRST = 400, 1000
-FILES = MAX_OPEN + 80
+FILES = connections.MAX_OPEN + 80
 """Fewer than there are brokers; Python and the terminal need some too."""
 
 
@@ -398,7 +389,7 @@ async def many_brokers(cluster: HostileCluster, *, answer: bool) -> AsyncIterato
 
     def without_nodes(_kio: Any, response: Any) -> Any:
         """One broker answers for all of them, as before 4.4: it does not say that another one is meant."""
-        key, before = api_key("api_versions"), TELLS_NODES - 1
+        key, before = schemas.api_key("api_versions"), connection.TELLS_NODES - 1
         keys = (replace(each, max_version=before) if each.api_key == key else each for each in response.api_keys)
         return replace(response, api_keys=tuple(keys))
 
@@ -436,18 +427,18 @@ async def test_brokers_that_hang_are_named_and_those_that_were_not_asked_too(hos
     settings = ConnectionSettings((hostile.addresses[1],), request_timeout=3.0, connect_timeout=1.0)
     resources = [broker_resource(FIRST + place) for place in range(BROKERS)]
     async with many_brokers(hostile, answer=False), worlds.linked(settings) as link:
-        listing = await describe_configs(link, [broker_resource(1), *resources])
-        assert len(link.routes.connections._open) <= MAX_OPEN
+        listing = await configs.describe_configs(link, [broker_resource(1), *resources])
+        assert len(link.routes.connections._open) <= connections.MAX_OPEN
     assert set(listing.sets) == {broker_resource(1)}
     assert set(listing.failures) == set(resources)
     unasked = [each for each in listing.failures.values() if "was not asked" in each.message]
-    assert BROKERS - 4 * CONCURRENCY <= len(unasked) < BROKERS
+    assert BROKERS - 4 * connections.CONCURRENCY <= len(unasked) < BROKERS
     assert f"one of {BROKERS + 1} brokers" in unasked[0].message
 
 
 async def test_connections_make_room_for_each_other(hostile: HostileCluster) -> None:
     # Each address listens; both ends of each connection, and of the one behind it, are in this process.
-    if why := too_few_files(BROKERS + 4 * MAX_OPEN + 100):
+    if why := too_few_files(BROKERS + 4 * connections.MAX_OPEN + 100):
         pytest.skip(why)
     async with (
         many_brokers(hostile, answer=True),
@@ -456,4 +447,4 @@ async def test_connections_make_room_for_each_other(hostile: HostileCluster) -> 
         await link.nodes()
         asked = [link.version("metadata", broker(FIRST + place)) for place in range(BROKERS)]
         assert None not in await asyncio.gather(*asked)
-        assert len(link.routes.connections._open) <= MAX_OPEN
+        assert len(link.routes.connections._open) <= connections.MAX_OPEN

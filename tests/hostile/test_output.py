@@ -46,8 +46,6 @@ from tests.support import sample_lake, worlds
 from tests.support.hostile_text import FORMULAS, SENT, acted_upon
 from tests.tui.console_app import Driven
 
-# -- What a cluster, a journal or a file says, through every command and in every form: no byte of it acts -------------
-
 FORGED = "kac: forged"
 """Stands behind a line feed in `SENT`: no line may begin so."""
 STRUCTURE = frozenset(

@@ -21,9 +21,9 @@ from console.admin.settings import ConnectSettings, HttpSettings
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.spec import ClusterSpec
+from console.model import codes, parts, secret, subjects
 from console.model.avro_compatibility import MOST_COMPARISONS, AvroSchema, avro_schema, compare, problems
 from console.model.changes import ConfigOp, Outcome, Status
-from console.model.codes import SET
 from console.model.connect import (
     RUNNING,
     AlterConnectors,
@@ -33,16 +33,10 @@ from console.model.connect import (
     SteerConnector,
     connector_resource,
 )
-from console.model.parts import Part
-from console.model.secret import Secret
-from console.model.subjects import SchemaListing
 from console.session.session import Session
-from tests.support import worlds
+from tests.support import patience, worlds
 from tests.support.http_server import Answer, Asked, answering
-from tests.support.patience import PATIENCE
 from tests.support.registry_server import Bad, RegistryServer, registry
-
-# -- Workers of Connect that lie, hang, flood, redirect, echo secrets, or work with other brokers ----------------------
 
 ORDERS = connector_resource("main", "orders")
 CONFIG = {"name": "orders", "connector.class": "C", "db.password": "sesame-open", "topics": "orders"}
@@ -232,7 +226,7 @@ async def test_only_what_was_edited_is_sent(cluster: EmbeddedCluster, worker: Wo
     worker.own = lambda asked: Answer(200, json.dumps(INFO)) if asked.method == "PATCH" else None
     with served(worker) as settings:
         async with on(cluster, settings, visible_timeout=0.1) as link:
-            outcome = await sent(link, AlterConnectors({ORDERS: (ConfigOp("topics", SET, "more"),)}))
+            outcome = await sent(link, AlterConnectors({ORDERS: (ConfigOp("topics", codes.SET, "more"),)}))
     assert outcome.status is Status.APPLIED
     (change,) = worker.changes()
     assert json.loads(change.body) == {"topics": "more"}
@@ -243,7 +237,7 @@ async def test_an_older_worker_gets_its_own_config_back(cluster: EmbeddedCluster
     worker.own = lambda asked: Answer(200, json.dumps(INFO)) if asked.method == "PUT" else None
     with served(worker) as settings:
         async with on(cluster, settings, visible_timeout=0.1) as link:
-            await sent(link, AlterConnectors({ORDERS: (ConfigOp("topics", SET, "more"),)}))
+            await sent(link, AlterConnectors({ORDERS: (ConfigOp("topics", codes.SET, "more"),)}))
     (change,) = worker.changes()
     assert json.loads(change.body) == {**CONFIG, "topics": "more"}
 
@@ -260,9 +254,9 @@ async def test_no_outcome_repeats_a_secret(cluster: EmbeddedCluster, worker: Wor
         return Answer(200, json.dumps(errors))
 
     worker.own = echo
-    new = Secret("sesame-new")
+    new = secret.Secret("sesame-new")
     requests = (
-        AlterConnectors({ORDERS: (ConfigOp("db.password", SET, new),)}),
+        AlterConnectors({ORDERS: (ConfigOp("db.password", codes.SET, new),)}),
         CreateConnector("main/fresh", {"connector.class": "C", "db.password": new}),
     )
     with served(worker) as settings:
@@ -291,7 +285,7 @@ def server() -> Iterator[RegistryServer]:
         yield running
 
 
-async def subjects_listed(one_broker: ThreadedCluster, settings: HttpSettings) -> SchemaListing:
+async def subjects_listed(one_broker: ThreadedCluster, settings: HttpSettings) -> subjects.SchemaListing:
     async with worlds.linked(worlds.settings(one_broker, schemas=settings)) as link:
         return await schemas.describe_schemas(link)
 
@@ -336,18 +330,18 @@ async def test_another_service_is_no_registry(one_broker: ThreadedCluster) -> No
 async def test_a_registry_that_hangs_lets_everything_else_go_on(
     one_broker: ThreadedCluster, server: RegistryServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rest, "SECONDS", PATIENCE)
+    monkeypatch.setattr(rest, "SECONDS", patience.PATIENCE)
     server.bad["/subjects"] = Bad(silent=True)
     with AdminClient(worlds.settings(one_broker, schemas=server.settings)) as client:
         session = Session(client, Context("test", "tests", client.settings), "test")
-        reading = asyncio.create_task(session.read_whole(Part.SCHEMAS))
+        reading = asyncio.create_task(session.read_whole(parts.Part.SCHEMAS))
         await session.read_topics()
         assert not reading.done()
         assert "orders" in session.snapshot.topics
         server.released.set()
         await reading
         (failed,) = session.snapshot.failures
-    assert failed.part == Part.SCHEMAS
+    assert failed.part == parts.Part.SCHEMAS
     assert "it does not answer as HTTP has it" in failed.failure.message
 
 
@@ -393,15 +387,15 @@ async def test_names_of_subjects_control_no_terminal(one_broker: ThreadedCluster
 @pytest.mark.parametrize(
     "login",
     [
-        {"username": "kac", "password": Secret('open "sesame"')},
-        {"token": Secret("open.sesame-token")},
+        {"username": "kac", "password": secret.Secret('open "sesame"')},
+        {"token": secret.Secret("open.sesame-token")},
     ],
 )
 async def test_no_failure_repeats_the_login(one_broker: ThreadedCluster, status: int, login: dict[str, Any]) -> None:
     def echo(asked: Asked) -> Answer:
         words = [
             asked.headers["authorization"],
-            *(each.reveal() for each in login.values() if isinstance(each, Secret)),
+            *(each.reveal() for each in login.values() if isinstance(each, secret.Secret)),
         ]
         return Answer(status, json.dumps({"message": f"who is {words}?"}))
 

@@ -25,17 +25,14 @@ from console.embedded.tables import ScramKey
 from console.model.changes import AlterScram, Outcome, ScramUser
 from console.model.codes import ScramMechanism
 from console.model.secret import Secret
-from console.wire.frames import encode_body, response_frame
+from console.wire import frames, schemas
 from console.wire.sasl import NotTheBroker, ScramAuthenticator
-from console.wire.schemas import api_key, messages
 from tests.hostile.cluster import HostileCluster, hostile_cluster
 from tests.support import worlds
 from tests.support.patience import BETWEEN_LOOKS, PATIENCE, without_end
 from tests.wire import fake_broker
 
-# -- A session that is not renewed ends its connection, and says nothing of the credentials: a new login does ----------
-
-HANDSHAKE, AUTHENTICATE, METADATA = map(api_key, ("sasl_handshake", "sasl_authenticate", "metadata"))
+HANDSHAKE, AUTHENTICATE, METADATA = map(schemas.api_key, ("sasl_handshake", "sasl_authenticate", "metadata"))
 SESSION = timedelta(seconds=3)
 """Renewed two seconds before its end."""
 
@@ -52,7 +49,7 @@ class Listener:
         self.logins: Counter[int] = Counter()
 
     async def __call__(self, conversation: fake_broker.Conversation, request: fake_broker.Received) -> None:
-        found = messages(request.key, request.version)
+        found = schemas.messages(request.key, request.version)
         assert found is not None
         kio = found.schema
         if request.key == METADATA:
@@ -73,7 +70,7 @@ class Listener:
                 session_lifetime=SESSION,
             )
         await conversation.send(
-            response_frame(found.response, request.correlation_id, encode_body(found.response, answer))
+            frames.response_frame(found.response, request.correlation_id, frames.encode_body(found.response, answer))
         )
 
 

@@ -11,12 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from console.journal import entries
-from console.lake.inputs import AuthorizerLog, Inputs, Journals, MetadataLog, RequestLog
+from console.lake import inputs, landing, runs
 from console.lake.lake import Lake
-from console.lake.landing import Landed, deliver
-from console.lake.runs import Plan
-from console.model.changes import Status
-from console.model.config import topic_resource
+from console.model import changes, config
 from console.model.journal_lines import Origin, Request, Sending, Who
 from console.plan.edits import SetConfig
 from console.plan.staged import UNREAD, Staged
@@ -53,16 +50,16 @@ class Site:
         self.authorizer_log = self.request_log.with_name("authorizer.log")
         self.journal = folder / "journal" / f"{CLUSTER}.jsonl"
         self.journal.parent.mkdir()
-        self.inputs = Inputs(
-            (MetadataLog(str(self.log)),),
-            (RequestLog((f"{self.request_log}*",), CLUSTER, 1),),
-            (Journals(str(self.journal)),),
-            authorizer_logs=(AuthorizerLog((f"{self.authorizer_log}*",), CLUSTER, 1),),
+        self.inputs = inputs.Inputs(
+            (inputs.MetadataLog(str(self.log)),),
+            (inputs.RequestLog((f"{self.request_log}*",), CLUSTER, 1),),
+            (inputs.Journals(str(self.journal)),),
+            authorizer_logs=(inputs.AuthorizerLog((f"{self.authorizer_log}*",), CLUSTER, 1),),
         )
 
-    def plan(self, lake: Lake) -> Plan:
+    def plan(self, lake: Lake) -> runs.Plan:
         """What a run of a lake of this site is given."""
-        return Plan(lake, self.inputs)
+        return runs.Plan(lake, self.inputs)
 
     @property
     def now(self) -> datetime:
@@ -84,7 +81,7 @@ class Site:
         rows.append(("state", "topic", "orders", "retention.ms", text, "DYNAMIC_TOPIC_CONFIG", False))
         for lake in lakes:
             at = int((self.now + timedelta(seconds=30)).timestamp() * 1e6)
-            deliver(lake, [Landed(CLUSTER, at, list(rows))], f"round-{self.rounds:03}")
+            landing.deliver(lake, [landing.Landed(CLUSTER, at, list(rows))], f"round-{self.rounds:03}")
         self.polls += 1
 
     def record(self, *values: bytes) -> None:
@@ -120,13 +117,13 @@ class Site:
         yield value("ClientQuotaRecord", entity=[alice], key="producer_byte_rate", value=limit, remove=False)
 
     def _note(self, text: str) -> None:
-        entry = entries.Entry(Staged(SetConfig(topic_resource("orders"), "retention.ms", text), UNREAD))
+        entry = entries.Entry(Staged(SetConfig(config.topic_resource("orders"), "retention.ms", text), UNREAD))
         request = Request("INCREMENTAL_ALTER_CONFIGS", None, (0,))
         change = entries.Intent(
             self.now, "prod", Who("alice", "bob"), Origin("host-1", "run", 17), (entry,), (request,)
         )
         ended = entries.Answered(
-            self.rounds, 0, self.now + timedelta(milliseconds=4), {0: entries.Ended(Status.APPLIED)}
+            self.rounds, 0, self.now + timedelta(milliseconds=4), {0: entries.Ended(changes.Status.APPLIED)}
         )
         with self.journal.open("ab") as file:
             sending = Sending(self.rounds, 0, self.now)

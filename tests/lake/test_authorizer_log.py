@@ -16,11 +16,9 @@ from kio.schema.index import api_key_map
 from console.lake.inputs import AuthorizerLog, Inputs, RequestLog, UnreadableInput
 from console.lake.plans import AuthorizerLogs, Settings, TooMuchIsBad
 from console.lake.redact import Damaged
-from console.lake.requests import authorizer, lines
+from console.lake.requests import authorizer, lines, log_files, loggers
 from console.lake.requests.authorizer import AMBIGUOUS, Access, Check, checks, counted
 from console.lake.requests.counted import Whose
-from console.lake.requests.log_files import BrokerLog, parts_of, plan, read_part
-from console.lake.requests.loggers import AUTHORIZER
 from console.model.numbers import json_text
 from tests.lake.known_denials import ALICE, BOB, DECIDED, FOLDER, FORGED, FORGING, TWO_LINES, VERSIONS
 from tests.lake.small_site import decision
@@ -319,12 +317,12 @@ def test_parts_of_a_file_have_each_line_once(tmp_path: Path) -> None:
         file.writelines(
             decision(AT + timedelta(seconds=number), "Denied", topic=f"t{number % 7}") for number in range(500)
         )
-    log = BrokerLog("c", 1, plan([str(path)], {}).spans, logger=AUTHORIZER.name)
-    parts = parts_of([log], 3000)
+    log = log_files.BrokerLog("c", 1, log_files.plan([str(path)], {}).spans, logger=loggers.AUTHORIZER.name)
+    parts = log_files.parts_of([log], 3000)
     assert len(parts) > 20
     total: Counter[str] = Counter()
     for part in parts:
-        for row in rows(read_part(part), "minute"):
+        for row in rows(log_files.read_part(part), "minute"):
             total[row["resource_name"]] += row["checks"]
     assert total == Counter(f"t{number % 7}" for number in range(500))
 

@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 from console.cli import main as cli
+from console.lake import reader, schema
 from console.lake.denials import Denied, Wanted, denials
 from console.lake.lake import Lake
-from console.lake.reader import Tables
-from console.lake.schema import ACCESS, CHANGE_EVENT, HISTORY
 from tests.support import delta_lake, sample_lake
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -69,16 +68,16 @@ def acl(
 
 def lake_of(where: Path, access: Sequence[Row], changes: Sequence[Row] = (), events: Sequence[Row] = ()) -> Lake:
     lake = Lake.create(str(where))
-    delta_lake.put(lake, ACCESS, sample_lake.arrow("access", access))
+    delta_lake.put(lake, schema.ACCESS, sample_lake.arrow("access", access))
     if changes:
-        delta_lake.put(lake, HISTORY, sample_lake.arrow("history", changes))
+        delta_lake.put(lake, schema.HISTORY, sample_lake.arrow("history", changes))
     if events:
-        delta_lake.put(lake, CHANGE_EVENT, sample_lake.arrow("change_event", events))
+        delta_lake.put(lake, schema.CHANGE_EVENT, sample_lake.arrow("change_event", events))
     return lake
 
 
 def denied(lake: Lake, wanted: Wanted = Wanted(), limit: int = 100) -> list[Denied]:  # noqa: B008 - frozen
-    with closing(Tables(lake.where)) as tables:
+    with closing(reader.Tables(lake.where)) as tables:
         return denials(tables, wanted, limit)
 
 

@@ -15,8 +15,6 @@ from console.lake.transforms.change_event import Bronze
 from console.lake.transforms.history import gaps, history
 from tests.lake.gold_rows import covers_of, events_of, polls_of
 
-# -- What the history makes of changes that several sources tell -------------------------------------------------------
-
 AT = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 Row = dict[str, Any]
 Told = tuple[float, str | None, str | None, str | None, str, str]

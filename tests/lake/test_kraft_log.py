@@ -34,8 +34,6 @@ from tests.support.examples import examples
 from tests.support.metadata_log import CONTROL, batch, record, uvarint, value
 from tests.support.record_harmless_configs import SECTIONS, WRITTEN, as_text, definitions, harmless
 
-# -- A metadata log's files: which records are read, once each, and what becomes of damage, cuts and transactions ------
-
 KEY = b"key of the lake"
 BEGIN, END, ABORT = (metadata_log.value(f"{each}TransactionRecord") for each in ("Begin", "End", "Abort"))
 

@@ -15,15 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.lake import policy_files
-from console.lake.entities import POLL_SOURCES, acl_attr
+from console.lake import entities, policy_files
 from console.lake.policy_files import Policy, Wanted, default_policies, read_baseline, read_policies
 from console.lake.schema import DRIFT, HISTORY, POLICY_VIOLATION, arrow_schema
 from console.lake.transforms.drift import drift_between, drift_within
 from console.lake.transforms.policy_violation import policy_violation
 from console.lint.rule import Seen
 from console.lint.rules import BY_NAME
-from console.model import cluster, codes
+from console.model import cluster, codes, snapshot, yaml_places
 from console.model.config import (
     CLUSTER_DEFAULT,
     ConfigEntry,
@@ -32,11 +31,7 @@ from console.model.config import (
     broker_resource,
     topic_resource,
 )
-from console.model.snapshot import Snapshot
-from console.model.yaml_places import FileProblem
 from tests.lake.gold_rows import at, gone, held, history_table, in_file, snapshot_table
-
-# -- Files of policies and baselines: what they mean, and what is said of those that mean nothing ----------------------
 
 HEAD = "version: 1\npolicies:\n"
 GOOD = """\
@@ -76,9 +71,9 @@ def test_those_that_come_with_kac_can_be_read_and_told_apart() -> None:
     assert len({policy.id for policy in policies}) == len(policies) > 15
     assert all(policy.expected_words or policy.expected.words for policy in policies)
     public = next(policy for policy in policies if policy.id == "public-write")
-    assert re.search(public.acl or "", acl_attr("ALLOW", "WRITE", "User:*", "10.0.0.1"))
-    assert not re.search(public.acl or "", acl_attr("ALLOW", "WRITE", "User:a", "*"))
-    assert not re.search(public.acl or "", acl_attr("DENY", "WRITE", "User:*", "*"))
+    assert re.search(public.acl or "", entities.acl_attr("ALLOW", "WRITE", "User:*", "10.0.0.1"))
+    assert not re.search(public.acl or "", entities.acl_attr("ALLOW", "WRITE", "User:a", "*"))
+    assert not re.search(public.acl or "", entities.acl_attr("DENY", "WRITE", "User:*", "*"))
     secret = next(policy for policy in policies if policy.id == "secret-in-client-metrics").expected.matches_not or ""
     examples = ("sasl.password=x", "org.x.PlainLoginModule required", "https://me:pass@host/", "client_id=api-key: 7")
     assert all(re.search(secret, each) for each in examples)
@@ -137,15 +132,15 @@ baseline:
 def test_what_is_wrong_is_said_by_line(change: tuple[str, str], line: int, says: str) -> None:
     wrong = (HEAD + GOOD).replace(*change, 1)
     assert wrong != HEAD + GOOD
-    with pytest.raises(FileProblem, match=re.escape(says)) as raised:
+    with pytest.raises(yaml_places.FileProblem, match=re.escape(says)) as raised:
         policy_files.read_policies(wrong, "mine.yaml")
     assert str(raised.value).startswith(f"mine.yaml:{line}: ")
 
 
 def test_an_id_is_there_once() -> None:
-    with pytest.raises(FileProblem, match="yaml:2: policies must be a list"):
+    with pytest.raises(yaml_places.FileProblem, match="yaml:2: policies must be a list"):
         policy_files.read_policies("version: 1\npolicies: 3\n")
-    with pytest.raises(FileProblem, match="yaml:13: duplicate id isr"):
+    with pytest.raises(yaml_places.FileProblem, match="yaml:13: duplicate id isr"):
         policy_files.read_policies(HEAD + GOOD + GOOD)
 
 
@@ -214,7 +209,7 @@ def seen(own: Levels, common: Levels, file: Levels) -> Seen:
     partition = cluster.Partition(0, 1, REPLICAS, REPLICAS)
     info = cluster.ClusterInfo("c", 1, tuple(cluster.Broker(each, "h", 9092) for each in REPLICAS))
     topics = {"orders": cluster.Topic("orders", (partition,))}
-    return Seen(Snapshot(cluster=info, topics=topics, configs=configs), datetime(2026, 11, 20, tzinfo=UTC))
+    return Seen(snapshot.Snapshot(cluster=info, topics=topics, configs=configs), datetime(2026, 11, 20, tzinfo=UTC))
 
 
 def test_each_name_is_that_of_a_rule() -> None:
@@ -528,7 +523,7 @@ def found(history: Iterable[dict[str, Any]], baseline: Sequence[Wanted] = ()) ->
     rows = list(history)
     first: dict[str, datetime] = {}
     for row in rows:
-        if row["source"] in POLL_SOURCES:
+        if row["source"] in entities.POLL_SOURCES:
             first[row["cluster_id"]] = min(row["valid_from"], first.get(row["cluster_id"], row["valid_from"]))
     current = [{**row, "first_poll": first.get(row["cluster_id"])} for row in rows if row["is_current"]]
     clusters = {row["cluster_id"] for row in current}

@@ -37,8 +37,6 @@ from tests.support.delta_lake import arrow_rows
 from tests.support.examples import examples
 from tests.support.sample_lake import CLUSTER, EVIL, NOON, OTHER
 
-# -- What is read from a lake through DuckDB: the same as plain Python finds in the rows that were written -------------
-
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 
 

@@ -25,12 +25,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.lake.app import update
+from console.lake import app, plans, runs, streams
 from console.lake.clocks import FURTHEST, fitting_zones, wrong_steps
 from console.lake.files import Filesystem, LakeError
 from console.lake.inputs import Inputs, MetadataLog, RequestLog, UnreadableInput
 from console.lake.lake import Lake, Report
-from console.lake.plans import RequestLogs, Settings, TooMuchIsBad
 from console.lake.requests import counted as counted_module
 from console.lake.requests import lines
 from console.lake.requests import lines as forms
@@ -60,8 +59,6 @@ from console.lake.requests.log_files import (
     shown_twice,
 )
 from console.lake.runs import Plan as RunPlan
-from console.lake.runs import SparkFailed
-from console.lake.streams import rows_of_records
 from console.session.request_log_tail import RequestLogTails
 from tests.lake import known_requests, request_lines
 from tests.lake.known_requests import BEFORE, SALT, SALTED, all_rows, expected, lines_in, lines_of, noise
@@ -69,8 +66,6 @@ from tests.lake.lake_tables import held
 from tests.lake.request_lines import Logged, alter_configs, alter_scram, fetch, log_of, metadata, produce
 from tests.support.expressions import cpu_seconds
 from tests.support.metadata_log import batch, value
-
-# -- Request logs as rows of bronze: seconds, changes and damaged lines, however they are cut into parts ---------------
 
 LATER = {
     (known_requests.S0, "User:alice", "app", "PRODUCE", 3, 0, 607, 0, 4.5, 81, 41),
@@ -984,7 +979,9 @@ def test_a_record_of_a_topic_may_have_any_form(form: str) -> None:
     text = FORMS[form](asked)
     spread = json.dumps(json.loads(text), indent=2) if text.startswith("{") else text
     columns = {"key": [b"3"] * 2, "value": [text.encode(), spread.encode()], "partition": [0, 0], "offset": [5, 6]}
-    found = pa.Table.from_batches(rows_of_records(pa.record_batch(columns), Whose("c", -1, "t", ZONE))).to_pylist()
+    found = pa.Table.from_batches(
+        streams.rows_of_records(pa.record_batch(columns), Whose("c", -1, "t", ZONE))
+    ).to_pylist()
     made = [row["alter"] for row in found if row["alter"]]
     assert [(row["broker_id"], row["end_ts"].hour, row["byte_pos"]) for row in made] == [(3, 10, 5), (3, 10, 6)]
 
@@ -1080,8 +1077,8 @@ UNREAD: dict[str, tuple[str, lines.Form]] = {
 }
 
 
-def source(path: Path, bad: float = 0.01) -> RequestLogs:
-    return RequestLogs(Settings("", Inputs(request_logs=(RequestLog((f"{path}*",), "c", 1),)), "", bad))
+def source(path: Path, bad: float = 0.01) -> plans.RequestLogs:
+    return plans.RequestLogs(plans.Settings("", Inputs(request_logs=(RequestLog((f"{path}*",), "c", 1),)), "", bad))
 
 
 @pytest.mark.parametrize("name", UNREAD)
@@ -1127,7 +1124,7 @@ def test_a_source_with_any_line_that_can_be_read_is_not_refused_as_a_form(tmp_pa
         file.write(f"{_XML_LINE}\n" * 500)
     last = reading.newest(later)
     (part,) = reading.parts(later, last)
-    with pytest.raises(TooMuchIsBad, match="in the form of an XML layout: no line of it can be read"):
+    with pytest.raises(plans.TooMuchIsBad, match="in the form of an XML layout: no line of it can be read"):
         _read(reading, part)
 
 
@@ -1143,7 +1140,7 @@ def test_few_lines_and_a_damage_that_is_known_are_taken(tmp_path: Path) -> None:
     assert sum(row["damaged"] for row in _read(reading, part)) == 200
 
 
-def _read(reading: RequestLogs, part: Any) -> list[dict[str, Any]]:
+def _read(reading: plans.RequestLogs, part: Any) -> list[dict[str, Any]]:
     return [row for batch in reading.read(part) for row in batch.to_pylist()]
 
 
@@ -1593,10 +1590,10 @@ def test_a_wrong_zone_is_refused_with_the_one_that_fits(
 
     def update_as(zone: str) -> Report:
         inputs = Inputs((MetadataLog(str(meta)),), (RequestLog((str(log),), "c", 1, zone),))
-        return update(RunPlan(lake, inputs), lambda: nullcontext(spark))
+        return app.update(RunPlan(lake, inputs), lambda: nullcontext(spark))
 
     monkeypatch.setattr("console.lake.app.check_clocks", dies("before the look at the clocks"))
-    with pytest.raises(SparkFailed) as died:
+    with pytest.raises(runs.SparkFailed) as died:
         update_as("UTC")
     assert "died before the look at the clocks" in str(died.value.__cause__)
     monkeypatch.undo()

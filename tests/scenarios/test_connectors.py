@@ -30,12 +30,7 @@ from console.embedded.spec import ClusterSpec, ConnectSpec
 from console.session.session import Session
 from console.shell.line import Line
 from console.shell.shell import Shell
-from tests.support import worlds
-from tests.support.changing import apply_plan
-from tests.support.connect_cluster import ConnectCluster, ask
-from tests.support.http_server import serving
-from tests.support.real_clusters import or_skip
-from tests.support.staging import staged
+from tests.support import changing, connect_cluster, http_server, real_clusters, staging, worlds
 
 # ----------------------------------------------------------------------------------------------------------------------
 # A worker of Kafka Connect in this process, as strict as a real one about what changes need, that keeps all bodies
@@ -231,7 +226,7 @@ def connect_server(kafka_cluster_id: str, version: str = "4.3.0") -> Iterator[tu
         def log_message(self, *_: object) -> None:
             """Quiet."""
 
-    with serving(Handler) as url:
+    with http_server.serving(Handler) as url:
         at = urlsplit(url)
         yield made, ConnectSettings("main", (HttpSettings(at.hostname or "", at.port or 80),))
 
@@ -409,15 +404,15 @@ def test_a_change_of_another_client_stops_it(world: World) -> None:
     async def run() -> None:
         with AdminClient(world.context.settings) as client:
             session = Session(client, world.context, "tests")
-            assert (await staged(session, "set connector main/orders batch.size=7")).added
+            assert (await staging.staged(session, "set connector main/orders batch.size=7")).added
             world.server.configs["orders"]["batch.size"] = "8"
-            report = await apply_plan(session)
+            report = await changing.apply_plan(session)
             (conflict,) = report.conflicts
             assert (conflict.was.value, conflict.theirs.value, conflict.mine.value) == ("100", "8", "7")
             session.discard()
-            assert (await staged(session, "delete connector main/orders")).added
+            assert (await staging.staged(session, "delete connector main/orders")).added
             world.server.configs["orders"]["batch.size"] = "9"
-            report = await apply_plan(session)
+            report = await changing.apply_plan(session)
             assert report.conflicts or report.risks
 
     asyncio.run(run())
@@ -672,7 +667,7 @@ def _context_with(home: Path, bootstrap: str, *urls: str) -> None:
 
 
 def _levels(url: str) -> dict[str, str]:
-    return {name: each["level"] for name, each in ask(url, "GET", "/admin/loggers").body.items()}
+    return {name: each["level"] for name, each in connect_cluster.ask(url, "GET", "/admin/loggers").body.items()}
 
 
 def _walked_loggers(bootstrap: str, urls: tuple[str, ...], home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -717,7 +712,7 @@ def test_loggers_that_can_not_be_set(own_home: Path, capsys: pytest.CaptureFixtu
             told = capsys.readouterr()
             assert why in told.out + told.err, (script, told)
         # Another client sets it at one worker alone: that is shown, and not guessed to be the former level of both.
-        ask(first, "PUT", "/admin/loggers/a.b", {"level": "TRACE"})
+        connect_cluster.ask(first, "PUT", "/admin/loggers/a.b", {"level": "TRACE"})
         script = "set logger connect main a.b=DEBUG; apply --yes; revert 1"
         assert cli.run(["run", "--context", "w", "-e", script]) == 1
         told = capsys.readouterr()
@@ -736,8 +731,8 @@ def test_loggers_that_can_not_be_set(own_home: Path, capsys: pytest.CaptureFixtu
 )
 def test_loggers_on_real_workers(version: str, own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with run_in_thread(ClusterSpec(brokers=1)) as brokers:
-        with or_skip():
-            made = ConnectCluster(version, brokers.bootstrap, workers=2)
+        with real_clusters.or_skip():
+            made = connect_cluster.ConnectCluster(version, brokers.bootstrap, workers=2)
         with made as workers:
             _walked_loggers(workers.bootstrap, tuple(workers.urls), own_home, capsys)
 
@@ -775,7 +770,7 @@ def _walked(bootstrap: str, url: str, home: Path, file: Path, capsys: pytest.Cap
     cli.run(["run", "--context", "w", "--no-journal", "-e", topic])  # it may be there
     code, told = cli.run(["run", "--context", "w", "-e", script]), capsys.readouterr()
     assert code == 0, told
-    info = ask(url, "GET", "/connectors/lines").body["config"]
+    info = connect_cluster.ask(url, "GET", "/connectors/lines").body["config"]
     assert info == {
         "connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector",
         "topics": "t",
@@ -799,7 +794,7 @@ def test_the_walk_on_embedded_workers(
 @pytest.mark.parametrize("version", ["4.3.0", pytest.param("3.9.1", marks=pytest.mark.long)])
 def test_the_walk_on_real_workers(version: str, own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with run_in_thread(ClusterSpec(brokers=1)) as brokers:
-        with or_skip():
-            made = ConnectCluster(version, brokers.bootstrap)
+        with real_clusters.or_skip():
+            made = connect_cluster.ConnectCluster(version, brokers.bootstrap)
         with made as workers:
             _walked(workers.bootstrap, workers.urls[0], own_home, workers.folder / "out", capsys)

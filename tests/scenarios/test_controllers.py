@@ -40,14 +40,9 @@ from tests.contract import controllers as contract
 from tests.contract.answers import differences
 from tests.embedded.raw_client import RawClient
 from tests.embedded.test_topics import create, topic
-from tests.support import worlds
+from tests.support import kafka_jars, kafka_messages, manual_clock, patience, real_clusters, worlds
 from tests.support.kafka_commands import CONFIGS, KafkaCommands
-from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
-from tests.support.kafka_messages import with_fields
-from tests.support.manual_clock import ManualClock
-from tests.support.patience import PATIENCE
 from tests.support.quorum_cluster import QuorumCluster
-from tests.support.real_clusters import lent, or_skip
 
 SPEC = clusters_of("quorum", ClusterSpec())["quorum"]
 
@@ -151,7 +146,7 @@ def test_a_controller_that_is_not_active(shared: ThreadedCluster) -> None:
     async def asked(cluster: EmbeddedCluster) -> None:
         async with RawClient(cluster, broker=102) as client:
             assert await create(client, topic("a", 1, 1), version=5) == [NOT_ACTIVE]
-            answer = await client.ask("unregister_broker", 0, with_fields(broker_id=1))
+            answer = await client.ask("unregister_broker", 0, kafka_messages.with_fields(broker_id=1))
             assert (answer.error_code, answer.error_message) == NOT_ACTIVE
             answer = await client.ask("incremental_alter_configs", 1, lambda m: altered(m, (4, "102"), (8, "102")))
             assert [(each.error_code, each.error_message) for each in answer.responses] == [NOT_ACTIVE, (0, None)]
@@ -267,10 +262,10 @@ def described(m: ModuleType) -> Any:
 
 def test_a_leader_that_is_killed(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
     with AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap_controllers), controllers=True)) as client:
-        before = client.submit(admin_cluster.describe_quorum).result(PATIENCE)
+        before = client.submit(admin_cluster.describe_quorum).result(patience.PATIENCE)
         cluster.run(lambda one: one.controller_down(101))
         # What this client knows of the leader is old.
-        after = client.submit(admin_cluster.describe_quorum).result(PATIENCE)
+        after = client.submit(admin_cluster.describe_quorum).result(patience.PATIENCE)
     assert (before.leader_id, after.leader_id, after.leader_epoch) == (101, 102, before.leader_epoch + 1)
     assert leader(capsys, cluster) == (102, after.leader_epoch)
     said = kac(capsys, "triage", *at(cluster), "--for", "1s", code=4)
@@ -362,7 +357,7 @@ def test_a_controller_that_is_down_is_called_one(cluster: ThreadedCluster, capsy
 
 
 async def test_brokers_wait_for_a_controller() -> None:
-    clock = ManualClock()
+    clock = manual_clock.ManualClock()
     async with EmbeddedCluster(ClusterSpec(controllers=3), clock) as cluster, RawClient(cluster) as client:
         for node in (102, 103):
             await cluster.controller_down(node)
@@ -394,11 +389,11 @@ def test_voters_that_can_not_be() -> None:
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
 
 
-real = lent(lambda: QuorumCluster(observers=1))
+real = real_clusters.lent(lambda: QuorumCluster(observers=1))
 """Three controllers that vote, one that does not, and two brokers."""
 
 
-kafka = worlds.running(lambda: KafkaCommands(KAFKA_4_3), scope="module")
+kafka = worlds.running(lambda: KafkaCommands(kafka_jars.KAFKA_4_3), scope="module")
 """Kafka's commands; 4.4 was published without them."""
 
 
@@ -577,7 +572,7 @@ def test_voters_come_and_go(real: QuorumCluster, kafka: KafkaCommands, capsys: p
 
 def triage(capsys: pytest.CaptureFixture[str], real: QuorumCluster, seconds: int = 1) -> dict[str, dict[str, object]]:
     """Return what is wrong, by the cause's name. A node that has just started may not answer within a poll."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience.PATIENCE
     while True:
         capsys.readouterr()
         code = run(["triage", *controllers(real), "--for", f"{seconds}s", "--output", "json"])
@@ -591,7 +586,7 @@ def triage(capsys: pytest.CaptureFixture[str], real: QuorumCluster, seconds: int
 def until_named(
     capsys: pytest.CaptureFixture[str], real: QuorumCluster, *names: str, seconds: int = 1
 ) -> dict[str, dict[str, object]]:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience.PATIENCE
     while not set(names) <= (found := triage(capsys, real, seconds)).keys():
         assert time.monotonic() < deadline, found.keys()
     return found
@@ -663,7 +658,7 @@ def test_killed_one_by_one(
     assert until_led(capsys, kafka, real) > later
     for node in (third, *real.broker_ids):
         real.start_again(node)
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience.PATIENCE
     while (left := triage(capsys, real)) or len(quorum_of(capsys, *where)) < len(real.node_ids):
         assert time.monotonic() < deadline, left.keys()
     assert voters_by_kafka(kafka, real) == voters
@@ -672,7 +667,7 @@ def test_killed_one_by_one(
 def until_led(capsys: pytest.CaptureFixture[str], kafka: KafkaCommands, real: QuorumCluster) -> int:
     """The epoch, once a leader is named, by Kafka's own command too. Votes of a first round may be split: who led for
     a moment does so no more."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience.PATIENCE
     while True:
         capsys.readouterr()
         code = run(["run", *controllers(real), "-e", "list quorum", "--output", "json"])
@@ -708,9 +703,9 @@ def refused(capsys: pytest.CaptureFixture[str], real: QuorumCluster, *edits: str
 @pytest.mark.long
 def test_a_static_quorum_of_3_9(capsys: pytest.CaptureFixture[str]) -> None:
     """Voters have no directories there, and are not changed; controllers' configs are, of a sort."""
-    with or_skip():
-        older = QuorumCluster(KAFKA_3_9, brokers=1, dynamic=False)
-    with older, KafkaCommands(KAFKA_3_9) as kafka:
+    with real_clusters.or_skip():
+        older = QuorumCluster(kafka_jars.KAFKA_3_9, brokers=1, dynamic=False)
+    with older, KafkaCommands(kafka_jars.KAFKA_3_9) as kafka:
         where = controllers(older)
         rows = quorum_of(capsys, *where)
         assert {(row["role"], str(row["node"])) for row in rows} == {each[:2] for each in replication(kafka, older)}

@@ -18,16 +18,12 @@ from console.admin.settings import ConnectionSettings
 from console.answers.plan_results import runbook_commands
 from console.cli import main as cli
 from console.contexts.context import parse_bootstrap
+from console.embedded import faults, newer_groups, record_batch, replicas, spec
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
-from console.embedded.faults import Cut, Fault, Meanwhile, Moment
 from console.embedded.group_coordinator import GROUP_TOPIC, ensure_topic, partition_of
 from console.embedded.groups import Committed, Group, Member
-from console.embedded.newer_groups import NewerGroup
 from console.embedded.partition_log import PartitionLog
-from console.embedded.record_batch import read_batch, transactional_batch
-from console.embedded.replicas import new_topic, striped
 from console.embedded.scenarios.seed import batch_of
-from console.embedded.spec import ClusterSpec
 from console.embedded.state import ClusterState
 from console.language.errors import CommandError
 from console.model.changes import Status
@@ -37,8 +33,7 @@ from console.plan.kinds.group_offsets import REQUEST_BYTES
 from console.plan.reconcile import ApplyOptions
 from tests.broker.test_nouns import in_process
 from tests.broker.test_read_groups import joining
-from tests.support import worlds
-from tests.support.changing import apply_plan, make_topic
+from tests.support import changing, kafka_commands, kafka_messages, lags, worlds
 from tests.support.group_flows import (
     change,
     member,
@@ -51,11 +46,6 @@ from tests.support.group_flows import (
     write,
 )
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_commands import GROUPS, KafkaCommands
-from tests.support.kafka_messages import with_fields
-from tests.support.lags import group_lag
-
-# -- Cases of groups' offsets that hold on every cluster: embedded and real, 4.3 and 3.9 -------------------------------
 
 Case = Callable[[AdminClient, str, str, Path], Awaitable[None]]
 """On a client, its bootstrap servers, and a topic of three partitions; a folder for files."""
@@ -110,10 +100,10 @@ async def a_member_stops_it(client: AdminClient, bootstrap: str, topic: str, _fo
     assert len(report.added) == 2
     consumer = await member(bootstrap, topic, group)
     try:
-        stopped = await apply_plan(session)
+        stopped = await changing.apply_plan(session)
         assert not stopped.sent
         assert {each.why for each in stopped.conflicts} == {f"group {group} has a member: reader at 127.0.0.1"}
-        forced = await apply_plan(session, ApplyOptions(force=True))
+        forced = await changing.apply_plan(session, ApplyOptions(force=True))
         outcomes = [outcome for result in forced.results for outcome in result.outcomes]
         assert {outcome.status for outcome in outcomes} == {Status.FAILED}
         assert {outcome.failure.name for outcome in outcomes if outcome.failure} == {"NON_EMPTY_GROUP"}
@@ -207,7 +197,7 @@ async def the_group_with_the_empty_name(client: AdminClient, bootstrap: str, top
     described = (await position(client, "")).group
     assert described is not None
     assert (described.state, described.type) == ("Empty", "classic")
-    assert (await client.run(group_lag, "")).total == 7
+    assert (await client.run(lags.group_lag, "")).total == 7
     meant = ApplyOptions(risks=frozenset({"assigned-consumers"}))
     for command in ("reset group '' to latest", f"clone group '' to {topic}-twin"):
         report = await change(client, command, options=meant)
@@ -246,8 +236,8 @@ STATIC = {"group.initial.rebalance.delay.ms": "0"}
 
 @pytest.fixture(params=["4.4", "3.9"])
 async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(ClusterSpec(brokers=1, versions=request.param, static_configs=STATIC)) as running:
-        running.state.put_topic(new_topic("orders", striped([1], 3, 1), [1]))
+    async with EmbeddedCluster(spec.ClusterSpec(brokers=1, versions=request.param, static_configs=STATIC)) as running:
+        running.state.put_topic(replicas.new_topic("orders", replicas.striped([1], 3, 1), [1]))
         yield running
 
 
@@ -259,7 +249,7 @@ async def bootstrap(request: pytest.FixtureRequest) -> AsyncIterator[str]:
     """Where a cluster is: an embedded one like a release, or a real one."""
     _, is_embedded, release = request.param.rpartition("like ")
     if is_embedded:
-        async with EmbeddedCluster(ClusterSpec(brokers=1, versions=release, static_configs=STATIC)) as running:
+        async with EmbeddedCluster(spec.ClusterSpec(brokers=1, versions=release, static_configs=STATIC)) as running:
             yield ",".join(f"{host}:{port}" for host, port in running.addresses.values())
     else:
         yield request.getfixturevalue(request.param).bootstrap
@@ -269,7 +259,7 @@ async def bootstrap(request: pytest.FixtureRequest) -> AsyncIterator[str]:
 async def test_cases(case: Case, bootstrap: str, name: str, tmp_path: Path) -> None:
     settings = ConnectionSettings(parse_bootstrap(bootstrap), visible_timeout=0.05)
     async with worlds.linked(settings) as link:
-        await make_topic(link, name, partitions=3, retention_ms="-1")
+        await changing.make_topic(link, name, partitions=3, retention_ms="-1")
     with AdminClient(settings) as client:
         await case(client, bootstrap, name, tmp_path)
 
@@ -283,27 +273,27 @@ LOST = {
 }
 
 
-@pytest.mark.parametrize("moment", list(Moment), ids=lambda each: each.value)
+@pytest.mark.parametrize("moment", list(faults.Moment), ids=lambda each: each.value)
 @pytest.mark.parametrize("api", LOST)
-async def test_a_lost_answer_is_looked_for_and_nothing_is_sent_twice(api: str, moment: Moment) -> None:
+async def test_a_lost_answer_is_looked_for_and_nothing_is_sent_twice(api: str, moment: faults.Moment) -> None:
     """What the cluster shows is applied, anything else is unknown."""
-    async with EmbeddedCluster(ClusterSpec(brokers=1, static_configs=STATIC)) as running:
-        running.state.put_topic(new_topic("orders", striped([1], 2, 1), [1]))
+    async with EmbeddedCluster(spec.ClusterSpec(brokers=1, static_configs=STATIC)) as running:
+        running.state.put_topic(replicas.new_topic("orders", replicas.striped([1], 2, 1), [1]))
         ensure_topic(running.state)
-        for name, newer in (("billing", None), ("sharing", NewerGroup("share", "Empty", 1, 1))):
+        for name, newer in (("billing", None), ("sharing", newer_groups.NewerGroup("share", "Empty", 1, 1))):
             group = Group(name, protocol_type="consumer", written=True, newer=newer)
             group.offsets |= {("orders", number): Committed(4, 0) for number in range(2)}
             running.state.groups[name] = group
         (address,) = running.addresses.values()
         running.state.logs["orders", 0], running.state.logs["orders", 1] = PartitionLog(), PartitionLog()
         with AdminClient(ConnectionSettings((address,), visible_timeout=0.05, lost_answer_timeout=0.3)) as made:
-            running.faults.add(Fault(Cut(moment), api=api, times=1))
+            running.faults.add(faults.Fault(faults.Cut(moment), api=api, times=1))
             report = await change(made, LOST[api])
         statuses = {outcome.status for result in report.results for outcome in result.outcomes}
-        assert statuses == {Status.APPLIED if moment is Moment.AFTER else Status.UNKNOWN}, report
+        assert statuses == {Status.APPLIED if moment is faults.Moment.AFTER else Status.UNKNOWN}, report
         assert running.counters.total(api).requests == 1
         offsets = running.state.groups["billing"].offsets if "billing" in running.state.groups else {}
-        if moment is Moment.BEFORE:
+        if moment is faults.Moment.BEFORE:
             assert offsets["orders", 0].offset == 4
 
 
@@ -318,7 +308,7 @@ async def test_a_member_that_joins_in_the_last_gap_is_named_as_the_reason(
     def join(state: ClusterState) -> None:
         group.members["m"] = Member("m", None, "late", "/10.0.0.9", 9.0, 9.0, (("range", b""),))
 
-    cluster.faults.add(Fault(Meanwhile(join), api="offset_commit", times=1))
+    cluster.faults.add(faults.Fault(faults.Meanwhile(join), api="offset_commit", times=1))
     report = await change(embedded_client, "reset group billing topic orders partition 0 to offset 0")
     (outcome,) = (outcome for result in report.results for outcome in result.outcomes)
     assert outcome.status is Status.FAILED
@@ -332,8 +322,8 @@ async def test_a_member_that_joins_in_the_last_gap_is_named_as_the_reason(
 @pytest.mark.parametrize("count", [2_000, pytest.param(10_000, marks=pytest.mark.long)])
 async def test_a_group_of_very_many_partitions_takes_few_requests(count: int) -> None:
     """Staged, sent and taken back: no request for a single partition, and none without bounds."""
-    async with EmbeddedCluster(ClusterSpec(brokers=1, static_configs=STATIC)) as running:
-        running.state.put_topic(new_topic("orders", striped([1], count, 1), [1]))
+    async with EmbeddedCluster(spec.ClusterSpec(brokers=1, static_configs=STATIC)) as running:
+        running.state.put_topic(replicas.new_topic("orders", replicas.striped([1], count, 1), [1]))
         ensure_topic(running.state)
         group = Group("billing", protocol_type="consumer", written=True)
         for number in range(count):
@@ -361,21 +351,21 @@ async def test_a_transaction_where_a_groups_offsets_are_is_in_the_forecast(
     *, held: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It hangs in the partition of the offsets' topic that the group's name has, or in another one."""
-    with run_in_thread(ClusterSpec(brokers=1, static_configs=STATIC)) as running:
+    with run_in_thread(spec.ClusterSpec(brokers=1, static_configs=STATIC)) as running:
 
         def seed(cluster: EmbeddedCluster) -> None:
             state, now = cluster.state, int(cluster.clock.time() * 1000)
-            state.put_topic(new_topic("orders", striped([1], 1, 1), [1]))
+            state.put_topic(replicas.new_topic("orders", replicas.striped([1], 1, 1), [1]))
             ensure_topic(state)
             state.logs["orders", 0] = log = PartitionLog()
-            log.append(read_batch(batch_of([b"one", b"two"], now, b"k"), 0), 0)
+            log.append(record_batch.read_batch(batch_of([b"one", b"two"], now, b"k"), 0), 0)
             state.groups["invoices"] = Group("invoices", protocol_type="consumer", written=True)
             state.groups["invoices"].offsets["orders", 0] = Committed(2, 0)
             number = partition_of("invoices", len(state.topics[GROUP_TOPIC].partitions))
             place = GROUP_TOPIC, number if held else number ^ 1
             offsets = state.logs.setdefault(place, PartitionLog())
-            batch = read_batch(batch_of([b"offset"], now - 3_600_000, b"k"), 0)
-            offsets.append(transactional_batch(batch, 77, 0, 0), 0)
+            batch = record_batch.read_batch(batch_of([b"offset"], now - 3_600_000, b"k"), 0)
+            offsets.append(record_batch.transactional_batch(batch, 77, 0, 0), 0)
 
         running.call(seed)
         arguments = ["run", "-b", running.bootstrap, "-e", "reset group invoices to earliest; plan"]
@@ -411,21 +401,21 @@ SCOPES = (
 )
 
 
-tool = worlds.running(KafkaCommands, scope="module")
+tool = worlds.running(kafka_commands.KafkaCommands, scope="module")
 
 
 async def test_every_form_is_what_kafkas_own_tool_exports(
-    kafka: KafkaCluster, client: AdminClient, link: Link, name: str, tool: KafkaCommands, tmp_path: Path
+    kafka: KafkaCluster, client: AdminClient, link: Link, name: str, tool: kafka_commands.KafkaCommands, tmp_path: Path
 ) -> None:
     """The dry run's CSV of kafka-consumer-groups is what is staged, and read from a file gives that again."""
-    await make_topic(link, name, partitions=2, retention_ms="-1")
+    await changing.make_topic(link, name, partitions=2, retention_ms="-1")
     await write(kafka.bootstrap, name, {0: 10, 1: 20})
     group = f"group of {name}"
     await read_up_to(kafka.bootstrap, name, group, {0: CommittedOffset(4), 1: CommittedOffset(12)})
 
     def exported(options: list[str]) -> str:
         words = ["--bootstrap-server", kafka.bootstrap, "--group", group, "--reset-offsets", "--dry-run", "--export"]
-        ran = tool.run(GROUPS, [*words, *options])
+        ran = tool.run(kafka_commands.GROUPS, [*words, *options])
         assert ran.code == 0, ran
         # A time after all records is warned about, on the same output.
         return "".join(f"{line}\n" for line in ran.out.splitlines() if line and not line.startswith("Warn: "))
@@ -451,10 +441,10 @@ async def test_every_form_is_what_kafkas_own_tool_exports(
 
 
 async def test_the_runbook_does_what_the_plan_does(
-    kafka: KafkaCluster, client: AdminClient, link: Link, name: str, tool: KafkaCommands
+    kafka: KafkaCluster, client: AdminClient, link: Link, name: str, tool: kafka_commands.KafkaCommands
 ) -> None:
     """Each command of the runbook, run by Kafka's own tool, makes what the plan says."""
-    await make_topic(link, name, partitions=3, retention_ms="-1")
+    await changing.make_topic(link, name, partitions=3, retention_ms="-1")
     await write(kafka.bootstrap, name, {0: 10, 1: 20, 2: 5})
     group = f"group-of-{name}"
     await read_up_to(
@@ -468,7 +458,7 @@ async def test_the_runbook_does_what_the_plan_does(
         for each in runbook_commands(session.plan, session.snapshot, client.settings):
             assert each.words[0] == "kafka-consumer-groups", each
             words = list(each.words[1:])
-            ran = tool.run(GROUPS, words)
+            ran = tool.run(kafka_commands.GROUPS, words)
             assert ran.code == 0, ran
 
     await by_runbook(f"reset group {group} topic {name} to offset 5")
@@ -488,7 +478,9 @@ async def _share_group(client: AdminClient, link: Link, group: str, topic: str) 
     async def beat(epoch: int) -> Any:
         return await link.call(
             "share_group_heartbeat",
-            with_fields(group_id=group, member_id="a-member", member_epoch=epoch, subscribed_topic_names=[topic]),
+            kafka_messages.with_fields(
+                group_id=group, member_id="a-member", member_epoch=epoch, subscribed_topic_names=[topic]
+            ),
             to=broker(coordinator),
             change=True,
         )
@@ -506,7 +498,7 @@ async def test_a_share_group_gets_its_start_offsets(plain_cluster: KafkaCluster,
     client.start()
     link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
     try:
-        await make_topic(link, name, partitions=2, retention_ms="-1")
+        await changing.make_topic(link, name, partitions=2, retention_ms="-1")
         await write(plain_cluster.bootstrap, name, {0: 10, 1: 20})
         group = f"share-{name}"
         await _share_group(client, link, group, name)
@@ -550,7 +542,7 @@ async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: 
     client.start()
     link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
     try:
-        await make_topic(link, name, partitions=1, retention_ms="-1")
+        await changing.make_topic(link, name, partitions=1, retention_ms="-1")
         await write(plain_cluster.bootstrap, name, {0: 10})
         (coordinator,) = (await find_coordinators(link, [name], is_change=True))[0].values()
 
@@ -590,7 +582,7 @@ def test_the_noun_deletes_groups_and_their_offsets(plain_cluster: KafkaCluster, 
 
     async def made() -> None:
         link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
-        await make_topic(link, name, partitions=1, retention_ms="-1")
+        await changing.make_topic(link, name, partitions=1, retention_ms="-1")
         await link.close()
         await write(bootstrap, name, {0: 10})
         await read_up_to(bootstrap, name, name, {0: CommittedOffset(4)})

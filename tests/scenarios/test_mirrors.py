@@ -31,17 +31,11 @@ from console.session.triage_polls import Poller
 from console.triage.diagnosis import diagnose
 from console.triage.observations import after, begin
 from console.tui.app import Console
-from tests.support import worlds
-from tests.support.connect_cluster import until
-from tests.support.kafka_jars import KAFKA_4_3
+from tests.support import connect_cluster, kafka_jars, paces, real_clusters, worlds
 from tests.support.mirror_maker import GROUP, NAME, SOURCE, TOPIC, MirrorMaker, mirror_jars, with_clusters
 from tests.support.mirror_records import BEAT, COPIED, TOPICS, write
-from tests.support.paces import poll_often
 from tests.support.patience import PATIENCE
-from tests.support.real_clusters import or_skip
 from tests.tui.console_app import Driven
-
-# -- MirrorMaker's flows on the command line and on the screen, by records in the form of its own ----------------------
 
 COPY = "east.orders"
 POINTS = [
@@ -290,8 +284,8 @@ STEP = 5
 
 @pytest.fixture(scope="module")
 def mirror() -> Iterator[MirrorMaker]:
-    with or_skip():
-        mirror_jars(KAFKA_4_3)
+    with real_clusters.or_skip():
+        mirror_jars(kafka_jars.KAFKA_4_3)
     more = {f"{NAME}.offset-syncs.topic.location": "target", f"{NAME}.sync.group.offsets.enabled": "true"}
     with with_clusters(more=more) as running:
         yield running
@@ -327,7 +321,7 @@ def written_and_read(mirror: MirrorMaker) -> bool:
 async def test_flows_are_what_mirrormaker_wrote_and_one_that_stops_is_named(
     mirror: MirrorMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    until(lambda: written_and_read(mirror), "the group's offsets are translated", 2 * PATIENCE)
+    connect_cluster.until(lambda: written_and_read(mirror), "the group's offsets are translated", 2 * PATIENCE)
 
     with AdminClient(ConnectionSettings(parse_bootstrap(mirror.target))) as client:
         session = Session(client, Context("west", "tests", client.settings, journal=False))
@@ -362,7 +356,7 @@ async def test_flows_are_what_mirrormaker_wrote_and_one_that_stops_is_named(
 
         mirror.stop()
         monkeypatch.setattr(model, "_LEAST_SILENCE", 5.0)
-        poll_often(monkeypatch, 1.0, Part.MIRRORS)
+        paces.poll_often(monkeypatch, 1.0, Part.MIRRORS)
         async with Poller(session) as poller:
             observations = begin(await poller.poll())
             while "mirror-stopped" not in {each.claim.cause for each in diagnose(observations).causes}:

@@ -25,18 +25,14 @@ from console.language.grammar import parse
 from console.language.interpret import command_of, to_edits
 from console.language.needs import needs_of_script
 from console.language.snapshot_parts import Needs
+from console.model import codes, config, parts
 from console.model.changes import AlterReassignments, CreateTopics, NewTopic, Status
-from console.model.codes import BROKER, TOPIC
-from console.model.config import broker_resource, topic_resource
-from console.model.parts import Part
 from console.model.snapshot import Snapshot
-from console.operations import goals
+from console.operations import goals, planner, throttle
 from console.operations.forecast import forecast
 from console.operations.goals import Drain
 from console.operations.placement import PARTS, placement_of
-from console.operations.planner import propose
 from console.operations.proposal import Relocation
-from console.operations.throttle import throttle_edits
 from console.plan.compile import predict, runbook
 from console.plan.diff import diff
 from console.plan.edits import CancelMove, MoveReplicas
@@ -46,11 +42,7 @@ from console.session.reading import read_needs
 from console.session.session import Session
 from console.triage.symptoms import Subject
 from tests.scenarios.test_elections import ran, session_on
-from tests.support import worlds
-from tests.support.changing import apply_plan
-from tests.support.kafka_cluster import KafkaCluster
-from tests.support.real_clusters import BOTH, RACKS
-from tests.support.triage_watch import watching
+from tests.support import changing, kafka_cluster, real_clusters, triage_watch, worlds
 from tests.support.worlds import Kac
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -112,7 +104,7 @@ async def test_a_move_of_another_tool_that_starts_meanwhile_is_a_conflict(capsys
         async with session_on(cluster) as session:
             await ran(session, "move topic orders partition 0 to 3,2", capsys)
             assert start_move(cluster, "orders", 0, (4, 2)).code == 0
-            report = await apply_plan(session)
+            report = await changing.apply_plan(session)
             assert not report.sent
             (conflict,) = report.conflicts
             assert (conflict.was.value, conflict.theirs.value) == ("1,2", "2,1 → 4,2")
@@ -130,7 +122,7 @@ async def test_the_number_of_replicas_changes_where_it_is_meant(capsys: pytest.C
             assert json.loads(command.stdin)["partitions"] == [
                 {"topic": "orders", "partition": 0, "replicas": [1, 2, 3]}
             ]
-            report = await apply_plan(session)
+            report = await changing.apply_plan(session)
             assert [each.status for result in report.results for each in result.outcomes] == [Status.APPLIED]
             await cluster.settled()
             assert cluster.state.topics["orders"].partitions[0].replicas == (1, 2, 3)
@@ -163,7 +155,7 @@ async def test_a_move_back_to_none_that_is_in_sync_is_refused(capsys: pytest.Cap
 async def test_where_brokers_would_take_it_the_loss_is_typed(capsys: pytest.CaptureFixture[str]) -> None:
     async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
         await stuck(cluster)
-        cluster.state.alter_config(topic_resource("orders"), {"unclean.leader.election.enable": "true"})
+        cluster.state.alter_config(config.topic_resource("orders"), {"unclean.leader.election.enable": "true"})
         async with session_on(cluster) as session:
             await ran(session, "cancel move topic orders partition 0", capsys)
             code, out, err = await ran(session, "apply --yes", capsys)
@@ -184,7 +176,7 @@ async def test_what_was_not_read_is_judged_before_it_is_sent(capsys: pytest.Capt
         async with session_on(cluster) as session:
             await session.read_cluster()
             await session.read_topics()
-            await session.read_whole(Part.REASSIGNMENTS)
+            await session.read_whole(parts.Part.REASSIGNMENTS)
             session.stage([CancelMove("orders", 0)])
             assert session.plan
             await ran(session, "apply --yes --accept unclean-loss=orders/0", capsys)
@@ -243,7 +235,7 @@ async def test_a_move_that_waits_for_a_replica_that_stays(release: str, *, ends:
             return
         assert (partition.replicas, partition.adding, partition.removing) == ((2, 3, 1), (3,), (1,))
         assert set(partition.isr) == {1, 3}
-        async with watching(worlds.settings(cluster)) as it:
+        async with triage_watch.watching(worlds.settings(cluster)) as it:
             await it.names("reassignment-stalled", Subject(topic="orders", partition=0))
         await cluster.broker_up(2)
         partition = cluster.state.topics["orders"].partitions[0]
@@ -265,7 +257,7 @@ client = worlds.client("racked_cluster", known=1)
 async def polled(client: AdminClient) -> Session:
     """A session that has read what a placement is made of."""
     session = Session(client, Context("test", "test", client.settings, journal=False))
-    await read_needs(session, Needs(parts=PARTS, every=frozenset({TOPIC, BROKER})))
+    await read_needs(session, Needs(parts=PARTS, every=frozenset({codes.TOPIC, codes.BROKER})))
     return session
 
 
@@ -273,9 +265,9 @@ def replicas_of(snapshot: Snapshot) -> dict[tuple[str, int], tuple[int, ...]]:
     return {(t.name, p.number): p.replicas for t in snapshot.topics.values() for p in t.partitions}
 
 
-@BOTH
+@real_clusters.BOTH
 async def test_a_broker_is_drained_under_load(
-    racked_cluster: KafkaCluster, client: AdminClient, tmp_path: Path
+    racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, tmp_path: Path
 ) -> None:
     """No produce with acks=all fails, no partition is below min ISR at any poll, racks stay, nothing is left."""
     layouts = {"orders": ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 2, 4)), "audit": ((3, 2), (2, 3))}
@@ -317,7 +309,7 @@ async def test_a_broker_is_drained_under_load(
     await until_settled(written, lambda count: count < 100, within=120, attempts=1200)
     session = await polled(client)
     placement = placement_of(session.snapshot)
-    proposal = propose(Drain((DRAINED,)), placement)
+    proposal = planner.propose(Drain((DRAINED,)), placement)
     said = forecast(proposal, placement, 10**8)
     assert not proposal.held
     assert said.bytes > 0
@@ -327,7 +319,7 @@ async def test_a_broker_is_drained_under_load(
     assert drained.replicas[1] == drained.leads[1] == drained.bytes[1] == 0
     assert await valid_beside_kafka(racked_cluster, tmp_path, session.snapshot, proposal.moves)
 
-    throttles = throttle_edits(proposal.moves, proposal.dirs, 5_000_000)
+    throttles = throttle.throttle_edits(proposal.moves, proposal.dirs, 5_000_000)
     edits = (*throttles, *(MoveReplicas(each.topic, each.number, each.after) for each in proposal.moves))
     parsed = [parse(command_of(each))[0] for each in edits]
     await read_needs(session, needs_of_script(parsed))
@@ -336,7 +328,7 @@ async def test_a_broker_is_drained_under_load(
     wanted = replicas_of(predict(session.snapshot, session.plan))
     commands = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", racked_cluster.bootstrap))
     (command,) = (each for each in commands if each.words[0] == "kafka-reassign-partitions")
-    report = await apply_plan(session)
+    report = await changing.apply_plan(session)
     assert {each.status for result in report.results for each in result.outcomes} == {Status.APPLIED}
 
     async def moving() -> int:
@@ -353,7 +345,7 @@ async def test_a_broker_is_drained_under_load(
         assert now[move.topic, move.number] == move.after == wanted[move.topic, move.number][: len(move.after)]
     assert all(DRAINED not in replicas for replicas in now.values())
     assert all(placement.racks(now[place]) >= placement.racks(each) for place, each in layouts_of(layouts).items())
-    assert propose(Drain((DRAINED,)), placement_of(session.snapshot)).reached
+    assert planner.propose(Drain((DRAINED,)), placement_of(session.snapshot)).reached
 
     file = tmp_path / "moves.json"
     file.write_text(command.stdin)
@@ -362,7 +354,7 @@ async def test_a_broker_is_drained_under_load(
     left = stale_throttles(session.snapshot)
     assert {each.edit.target for each in left} == {each.target for each in throttles}
     assert not session.stage([each.edit for each in left]).refused
-    await apply_plan(session)
+    await changing.apply_plan(session)
     assert stale_throttles((await polled(client)).snapshot) == ()
     verified = await asyncio.to_thread(racked_cluster.run_tool, REASSIGN, *words, "--verify", "--preserve-throttles")
     assert verified.stdout.count("is completed") == len(proposal.moves), verified.stdout + verified.stderr
@@ -373,13 +365,13 @@ def layouts_of(layouts: dict[str, tuple[tuple[int, ...], ...]]) -> dict[tuple[st
 
 
 async def valid_beside_kafka(
-    cluster: KafkaCluster, folder: Path, snapshot: Snapshot, moves: tuple[Relocation, ...]
+    cluster: kafka_cluster.KafkaCluster, folder: Path, snapshot: Snapshot, moves: tuple[Relocation, ...]
 ) -> bool:
     """Whether our proposal holds what kafka-reassign-partitions --generate's does, and copies no more replicas."""
     file = folder / "topics.json"
     names = sorted({each.topic for each in moves})
     file.write_text(json.dumps({"version": 1, "topics": [{"topic": name} for name in names]}))
-    rest = [broker for broker in RACKS if broker != DRAINED]
+    rest = [broker for broker in real_clusters.RACKS if broker != DRAINED]
     words = ("--generate", "--topics-to-move-json-file", str(file), "--broker-list", ",".join(map(str, rest)))
     done = await asyncio.to_thread(cluster.run_tool, REASSIGN, "--bootstrap-server", cluster.bootstrap, *words)
     theirs = json.loads(done.stdout.strip().splitlines()[-1])["partitions"]
@@ -391,7 +383,7 @@ async def valid_beside_kafka(
         for place, replicas in proposed.items():
             assert set(replicas) <= set(rest)
             assert len(set(replicas)) == len(replicas) == len(before[place])
-            assert len({RACKS[each] for each in replicas}) == len(replicas)
+            assert len({real_clusters.RACKS[each] for each in replicas}) == len(replicas)
     copied = [sum(len(set(each) - set(before[place])) for place, each in some.items()) for some in (ours, generated)]
     return copied[0] <= copied[1]
 
@@ -442,13 +434,13 @@ def test_a_throttle_ends_by_itself_and_is_in_the_journal_before(kac: Kac, cluste
     script = kac("moves", "drain", "3", "--throttle", "50MB/s", "--script").out
     assert kac("run", "-e", f"{script}\napply --yes").code == 0
     configs = cluster.call(lambda c: {name: dict(found) for name, found in c.state.configs.items()})
-    lists = configs[topic_resource("orders")]
+    lists = configs[config.topic_resource("orders")]
     assert lists["leader.replication.throttled.replicas"] == "1:3,1:1,2:2,2:3,3:3,3:2"
     moved = settled_replicas(cluster)
     copies = [f"{number}:{new}" for number, replicas in enumerate(moved) for new in set(replicas) - set(PLACES[number])]
     assert lists["follower.replication.throttled.replicas"].split(",") == copies
     for broker in (1, 2, 3, 4):
-        assert configs[broker_resource(broker)]["follower.replication.throttled.rate"] == "50000000"
+        assert configs[config.broker_resource(broker)]["follower.replication.throttled.rate"] == "50000000"
     due = json.loads(kac("due", "--output", "json").out.splitlines()[0])
     assert len(due["due"]) == 10
     change = str(due["due"][0]["change"])
@@ -556,7 +548,7 @@ def test_leftovers_say_what_an_operation_owns(
         with pytest.raises(Died):
             kac("moves", "drain", "3", "--throttle", "50MB/s", "--run", "--yes")
     cluster.call(
-        lambda c: c.state.alter_config(topic_resource("others"), {"leader.replication.throttled.replicas": "*"})
+        lambda c: c.state.alter_config(config.topic_resource("others"), {"leader.replication.throttled.replicas": "*"})
     )
     cluster.call(lambda c: c.state.put_topic(new_topic("others", ((1, 2),), (1, 2, 3, 4))))
     found = json.loads(kac("leftovers", "--output", "json").out.splitlines()[-1])["leftovers"]

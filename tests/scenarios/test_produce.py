@@ -48,16 +48,9 @@ from console.model.record_masks import mask_path
 from console.model.schemas import SchemaText
 from console.model.secret import Contents, Secret
 from console.wire.record_batches import batches, records
-from tests.support import dead_letters, worlds
+from tests.support import compiled_java, dead_letters, kafka_jars, patience, real_clusters, registry_server, worlds
 from tests.support.changing import applied, make_topic, outcomes
-from tests.support.compiled_java import with_ours
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import KAFKA_4_3, java
-from tests.support.patience import PATIENCE
-from tests.support.real_clusters import or_skip
-from tests.support.registry_server import RegistryServer, registry
-
-# -- Writing records: once whatever happens to the request, each outcome with its offset; and who may not write --------
 
 RECORDS = Contents([NewRecord(b"a", b"1"), NewRecord(b"b", None, ((b"h", b"x"),), timestamp=7)])
 HERE = NewRecords("orders", 0)
@@ -337,7 +330,7 @@ AVRO = json.dumps(
 )
 PROTO = 'syntax = "proto3"; package shop; message Payment { int64 id = 1; string email = 2; }'
 SHAPE = json.dumps({"title": "T", "type": "object", "properties": {"id": {"type": "integer"}}})
-schemas = worlds.running(registry)
+schemas = worlds.running(registry_server.registry)
 
 
 def payment() -> Any:
@@ -364,7 +357,7 @@ def payment_class() -> Any:
     [("AVRO", AVRO, {"id": 7, "price": 2.5}), ("PROTOBUF", PROTO, {"id": 7, "email": "a"}), ("JSON", SHAPE, {"id": 7})],
 )
 async def test_confluents_deserializers_read_what_schemas_encode(
-    cluster: ThreadedCluster, schemas: RegistryServer, kind: str, text: str, given: dict[str, Any]
+    cluster: ThreadedCluster, schemas: registry_server.RegistryServer, kind: str, text: str, given: dict[str, Any]
 ) -> None:
     pytest.importorskip("confluent_kafka.schema_registry.avro")
     pytest.importorskip("fastavro")
@@ -397,7 +390,7 @@ async def test_confluents_deserializers_read_what_schemas_encode(
 
 
 async def test_what_a_schema_refuses_is_not_staged(
-    cluster: ThreadedCluster, schemas: RegistryServer, capsys: pytest.CaptureFixture[str]
+    cluster: ThreadedCluster, schemas: registry_server.RegistryServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("fastavro")
     schemas.register("orders-value", AVRO)
@@ -420,7 +413,7 @@ async def test_a_group_that_waits_is_named(cluster: ThreadedCluster) -> None:
     from aiokafka import AIOKafkaConsumer  # type: ignore[import-untyped]
 
     async with AIOKafkaConsumer("orders", bootstrap_servers=cluster.bootstrap, group_id="billing") as consumer:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience.PATIENCE):
             while not consumer.assignment():
                 await consumer.getmany(timeout_ms=100)
             await consumer.seek_to_end()
@@ -479,11 +472,11 @@ class Seen(NamedTuple):
 
 def with_java(*words: str, lines: list[str] | None = None) -> list[str]:
     """What our program in Java prints. lines: its input."""
-    with or_skip():
-        program = with_ours(FOLDER / "JavaRecords.java", KAFKA_4_3)
-    command = [java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", *program, *words]
+    with real_clusters.or_skip():
+        program = compiled_java.with_ours(FOLDER / "JavaRecords.java", kafka_jars.KAFKA_4_3)
+    command = [kafka_jars.java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", *program, *words]
     text = "".join(f"{line}\n" for line in lines or [])
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=patience.PATIENCE)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -514,7 +507,7 @@ def read_by_librdkafka(cluster: KafkaCluster, topic: str) -> list[Seen]:
     consumer.assign([TopicPartition(topic, number, 0) for number in range(PLACES)])
     found, ended = [], 0
     while ended < PLACES:
-        message = consumer.poll(PATIENCE)
+        message = consumer.poll(patience.PATIENCE)
         assert message is not None
         if message.error() is not None:
             ended += 1
@@ -591,7 +584,7 @@ def test_java_and_librdkafka_read_what_kac_writes_and_the_other_way(
     )
     producer = Producer({"bootstrap.servers": plain_cluster.bootstrap, "compression.type": "lz4"})
     producer.produce(f"{name}-java", b"by librdkafka", b"key", 1, headers=[("a", b"b")])
-    assert not producer.flush(PATIENCE)
+    assert not producer.flush(patience.PATIENCE)
     make(plain_cluster, f"{name}-copy")
     copy = f"copy records {name}-java to topic {name}-copy; apply --yes --accept null-not-compacted"
     assert on_brokers("run", "-e", copy).code == 0
@@ -610,7 +603,7 @@ def test_an_exported_topic_is_written_again_equal_to_the_byte(
         value = some.choice([None, b"", '{"\u00e9": "\x1b[2J"}'.encode(), some.randbytes(some.randrange(300))])
         headers = [("h\u00e9", some.choice([None, b"", some.randbytes(4)]))] * some.randrange(3)
         producer.produce(name, value, key, some.randrange(PLACES), timestamp=TIME + place, headers=headers)
-    assert not producer.flush(PATIENCE)
+    assert not producer.flush(patience.PATIENCE)
     file = tmp_path / "records.jsonl"
     assert on_brokers("records", name, "--limit", "0", "--output", "jsonl", "--out", str(file)).code == 0
     make(plain_cluster, f"{name}-again")
@@ -664,7 +657,7 @@ async def written(link: Link, name: str, some: dict[str, Contents]) -> dict[str,
 
 async def missed(link: Link, topic: str) -> None:
     """Wait until the leader alone is in sync."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(patience.PATIENCE):
         while len((await describe_topics(link, [topic])).topics[topic].partitions[0].isr) > 1:
             pass
 

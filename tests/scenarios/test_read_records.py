@@ -12,31 +12,24 @@ from dataclasses import replace
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
-from console.admin import record_file, record_search
-from console.admin.errors import BrokerError
+from console.admin import errors, record_file, record_search, settings
 from console.admin.link import LONG, Link, aside
-from console.admin.settings import ConnectionSettings, SaslSettings
 from console.admin.topics import describe_topics
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.faults import Delay, Fail, Fault
 from console.embedded.spec import ClusterSpec
+from console.model import acl, changes, record_decoding, record_masks, secret
 from console.model import records as model
 from console.model import records as model_records
-from console.model.acl import Acl
-from console.model.changes import CreateAcls
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.partitioners import java_partition, librdkafka_partition
-from console.model.record_decoding import RecordDecoder
 from console.model.record_filter import RecordFilter
-from console.model.record_masks import mask_path
-from console.model.secret import Secret
 from console.present.records import kind
 from console.session.record_reading import Collected
 from tests.embedded.poisoned import poisoned
-from tests.support import worlds
+from tests.support import patience, worlds
 from tests.support.changing import applied, make_topic
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.patience import PATIENCE
 from tests.support.searching import query, read_records
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -110,13 +103,13 @@ async def test_an_error_that_stays_is_the_partitions(
 ) -> None:
     monkeypatch.setattr(record_search, "PATIENCE", 0.3)
     fault(running, Fail(6))
-    with pytest.raises(BrokerError, match="NOT_LEADER_OR_FOLLOWER: orders-0"):
+    with pytest.raises(errors.BrokerError, match="NOT_LEADER_OR_FOLLOWER: orders-0"):
         await read_records(own_link, query("orders", 0))
 
 
 async def test_a_missing_right_is_named(running: ThreadedCluster, own_link: Link) -> None:
     fault(running, Fail(29))
-    with pytest.raises(BrokerError, match="may not be read") as refused:
+    with pytest.raises(errors.BrokerError, match="may not be read") as refused:
         await read_records(own_link, query("orders", 0))
     assert refused.value.failure.name == "TOPIC_AUTHORIZATION_FAILED"
     assert "READ on TOPIC orders" in refused.value.failure.remedy
@@ -218,7 +211,7 @@ async def test_records_are_decoded_and_looked_at_while_the_clients_loop_goes_on(
     turned = threading.Event()
 
     def wanted(record: model_records.Record) -> bool:
-        return turned.wait(PATIENCE)
+        return turned.wait(patience.PATIENCE)
 
     first = asyncio.ensure_future(
         read_records(own_link, query("orders", 0, model_records.First(), 5), Calling(call=wanted))
@@ -230,7 +223,7 @@ async def test_records_are_decoded_and_looked_at_while_the_clients_loop_goes_on(
 @pytest.mark.parametrize("size", [LONG, 100 * LONG])
 async def test_a_long_answer_is_decoded_while_the_clients_loop_goes_on(size: int) -> None:
     turned = threading.Event()
-    decoding = asyncio.ensure_future(aside(size, lambda: turned.wait(PATIENCE)))
+    decoding = asyncio.ensure_future(aside(size, lambda: turned.wait(patience.PATIENCE)))
     asyncio.get_running_loop().call_soon(turned.set)
     assert await decoding
 
@@ -390,7 +383,7 @@ async def test_a_groups_position_is_the_record_that_it_stands_on(kafka: KafkaClu
     await consumer.stop()
     found = await read_all(link, query(name, 0, model_records.OfGroup(name), 1))
     assert [(record.offset, record.value) for record in found.records] == [(3, b"\x00\x80 poison")]
-    with pytest.raises(BrokerError, match="has committed nothing"):
+    with pytest.raises(errors.BrokerError, match="has committed nothing"):
         await read_records(link, query(name, 1, model_records.OfGroup(name)))
     whole = await read_all(link, query(name, None, model_records.OfGroup(name), 10))
     assert [record.offset for record in whole.records] == [3, 4, 5]
@@ -416,12 +409,12 @@ async def test_records_of_an_open_transaction_are_only_read_uncommitted(
 
 
 async def test_what_is_not_there_is_said(kafka: KafkaCluster, link: Link, name: str) -> None:
-    with pytest.raises(BrokerError, match=r"UNKNOWN_TOPIC_OR_PARTITION.*"):
+    with pytest.raises(errors.BrokerError, match=r"UNKNOWN_TOPIC_OR_PARTITION.*"):
         await read_records(link, query(name))
     await make_topic(link, name, partitions=2)
-    with pytest.raises(BrokerError, match="has no partition 7"):
+    with pytest.raises(errors.BrokerError, match="has no partition 7"):
         await read_records(link, query(name, 7))
-    with pytest.raises(BrokerError, match="an offset is a partition's"):
+    with pytest.raises(errors.BrokerError, match="an offset is a partition's"):
         await read_records(link, query(name, None, model_records.FromOffset(1)))
     empty = await read_all(link, query(name))
     assert (empty.records, empty.progress.more) == ((), None)
@@ -462,11 +455,11 @@ async def test_without_the_right_to_read_the_right_is_named(kafka: KafkaCluster,
     await producer.start()
     await producer.send_and_wait(name, b"1")
     await producer.stop()
-    may_see = Acl(AclResourceType(2), name, PatternType(3), "User:alice", "*", AclOperation(8), Permission(3))
-    assert await applied(link, CreateAcls((may_see,)))
-    sasl = SaslSettings("PLAIN", "alice", Secret(kafka.users["alice"]))
-    async with worlds.linked(ConnectionSettings(kafka.login_addresses, "SASL_PLAINTEXT", sasl)) as alice:
-        with pytest.raises(BrokerError, match="may not be read") as refused:
+    may_see = acl.Acl(AclResourceType(2), name, PatternType(3), "User:alice", "*", AclOperation(8), Permission(3))
+    assert await applied(link, changes.CreateAcls((may_see,)))
+    sasl = settings.SaslSettings("PLAIN", "alice", secret.Secret(kafka.users["alice"]))
+    async with worlds.linked(settings.ConnectionSettings(kafka.login_addresses, "SASL_PLAINTEXT", sasl)) as alice:
+        with pytest.raises(errors.BrokerError, match="may not be read") as refused:
             await read_records(alice, query(name))
         assert f"READ on TOPIC {name}" in refused.value.failure.remedy
 
@@ -567,7 +560,7 @@ async def test_a_key_is_looked_for_first_where_partitioners_put_it(search_link: 
 
 
 async def test_masked_contents_are_not_found(search_link: Link) -> None:
-    decoder = RecordDecoder((mask_path("$.card"),))
+    decoder = record_decoding.RecordDecoder((record_masks.mask_path("$.card"),))
     for only in (RecordFilter(text="4123"), RecordFilter(where='value.card == "4123"')):
         assert len((await read_records(search_link, of("orders"), only)).records) == 1
         assert (await read_records(search_link, of("orders"), only, decoder)).records == ()
@@ -596,7 +589,7 @@ async def test_new_records_come_as_they_are_written(filled_cluster: ThreadedClus
     await producer.send_and_wait("live", b"before", partition=0)
     halt, found, sent = record_search.Halt(), list[bytes | None](), 0
     async with (
-        asyncio.timeout(PATIENCE),
+        asyncio.timeout(patience.PATIENCE),
         aclosing(
             record_search.search(search_link, of("live", start=model.FromEnd(), follow=True), halt=halt)
         ) as portions,
@@ -626,7 +619,7 @@ async def test_other_requests_are_answered_beside_forty_searches(search_link: Li
         longest = max(longest, time.monotonic() - began)
         await asyncio.sleep(0)
     assert [len((await search).records) for search in searches] == [2] * 40
-    assert longest < PATIENCE / 4
+    assert longest < patience.PATIENCE / 4
 
 
 async def test_a_search_waits_while_leaders_move_and_says_what_it_gave_up(
@@ -637,7 +630,7 @@ async def test_a_search_waits_while_leaders_move_and_says_what_it_gave_up(
     assert len(found.records) == RECORDS
     monkeypatch.setattr(record_search, "PATIENCE", 0.3)
     filled_cluster.call(lambda one: one.faults.add(Fault(Fail(6), api="fetch")))
-    with pytest.raises(BrokerError, match=r"offsets 0 to \d+ of orders-\d were not searched"):
+    with pytest.raises(errors.BrokerError, match=r"offsets 0 to \d+ of orders-\d were not searched"):
         await read_records(search_link, of("orders"))
 
 
@@ -654,7 +647,7 @@ async def test_a_rate_holds_a_search_back(search_link: Link, monkeypatch: pytest
 async def test_a_reader_that_takes_nothing_stops_the_fetches(search_link: Link) -> None:
     async with aclosing(record_search.search(search_link, of("orders", "refunds"))) as portions:
         await anext(portions)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience.PATIENCE):
             await describe_topics(search_link, ["orders"])
 
 

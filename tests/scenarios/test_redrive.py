@@ -21,12 +21,11 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from kio.schema.errors import ErrorCode
 from msgspec.structs import replace
 
-from console.admin import errors
+from console.admin import errors, record_search
 from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.exactly_once import Exactly, Fenced, Interrupted, commit, give_up, stable_positions, take_over
 from console.admin.link import Link
-from console.admin.record_search import search
 from console.contexts.context import Context
 from console.embedded import faults
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
@@ -49,14 +48,8 @@ from console.session.record_reading import RecordReader
 from console.session.redriving import desk_of, judged, survey, with_ends
 from console.session.session import Session
 from console.session.snapshot_reader import WALL, Refused
-from tests.support import dead_letters, worlds
-from tests.support.forked_runs import ForkedRuns
+from tests.support import dead_letters, forked_runs, patience, real_clusters, registry_server, worlds
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.patience import PATIENCE
-from tests.support.real_clusters import EACH, REAL
-from tests.support.registry_server import Bad, registry
-
-# -- Dead letters that are sent again: each once, whatever is lost; those that stay; the canary; what comes back -------
 
 DEAD, ORDERS, OTHERS = "orders.dlt", "orders", "others"
 TOPICS = (
@@ -115,7 +108,7 @@ class Told(list[str]):
         self._came.set()
 
     async def until(self, text: str) -> None:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience.PATIENCE):
             while not any(text in line for line in self):
                 await self._came.wait()
                 self._came.clear()
@@ -254,13 +247,16 @@ async def test_letters_whose_schema_can_not_be_asked_for_are_not_passed_over(
 ) -> None:
     text = '{"type": "record", "name": "N", "fields": [{"name": "n", "type": "int"}]}'
     goal = Redrive(DEAD, "value.n < 5", ORDERS)
-    with registry() as schemas, AdminClient(worlds.settings(cluster, schemas=schemas.settings, **SETTINGS)) as client:
+    with (
+        registry_server.registry() as schemas,
+        AdminClient(worlds.settings(cluster, schemas=schemas.settings, **SETTINGS)) as client,
+    ):
         number = schemas.register("orders-value", text)
         framed = b"\0" + number.to_bytes(4) + b"\x04"
         lacking = b"\0" + (99).to_bytes(4) + b"\x04"
         await dead_letters.write(link, DEAD, 0, [NewRecord(b"k", framed), NewRecord(b"k", lacking)])
         session = Session(client, Context("test", "tests", client.settings), "test")
-        schemas.bad[f"/schemas/ids/{number}"] = Bad(status=503)
+        schemas.bad[f"/schemas/ids/{number}"] = registry_server.Bad(status=503)
         with pytest.raises(Refused, match=r"can't be applied .* 503"):
             await survey(desk_of(session), await with_ends(desk_of(session), goal))
         waits = await done(session, goal, pace=replace(PACE, patience=0.2))
@@ -290,7 +286,7 @@ async def test_positions_that_the_cluster_forgot_are_those_of_the_journal(
             session, number, pace=PACE, on_progress=lambda each: some.set() if each.letters.sent > 1 else None
         )
     )
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(patience.PATIENCE):
         await some.wait()
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)
@@ -333,7 +329,7 @@ async def test_a_group_without_members_does_not_pass_for_one_with_members(
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "alive", "enable.auto.commit": False})
     try:
         consumer.subscribe([ORDERS])
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience.PATIENCE):
             while not consumer.assignment():
                 await asyncio.to_thread(consumer.poll, 0.1)
         consumer.commit(offsets=[TopicPartition(ORDERS, 0, 0)], asynchronous=False)
@@ -769,7 +765,7 @@ def received(cluster: KafkaCluster, topic: str) -> Counter[int]:
     found: Counter[int] = Counter()
     ended: set[int] = set()
     while len(ended) < PLACES:
-        message = consumer.poll(PATIENCE)
+        message = consumer.poll(patience.PATIENCE)
         assert message is not None
         error = message.error()
         if error is not None and error.code() == KafkaError._PARTITION_EOF:
@@ -782,24 +778,24 @@ def received(cluster: KafkaCluster, topic: str) -> Counter[int]:
 
 async def begun(cluster: KafkaCluster, name: str) -> None:
     """Wait until the first letters are there."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(patience.PATIENCE):
         while not await asyncio.to_thread(received, cluster, name):
             pass
 
 
 @asynccontextmanager
-async def operator(cluster: KafkaCluster, home: Path) -> AsyncIterator[ForkedRuns]:
+async def operator(cluster: KafkaCluster, home: Path) -> AsyncIterator[forked_runs.ForkedRuns]:
     """An operator's runs of kac, on a host of their own."""
     await asyncio.to_thread(home.mkdir, exist_ok=True)
-    async with ForkedRuns({"HOME": str(home)}, home / "out") as runs:
+    async with forked_runs.ForkedRuns({"HOME": str(home)}, home / "out") as runs:
         await runs.warm("redrive", "-b", cluster.bootstrap, "--continue")
         yield runs
 
 
-async def sent(runs: ForkedRuns, cluster: KafkaCluster, *words: str) -> int:
+async def sent(runs: forked_runs.ForkedRuns, cluster: KafkaCluster, *words: str) -> int:
     """The exit code of a run that is left alone."""
     await runs.start("redrive", "-b", cluster.bootstrap, *words)
-    async with asyncio.timeout(4 * PATIENCE):
+    async with asyncio.timeout(4 * patience.PATIENCE):
         return await runs.ended()
 
 
@@ -838,7 +834,7 @@ async def killed_at_random(
     async with operator(cluster, home) as runs:
         words = ("--run", "--yes", "--max", f"{AT_ONCE}/s", "--accept", f"writes-many={letters}")
         await runs.start("redrive", "-b", cluster.bootstrap, f"{name}.dlt", *words)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience.PATIENCE):
             while "operation 1:" not in runs.output:
                 await asyncio.to_thread(time.sleep, 0.05)
         while killed < kills:
@@ -899,12 +895,12 @@ async def test_a_second_operator_takes_over_and_the_first_says_so(
     assert received(own_cluster, name) == Counter(range(letters))
 
 
-@pytest.mark.parametrize("release", EACH)
+@pytest.mark.parametrize("release", real_clusters.EACH)
 @pytest.mark.takes(6)
 async def test_each_release(
     request: pytest.FixtureRequest, release: tuple[str, str], name: str, tmp_path: Path
 ) -> None:
-    cluster: KafkaCluster = request.getfixturevalue(REAL[release[1]])
+    cluster: KafkaCluster = request.getfixturevalue(real_clusters.REAL[release[1]])
     await make(cluster, name, 300, 1)
     async with operator(cluster, tmp_path / "home") as runs:
         await runs.start("redrive", "-b", cluster.bootstrap, f"{name}.dlt", "--run", "--yes", "--max", f"{AT_ONCE}/s")
@@ -952,7 +948,7 @@ def fault(of_either_kind: ThreadedCluster, effect: faults.Effect, api: str, **mo
 async def seen(one_link: Link) -> list[bytes | None]:
     """What a consumer with read_committed reads."""
     found: list[bytes | None] = []
-    async for portion in search(one_link, Search((TARGET,), start=First())):
+    async for portion in record_search.search(one_link, Search((TARGET,), start=First())):
         found += [each.value for each in portion.records]
     return sorted(found, key=str)
 

@@ -37,27 +37,19 @@ from console.language.needs import needs_of_script
 from console.language.verbs.listing import List
 from console.language.verbs.show import Show
 from console.lint.schemas import RULES
+from console.model import config, schema_use
 from console.model.changes import Outcome, TopicTarget
-from console.model.config import entry_in
 from console.model.parts import Part
-from console.model.schema_use import MOST_TOPICS, candidates
 from console.model.snapshot import Snapshot
 from console.model.subjects import COMPATIBILITY, MODE, SchemaReference, SchemaVersion, Subject, subject_resource
 from console.plan.reconcile import ApplyOptions
 from console.plan.risks import risks
-from console.session.applying import check_plan
-from console.session.journal_changes import stage_revert
-from console.session.lint_reading import seen_by
+from console.session import applying, journal_changes, lint_reading
 from console.session.reading import read_everything, read_needs
 from console.session.schema_reads import read_schema_samples
 from console.session.session import Session
-from tests.support import worlds
+from tests.support import changing, kafka_jars, older_brokers, patience, record_apicurio_payloads, worlds
 from tests.support.apicurio import NEWEST, VERSION, apicurio, apicurio_folder
-from tests.support.changing import apply_plan
-from tests.support.kafka_jars import BrokersUnavailableError
-from tests.support.older_brokers import like
-from tests.support.patience import PATIENCE
-from tests.support.record_apicurio_payloads import RECORDED
 from tests.support.registry_server import Bad, RegistryServer, registry
 from tests.support.staging import staged
 
@@ -75,7 +67,7 @@ SECOND = (
 BROKEN = '{"type":"record","name":"Order","namespace":"shop","fields":[{"name":"id","type":"string"}]}'
 PAYMENT = '{"type":"record","name":"Payment","namespace":"shop","fields":[{"name":"order","type":"shop.Order"}]}'
 
-cluster = worlds.cluster(like("4.4", brokers=1), scope="module")
+cluster = worlds.cluster(older_brokers.like("4.4", brokers=1), scope="module")
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +84,7 @@ def newest() -> Iterator[HttpSettings]:
 def _apicurio(version: str) -> Iterator[HttpSettings]:
     try:
         folder = apicurio_folder(version)
-    except BrokersUnavailableError as error:
+    except kafka_jars.BrokersUnavailableError as error:
         pytest.skip(str(error))
     with apicurio(folder) as url:
         parts = urlsplit(url)
@@ -130,7 +122,7 @@ def _empty(url: str) -> None:
     for name in ("payments-value", "parts-value", "orders-value", "kept-value", "undone-value"):
         for ending in ("", "?permanent=true"):
             with suppress(HTTPError):
-                urlopen(Request(f"{url}/subjects/{name}{ending}", method="DELETE"), timeout=PATIENCE).close()
+                urlopen(Request(f"{url}/subjects/{name}{ending}", method="DELETE"), timeout=patience.PATIENCE).close()
 
 
 async def read(session: Session) -> None:
@@ -145,7 +137,7 @@ async def applied(session: Session, text: str, *, may_fail: bool = False) -> int
     if may_fail and not report.added:
         return 0
     assert report.added, report
-    sent = await apply_plan(session, ACCEPTED)
+    sent = await changing.apply_plan(session, ACCEPTED)
     assert may_fail or sent.ok, sent
     await read(session)
     return sent.change or 0
@@ -155,7 +147,7 @@ async def check_of(session: Session, text: str) -> Outcome:
     """What the registry says of a statement before it is applied."""
     session.discard()
     await staged(session, text)
-    report = await check_plan(session)
+    report = await applying.check_plan(session)
     (found,) = (outcome for result in report.results for outcome in result.outcomes)
     return found
 
@@ -257,7 +249,7 @@ async def test_a_level_is_a_config_with_a_default(session: Session) -> None:
     await registered(session, "orders-value", FIRST)
 
     def level() -> tuple[str | None, str]:
-        found = entry_in(session.snapshot.configs, subject_resource("orders-value"), COMPATIBILITY)
+        found = config.entry_in(session.snapshot.configs, subject_resource("orders-value"), COMPATIBILITY)
         assert found is not None
         return found.value, found.source.name
 
@@ -277,7 +269,7 @@ async def test_a_mode_refuses_changes_until_it_is_reset(cluster: ThreadedCluster
         await registered(session, "orders-value", FIRST)
 
         def mode(name: str) -> tuple[str | None, str]:
-            found = entry_in(session.snapshot.configs, subject_resource(name), MODE)
+            found = config.entry_in(session.snapshot.configs, subject_resource(name), MODE)
             assert found is not None
             return found.value, found.source.name
 
@@ -294,7 +286,7 @@ async def test_a_mode_refuses_changes_until_it_is_reset(cluster: ThreadedCluster
         session.discard()
         # The mode is set before the version is registered.
         await staged(session, f"set schema orders-value mode=READWRITE; schema orders-value '{SECOND}'")
-        assert (await apply_plan(session, ACCEPTED)).ok
+        assert (await changing.apply_plan(session, ACCEPTED)).ok
         await read(session)
         assert live(session, "orders-value") == [1, 2]
         await applied(session, "unset schema orders-value mode")
@@ -317,7 +309,7 @@ async def test_a_mode_that_the_registry_refuses_meanwhile_fails_with_its_words(
         await read(session)
         await staged(session, f"schema orders-value '{FIRST}'")
         embedded.state.values["", MODE] = "READONLY"
-        report = await apply_plan(session, ACCEPTED)
+        report = await changing.apply_plan(session, ACCEPTED)
         assert not report.ok
         (outcome,) = (each for result in report.results for each in result.outcomes)
         assert outcome.failure is not None
@@ -332,7 +324,7 @@ async def test_a_registry_without_modes_says_so(cluster: ThreadedCluster, real: 
         await read(session)
         session.discard()
         await staged(session, "set schema <default> mode=READONLY")
-        report = await check_plan(session)
+        report = await applying.check_plan(session)
         (outcome,) = (each for result in report.results for each in result.outcomes)
         assert outcome.failure is not None
         assert outcome.failure.message == "the registry has no modes"
@@ -377,7 +369,7 @@ async def test_files_bring_a_registry_to_their_state(session: Session, tmp_path:
     wanted = read_files([str(file)]).wanted
     assert wanted_edits(wanted, await read_everything(session, (), wanted.subjects)) == 3
     session.stage(file_edits(wanted, session.snapshot).edits)
-    report = await apply_plan(session, ACCEPTED)
+    report = await changing.apply_plan(session, ACCEPTED)
     assert report.ok, report
     assert wanted_edits(wanted, await read_everything(session, (), wanted.subjects)) == 0
     exported = tmp_path / "exported.yaml"
@@ -388,7 +380,7 @@ async def test_files_bring_a_registry_to_their_state(session: Session, tmp_path:
     await registered(session, "kept-value", '"int"')
     only = replace(Wanted(), schemas={subject_resource("kept-value"): WantedSubject()})
     session.stage(file_edits(only, await read_everything(session, (), ()), (Prune("schemas"),)).edits)
-    report = await apply_plan(session, ACCEPTED)
+    report = await changing.apply_plan(session, ACCEPTED)
     await read(session)
     assert live(session, "payments-value") == []
     # In Apicurio the references of a softly deleted schema count.
@@ -425,8 +417,8 @@ async def test_reverts_delete_and_register(session: Session) -> None:
 async def reverted(session: Session, change: int) -> None:
     """Take a change back."""
     session.discard()
-    await stage_revert(session, change)
-    report = await apply_plan(session, ACCEPTED)
+    await journal_changes.stage_revert(session, change)
+    report = await changing.apply_plan(session, ACCEPTED)
     assert report.ok, report
     await read(session)
 
@@ -573,7 +565,7 @@ async def test_lint_names_topics_with_records_without_a_schema(
         rule = next(each for each in RULES if each.name == "records-without-schema")
 
         def found() -> list[str]:
-            seen = seen_by(session.snapshot, session.clock.now(), session.context)
+            seen = lint_reading.seen_by(session.snapshot, session.clock.now(), session.context)
             return [f"{each.subject.name}: {each.what}" for each in rule.find(seen)]  # type: ignore[union-attr]
 
         assert found() == []
@@ -583,7 +575,7 @@ async def test_lint_names_topics_with_records_without_a_schema(
 
 
 async def test_apicurios_own_ids_are_looked_up(sampled: ThreadedCluster) -> None:
-    recorded = json.loads(RECORDED.read_text())
+    recorded = json.loads(record_apicurio_payloads.RECORDED.read_text())
     (payload,) = (each for each in recorded["payloads"] if each["name"] == "avro-global")
     headers = [(name, bytes.fromhex(value)) for name, value in payload["headers"]]
     sampled.call(worlds.topic("by-apicurio", 1, brokers=(1,)))
@@ -609,8 +601,8 @@ def test_only_so_many_topics_are_read_for_a_subject() -> None:
     subject = Subject("shop.Order", (SchemaVersion(1, 1, "AVRO", "shop.Order"),))
     taken = Subject("t000-value", (SchemaVersion(1, 2, "AVRO"),))
     snapshot = Snapshot(topics=topics, schemas={each.name: each for each in (subject, taken)})
-    found = candidates(snapshot, "shop.Order")
-    assert len(found) == MOST_TOPICS
+    found = schema_use.candidates(snapshot, "shop.Order")
+    assert len(found) == schema_use.MOST_TOPICS
     assert "t000" not in found
-    assert candidates(snapshot, "t000-value") == ["t000"]
-    assert candidates(snapshot, "unknown") == []
+    assert schema_use.candidates(snapshot, "t000-value") == ["t000"]
+    assert schema_use.candidates(snapshot, "unknown") == []

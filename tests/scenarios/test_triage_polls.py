@@ -32,10 +32,9 @@ from console.operations.goals import Drain
 from console.operations.operation import State, Step
 from console.operations.throttle import Throttles
 from console.plan.stale_throttles import RATES
-from console.session import scheduler, triage_polls
+from console.session import scheduler, snapshot_reader, triage_polls
 from console.session.operating import begin as begin_operation
 from console.session.session import Session
-from console.session.snapshot_reader import Refused
 from console.session.triage_polls import Poller
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.observations import Observations, after, begin
@@ -166,7 +165,7 @@ async def test_a_rest_that_is_over_can_be_interrupted(cluster: ThreadedCluster) 
 
 async def test_another_cluster_than_the_contexts(cluster: ThreadedCluster) -> None:
     async with polling(cluster, cluster_id="some-other") as (poller, _, _):
-        with pytest.raises(Refused, match="some-other"):
+        with pytest.raises(snapshot_reader.Refused, match="some-other"):
             await poller.poll()
 
 

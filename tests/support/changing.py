@@ -16,8 +16,6 @@ from console.session.apply_run import ApplyRun
 from console.session.applying import send_plan
 from console.session.session import Session
 
-# -- Changes sent in tests, and what became of them --------------------------------------------------------------------
-
 
 async def outcomes(
     link: Link, change: changes.ChangeRequest, *, check: bool = False
@@ -72,17 +70,11 @@ async def make_topic(link: Link, name: str, partitions: int = 1, **own: str) -> 
     assert await applied(link, changes.CreateTopics((changes.NewTopic(name, partitions, 1, configs=configs),)))
 
 
-# -- Plans that are sent in tests as the apply flow sends them, without its questions ----------------------------------
-
-
 async def apply_plan(session: Session, options: ApplyOptions = DEFAULTS) -> ApplyReport:
     """Send a session's plan. Returns its report; raises as `send_plan` does."""
     report = (await send_plan(session, ApplyRun(options))).report
     assert report is not None
     return report
-
-
-# -- All that a journal has, at once: what the product reads piece by piece --------------------------------------------
 
 
 async def read_history(session: Session) -> History:

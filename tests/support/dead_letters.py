@@ -15,12 +15,9 @@ from console.admin.record_search import search
 from console.embedded import faults
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.state import ClusterState
-from console.model.changes import NewRecords, ProduceRecords
+from console.model import changes, new_records, observed_logs, secret
 from console.model.cluster import CommittedOffset, LogRange
-from console.model.new_records import NewRecord, batched
-from console.model.observed_logs import Place
 from console.model.records import First, Header, Record, Search
-from console.model.secret import Contents
 from console.model.snapshot import Snapshot, with_log_ranges
 from console.session.session import Session
 from tests.support.changing import outcomes
@@ -74,12 +71,12 @@ def learnt_meanwhile(
     return has_read
 
 
-def with_range(place: Place, found: LogRange) -> Callable[[Snapshot], Snapshot]:
+def with_range(place: observed_logs.Place, found: LogRange) -> Callable[[Snapshot], Snapshot]:
     """Return what gives the log of a partition another range."""
     return lambda known: with_log_ranges(known, [place], {place: found})
 
 
-def gone_on(group: str, place: Place, offset: int) -> Callable[[Snapshot], Snapshot]:
+def gone_on(group: str, place: observed_logs.Place, offset: int) -> Callable[[Snapshot], Snapshot]:
     """Return what gives a group another committed offset."""
 
     def learn(known: Snapshot) -> Snapshot:
@@ -90,10 +87,10 @@ def gone_on(group: str, place: Place, offset: int) -> Callable[[Snapshot], Snaps
     return learn
 
 
-async def write(link: Link, topic: str, partition: int, records: Sequence[NewRecord]) -> None:
-    for number, batch in enumerate(batched(records)):
-        target = NewRecords(topic, partition, number)
-        assert (await outcomes(link, ProduceRecords({target: Contents(batch)})))[target].ok
+async def write(link: Link, topic: str, partition: int, records: Sequence[new_records.NewRecord]) -> None:
+    for number, batch in enumerate(new_records.batched(records)):
+        target = changes.NewRecords(topic, partition, number)
+        assert (await outcomes(link, changes.ProduceRecords({target: secret.Contents(batch)})))[target].ok
 
 
 async def read(link: Link, *topics: str) -> list[Record]:

@@ -24,9 +24,8 @@ from console.admin.settings import ConnectionSettings
 from console.answers.results import Printer
 from console.cli import main as cli
 from console.contexts.context import Context, parse_bootstrap
+from console.embedded import group_coordinator, groups
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
-from console.embedded.group_coordinator import ensure_topic
-from console.embedded.groups import Committed, Group
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.language.grammar import parse
@@ -126,9 +125,9 @@ def group(name: str, at: Mapping[tuple[str, int], int], **more: Any) -> Seed:
     """
 
     def put(cluster: EmbeddedCluster) -> None:
-        ensure_topic(cluster.state)
-        offsets = {place: Committed(offset) for place, offset in at.items()}
-        cluster.state.groups[name] = Group(name, written=True, offsets=offsets, **more)
+        group_coordinator.ensure_topic(cluster.state)
+        offsets = {place: groups.Committed(offset) for place, offset in at.items()}
+        cluster.state.groups[name] = groups.Group(name, written=True, offsets=offsets, **more)
 
     return put
 

@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from kio.schema.describe_acls.v1.request import DescribeAclsRequest as OldAclsRequest
 from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, DescribeConfigsResource
 
-from console.wire import frames
+from console.wire import bounds_check, frames, sasl
 from console.wire.aiokafka_request import THROTTLE_FIRST, AiokafkaRequest, Exchange, RawResponse
-from console.wire.bounds_check import MalformedFrame
 from console.wire.connection import (
     MAX_FRAME,
     USUAL_BUFFER,
@@ -34,15 +33,12 @@ from console.wire.connection import (
 )
 from console.wire.fields import for_version
 from console.wire.frames import decode_body
-from console.wire.sasl import renewed_after
 from console.wire.schemas import BY_VERSION, response_type, version_range
 from tests.support.certificates import Authority
 from tests.support.kafka_messages import with_fields
 from tests.support.requests_of_kafka import request_type
 from tests.wire import fake_broker as fake
 from tests.wire.fake_broker import Conversation, FakeBroker, Received, frame
-
-# -- One connection against servers that misbehave ---------------------------------------------------------------------
 
 BROKERS = {1: ("a.example", 9092)}
 PLAIN = {"security_protocol": "PLAINTEXT"}
@@ -250,7 +246,7 @@ async def test_a_retired_connection_waits_for_what_it_still_carries() -> None:
 @given(st.floats(min_value=0.001, max_value=1e9))
 def test_a_session_is_renewed_in_time(lifetime: float) -> None:
     """With two seconds left, or half of a short one; a long one not earlier than with a seventh left."""
-    left = lifetime - renewed_after(lifetime)
+    left = lifetime - sasl.renewed_after(lifetime)
     assert left >= min(2.0, 0.5 * lifetime) * 0.999
     assert left >= 0.0499 * lifetime
     assert left <= max(0.1501 * lifetime, min(2.0, 0.5 * lifetime))
@@ -450,7 +446,7 @@ def test_tagged_fields_in_a_response_header_are_passed_over(correlation_id: int,
 
 @given(st.binary(max_size=3))
 def test_less_than_a_header_is_malformed(frame: bytes) -> None:
-    with pytest.raises(MalformedFrame):
+    with pytest.raises(bounds_check.MalformedFrame):
         frames.split_response(response_type("metadata", 12), frame)
 
 
@@ -492,7 +488,7 @@ def test_versions_are_those_that_kio_has() -> None:
 
 def test_an_answer_that_tells_of_more_than_it_has_is_refused_before_room_is_made_for_it() -> None:
     throttle, brokers = b"\0\0\0\0", b"\xff\xff\xff\xff\x0f"  # 2³² - 2 of them: 32 GiB of pointers
-    with pytest.raises(MalformedFrame, match="brokers has 4294967294 elements in 20 bytes"):
+    with pytest.raises(bounds_check.MalformedFrame, match="brokers has 4294967294 elements in 20 bytes"):
         frames.decode_body(response_type("metadata", 9), throttle + brokers + bytes(20))
 
 

@@ -24,20 +24,17 @@ from console.admin.cluster import dir_answers
 from console.admin.errors import error_name
 from console.admin.topics import topic_listing
 from console.model.cluster import Topic
+from console.wire import fields, tagged_fields
 from console.wire.bounds_check import MalformedFrame, _entity_walk, check_message
-from console.wire.fields import for_version
 from console.wire.frames import decode_body, decode_request, encode_body, open_reader, with_open_codes
 from console.wire.metadata_decoder import VERSIONS, decode_topics
 from console.wire.partition_decoders import DIRS_VERSIONS, OFFSETS_VERSIONS, DirAnswer, decode_log_dirs, decode_offsets
 from console.wire.schemas import BY_VERSION, request_module, response_type
-from console.wire.tagged_fields import without_unknown_tags
 from tests.support import kafka_messages
 from tests.support.kafka_messages import response
 from tests.support.requests_of_kafka import request_type
 from tests.unit.test_config_decoder import quick
 from tests.wire.samples import sample, written
-
-# -- What brokers answer of each partition: our own decoders give what kio's give, or leave the answer to it -----------
 
 Said = tuple[int, int, int]
 
@@ -186,7 +183,7 @@ def kio(version: int) -> Any:
 
 def partition(version: int, number: int, nodes: int = 3, error: int = 0, leader: int = 1) -> Any:
     replicas = tuple(range(1, nodes + 1))
-    return for_version(
+    return fields.for_version(
         kio(version).MetadataResponsePartition,
         error_code=error,
         partition_index=number,
@@ -199,7 +196,7 @@ def partition(version: int, number: int, nodes: int = 3, error: int = 0, leader:
 
 
 def topic(version: int, name: str, *partitions: Any, error: int = 0, id_: int = 7, internal: bool = False) -> Any:
-    return for_version(
+    return fields.for_version(
         kio(version).MetadataResponseTopic,
         error_code=error,
         name=name,
@@ -407,7 +404,7 @@ def test_a_message_of_known_fields_is_kept_as_it_is(api: str) -> None:
     for version in TAG_VERSIONS[api]:
         entity = with_open_codes(response_type(api, version))
         data = written(entity, sample(entity, 9999))
-        assert without_unknown_tags(entity, data + b"what follows") == (data, len(data))
+        assert tagged_fields.without_unknown_tags(entity, data + b"what follows") == (data, len(data))
 
 
 def test_an_unknown_field_at_every_depth_loses_nothing() -> None:

@@ -12,10 +12,9 @@ import pytest
 from console.wire.frames import decode_body, encode_body, encode_payload
 from console.wire.newer import NEWER
 from console.wire.schemas import api_key, messages, request_module, response_type, version_range
+from tests.support import kafka_jars, requests_of_kafka
 from tests.support import record_newer_messages as recorded
-from tests.support.kafka_jars import NEWEST, RELEASES, BrokersUnavailableError
 from tests.support.kafka_messages import with_fields
-from tests.support.requests_of_kafka import readable_versions
 
 KIO_HAS = [("api_versions", 3), ("api_versions", 4), ("delete_groups", 1), ("delete_groups", 2),
            ("streams_group_describe", 0), ("describe_cluster", 2), ("list_groups", 5)]  # fmt: skip
@@ -25,8 +24,8 @@ KIO_HAS = [("api_versions", 3), ("api_versions", 4), ("delete_groups", 1), ("del
 @pytest.fixture(scope="module")
 def apis() -> dict[int, recorded.Api]:
     try:
-        return recorded.definitions(RELEASES[NEWEST])
-    except BrokersUnavailableError as error:
+        return recorded.definitions(kafka_jars.RELEASES[kafka_jars.NEWEST])
+    except kafka_jars.BrokersUnavailableError as error:
         pytest.skip(str(error))
 
 
@@ -71,7 +70,7 @@ def nested(type_: Any) -> Any:
 
 def test_a_version_that_is_refused_by_name_is_known_after_kios() -> None:
     assert {api: max(versions) for api, versions in NEWER.items()} == {api: version_range(api)[1] for api in NEWER}
-    assert readable_versions(api_key("api_versions")) == (0, 5)
+    assert requests_of_kafka.readable_versions(api_key("api_versions")) == (0, 5)
 
 
 # What a broker of 4.4.0 was asked, and what it answered.

@@ -18,9 +18,8 @@ from kio.schema.metadata.v1 import response as metadata_v1
 from kio.serial import entity_reader, entity_writer
 
 from console.wire.frames import encode_header, with_open_codes
-from console.wire.proposals import batched_describes, kip4, kip21_configs, kip133_configs, kip248_quotas
+from console.wire.proposals import batched_describes, kip4, kip21_configs, kip133_configs, kip248_quotas, table
 from console.wire.proposals import formats as api_keys
-from console.wire.proposals.table import PROPOSED
 from tests.support.examples import examples
 from tests.support.kafka_messages import entity
 
@@ -435,7 +434,7 @@ def test_bytes(message: Any, golden: Bytes) -> None:
 
 def test_every_message_has_its_bytes() -> None:
     covered = {type(message) for message, _ in _CASES}
-    assert {kind for m in PROPOSED.values() for kind in (m.request, m.response)} <= covered
+    assert {kind for m in table.PROPOSED.values() for kind in (m.request, m.response)} <= covered
 
 
 @pytest.mark.parametrize(
@@ -466,7 +465,7 @@ def test_headers(message: Any, header: Bytes) -> None:
 _INTEGERS = {"int8": 8, "int16": 16, "int32": 32}
 _MESSAGES = [
     pytest.param(entity, id=f"{m.api}-v{m.version}-{entity.__name__}")
-    for m in PROPOSED.values()
+    for m in table.PROPOSED.values()
     for entity in (m.request, m.response)
 ]
 
@@ -506,15 +505,15 @@ def test_what_is_written_is_read(entity: type[Any], data: st.DataObject) -> None
 def test_the_keys_are_beyond_kafkas_but_for_the_versions_that_extend_kafkas_apis() -> None:
     assert max(api_key_map) < api_keys.LOWEST
     extended = {(29, 4), (48, 2)}
-    assert extended <= set(PROPOSED)
+    assert extended <= set(table.PROPOSED)
     assert all(
-        api_keys.LOWEST <= key <= api_keys.HIGHEST for key, version in PROPOSED if (key, version) not in extended
+        api_keys.LOWEST <= key <= api_keys.HIGHEST for key, version in table.PROPOSED if (key, version) not in extended
     )
 
 
 def test_only_the_batched_describes_are_flexible() -> None:
-    assert {m.key for m in PROPOSED.values() if m.request.__flexible__ or m.response.__flexible__} == {29, 48}
-    for m in PROPOSED.values():
+    assert {m.key for m in table.PROPOSED.values() if m.request.__flexible__ or m.response.__flexible__} == {29, 48}
+    for m in table.PROPOSED.values():
         flexible = m.key in {29, 48}
         assert m.request.__header_schema__.__version__ == (2 if flexible else 1)
         assert m.response.__header_schema__.__version__ == (1 if flexible else 0)

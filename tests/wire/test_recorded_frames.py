@@ -15,12 +15,9 @@ from console.admin.errors import error_name
 from console.model.codes import ConfigSource, ConfigType
 from console.model.config import ConfigResource, ConfigSet
 from console.model.quota import QuotaEntity
-from console.wire.config_decoder import ConfigDecoder
+from console.wire import config_decoder, quota_decoder, record_batches, tagged_fields
 from console.wire.frames import encode_header, encode_payload, open_reader
-from console.wire.quota_decoder import decode_quotas
-from console.wire.record_batches import batches, records
 from console.wire.schemas import api_key, response_type
-from console.wire.tagged_fields import without_unknown_tags
 from tests.support.requests_of_kafka import request_type
 from tests.wire import recordings
 from tests.wire.recordings import VERSIONS, Recording, errors, named, read
@@ -65,7 +62,7 @@ def test_a_request_read_and_written_again_gives_the_bytes_that_were_sent(recorde
 def test_taking_unknown_tags_out_changes_nothing_where_there_are_none(recorded: recordings.Recorded) -> None:
     kio = response_type(recorded.api, recorded.exchange.version)
     body = bytes(recorded.body)
-    assert without_unknown_tags(kio, body) == (body, len(body))
+    assert tagged_fields.without_unknown_tags(kio, body) == (body, len(body))
 
 
 def test_the_recordings_are_small() -> None:
@@ -326,7 +323,7 @@ CONFIG_STEPS = (
 @pytest.mark.parametrize("step", CONFIG_STEPS)
 def test_the_config_decoder_gives_what_kio_gives(recording: recordings.Recording, step: str) -> None:
     recorded = recording[step]
-    decoder = ConfigDecoder(recorded.exchange.version)
+    decoder = config_decoder.ConfigDecoder(recorded.exchange.version)
     for _ in range(2):  # the second time from what it remembers
         described = decoder.decode(bytes(recorded.body), {})
         results = recorded.decode().results
@@ -368,10 +365,10 @@ QUOTAS = {
 
 def test_quotas(recording: recordings.Recording) -> None:
     every = recording["all quotas"]
-    assert decode_quotas(every.exchange.version, bytes(every.body)) == QUOTAS
+    assert quota_decoder.decode_quotas(every.exchange.version, bytes(every.body)) == QUOTAS
     alone = recording["quotas of alice alone"]
     alice = QuotaEntity.of({"user": "alice"})
-    assert decode_quotas(alone.exchange.version, bytes(alone.body)) == {alice: QUOTAS[alice]}
+    assert quota_decoder.decode_quotas(alone.exchange.version, bytes(alone.body)) == {alice: QUOTAS[alice]}
     answer = recording["quotas of no type"].decode()
     assert (error_name(answer.error_code), answer.entries) == ("UNSUPPORTED_VERSION", None)
     assert answer.error_message == "Unsupported entity type planet"
@@ -485,7 +482,9 @@ def test_moves_and_elections(recording: recordings.Recording) -> None:
 def test_resources_are_given_back_as_they_were_asked_for(recording: recordings.Recording) -> None:
     recorded = recording["wrong broker"]
     mine = ConfigResource(4, "2")  # type: ignore[arg-type]
-    ((resource, _),) = ConfigDecoder(recorded.exchange.version).decode(bytes(recorded.body), {(4, "2"): mine})
+    ((resource, _),) = config_decoder.ConfigDecoder(recorded.exchange.version).decode(
+        bytes(recorded.body), {(4, "2"): mine}
+    )
     assert resource is mine
 
 
@@ -508,15 +507,15 @@ def values(partition: Any) -> dict[int, bytes | None]:
     """The records by their offsets, without markers."""
     return {
         record.offset: record.value
-        for batch in batches(partition.records)
+        for batch in record_batches.batches(partition.records)
         if not batch.control
-        for record in records(batch, "orders", partition.partition_index)
+        for record in record_batches.records(batch, "orders", partition.partition_index)
     }
 
 
 def markers(partition: Any) -> list[tuple[int, int, bool]]:
     """Of each marker: offset, producer id, whether it aborts."""
-    found = [batch for batch in batches(partition.records) if batch.control]
+    found = [batch for batch in record_batches.batches(partition.records) if batch.control]
     return [(batch.base_offset, batch.facts.producer_id, batch.aborts) for batch in found]
 
 

@@ -31,8 +31,6 @@ from console.wire.protobuf import (
     protobuf_encoder,
 )
 
-# -- Payloads by their schemas, as JSON: against the packages that write them, and whatever a stranger may send --------
-
 fastavro = pytest.importorskip("fastavro")
 pytest.importorskip("grpc_tools")
 
