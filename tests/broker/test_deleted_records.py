@@ -13,8 +13,6 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type:
 
 from console.admin import changes, partitions
 from console.admin import cluster as log_dirs
-from console.admin.client import AdminClient
-from console.contexts.context import Context
 from console.model import changes as model_changes
 from console.model.cluster import LogRange
 from console.plan import kafka_tools, reconcile
@@ -178,10 +176,9 @@ async def test_what_is_deleted_is_what_was_said(session: Session, quick_cluster:
 async def test_an_empty_policy_is_as_the_release_has_it(kafka: KafkaCluster) -> None:
     """Both take it; deletion by request is refused before 4.2."""
     name = "kept-for-ever"
-    with AdminClient(worlds.settings(kafka)) as client:
-        session = Session(client, Context("test", "tests", client.settings), "test")
+    with worlds.session_on(kafka) as session:
         new = model_changes.CreateTopics((model_changes.NewTopic(name, 1, 1, configs={"cleanup.policy": ""}),))
-        (made,) = await client.run(changes.send, new, validate_only=False)
+        (made,) = await session.client.run(changes.send, new, validate_only=False)
         assert made.ok, made
         producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap)
         await producer.start()
@@ -192,12 +189,12 @@ async def test_an_empty_policy_is_as_the_release_has_it(kafka: KafkaCluster) -> 
         sent = model_changes.DeleteRecords({model_changes.LogTarget(name, 0): 2})
         if kafka.version == KAFKA_3_9:
             assert "cleanup.policy of kept-for-ever is empty" in report.refused[0].reason
-            (outcome,) = await client.run(changes.send, sent, validate_only=False)
+            (outcome,) = await session.client.run(changes.send, sent, validate_only=False)
             assert outcome.failure is not None
             assert outcome.failure.name == "POLICY_VIOLATION"
         else:
             assert report.added
             assert (await apply_plan(session, reconcile.ApplyOptions(risks=frozenset({f"records-deleted={name}"})))).ok
-            ranges, _ = await client.run(partitions.log_ranges, [(name, 0)])
+            ranges, _ = await session.client.run(partitions.log_ranges, [(name, 0)])
             assert ranges == {(name, 0): LogRange(2, 3)}
-        await client.run(changes.send, model_changes.DeleteTopics((name,)), validate_only=False)
+        await session.client.run(changes.send, model_changes.DeleteTopics((name,)), validate_only=False)

@@ -9,10 +9,8 @@ import pytest
 
 from console.admin import cluster, errors
 from console.admin.changes import send
-from console.admin.client import AdminClient
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
-from console.contexts import Context
 from console.model import changes, codes, parts, quota, secret
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.plan import edits as plan_edits
@@ -32,9 +30,9 @@ USER = codes.ScramMechanism(1)
 @pytest.fixture(params=[1, 2])
 async def session(request: pytest.FixtureRequest, kafka28: ZooKeeperCluster) -> AsyncIterator[Session]:
     """One that knows a single broker at first: the controller, and one that is not."""
-    settings = ConnectionSettings(bootstrap=(kafka28.addresses[request.param - 1],))
-    with AdminClient(settings) as client:
-        made = Session(client, Context("test", "tests", settings, journal=False))
+    with worlds.session_on(
+        ConnectionSettings(bootstrap=(kafka28.addresses[request.param - 1],)), "console", journal=False
+    ) as made:
         await read(made)
         yield made
 

@@ -65,9 +65,8 @@ async def watched(poller: Poller, until: frozenset[str]) -> Observations:
 async def test_a_controller_that_hangs_takes_no_other_read_along(three: ThreadedCluster) -> None:
     for api in FORWARDED:
         hangs(three, api)
-    with AdminClient(settings_of(three)) as client:
-        async with Poller(Session(client, Context("test", "tests", client.settings))) as poller:
-            observations = await watched(poller, frozenset({"quorum", "reassignments"}))
+    async with worlds.poller_on(settings_of(three)) as poller:
+        observations = await watched(poller, frozenset({"quorum", "reassignments"}))
     assert set(observations.last.unread) == {"quorum", "reassignments"}
     assert observations.last.silent == frozenset()
     assert len(observations.last.snapshot.topics["orders"].partitions) == 6
@@ -150,10 +149,9 @@ async def test_a_broker_that_hangs_is_known_soon_after_the_others_answered(three
 
 
 async def test_without_an_answer_about_its_brokers_no_cluster_is_healthy(three: ThreadedCluster) -> None:
-    with AdminClient(settings_of(three)) as client:
-        async with Poller(Session(client, Context("test", "tests", client.settings))) as poller:
-            whole = await poller.poll(whole=True)
-            assert diagnose(begin(whole)).is_healthy
+    async with worlds.poller_on(settings_of(three)) as poller:
+        whole = await poller.poll(whole=True)
+        assert diagnose(begin(whole)).is_healthy
     for part in Part:
         for lacking in ({"unread": (part,)}, {"late": (part,)}):
             verdict = diagnose(begin(replace(whole, **lacking)))
@@ -187,18 +185,15 @@ async def test_no_cluster_is_healthy_while_any_part_is_withheld(three: ThreadedC
 
 async def test_a_part_that_is_read_no_more_is_unknown(three: ThreadedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduler, "LATE", -60.0)
-    with AdminClient(settings_of(three)) as client:
-        async with Poller(Session(client, Context("test", "tests", client.settings))) as poller:
-            verdict = diagnose(begin(await poller.poll(whole=True)))
-            assert verdict.unread == tuple(part for part in Part if part in {each.name for each in poller.parts})
-            assert not verdict.is_healthy
+    async with worlds.poller_on(settings_of(three)) as poller:
+        verdict = diagnose(begin(await poller.poll(whole=True)))
+        assert verdict.unread == tuple(part for part in Part if part in {each.name for each in poller.parts})
+        assert not verdict.is_healthy
 
 
 async def test_the_only_address_hangs() -> None:
     options = argparse.Namespace(seconds=1.0, watch=False, expect=[], output="text", prometheus=None)
     with closing(socket.create_server(("127.0.0.1", 0))) as hanging:
-        settings = ConnectionSettings((hanging.getsockname(),))
-        with AdminClient(settings) as client:
-            async with Poller(Session(client, Context("test", "tests", settings))) as poller:
-                with pytest.raises(errors.RequestTimedOut, match=f"asked at 127.0.0.1:{hanging.getsockname()[1]}"):
-                    await watch_verdicts(poller, options)
+        async with worlds.poller_on(ConnectionSettings((hanging.getsockname(),))) as poller:
+            with pytest.raises(errors.RequestTimedOut, match=f"asked at 127.0.0.1:{hanging.getsockname()[1]}"):
+                await watch_verdicts(poller, options)

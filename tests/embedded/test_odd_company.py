@@ -9,10 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from console.admin.client import AdminClient
 from console.admin.errors import Unsupported
 from console.admin.settings import ConnectionSettings
-from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
@@ -31,8 +29,8 @@ API_VERSIONS, METADATA = 18, 3
 
 @asynccontextmanager
 async def session_on(*addresses: tuple[str, int]) -> AsyncIterator[Session]:
-    with AdminClient(ConnectionSettings(addresses)) as client:
-        yield Session(client, Context("test", "tests", client.settings), "run")
+    with worlds.session_on(ConnectionSettings(addresses), "run") as session:
+        yield session
 
 
 cluster = worlds.embedded(ClusterSpec(brokers=2), worlds.topic("orders", ((1, 2),), brokers=(1, 2)))

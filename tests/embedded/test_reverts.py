@@ -688,9 +688,9 @@ async def test_who_may_change_and_not_look_changes_and_is_told(own_home: Path) -
             what = (AclResourceType(2), "orders", PatternType(3), "User:alice", "*", AclOperation.parse(operation))
             state.add_acl(acl.Acl(*what, Permission.parse(permission)))
         sasl = SaslSettings(mechanism="PLAIN", username="alice", password=users["alice"])
-        settings = ConnectionSettings(tuple(running.addresses.values()), "SASL_PLAINTEXT", sasl)
-        with AdminClient(settings) as client:
-            session = Session(client, Context("test", "tests", client.settings))
+        with worlds.session_on(
+            ConnectionSettings(tuple(running.addresses.values()), "SASL_PLAINTEXT", sasl), "console"
+        ) as session:
             edit = SetConfig(ORDERS, "retention.ms", "3600000")
             await read_again(session, [edit])
             (staged,) = session.stage([edit]).added

@@ -28,13 +28,11 @@ from console.admin.schema_registry import (
     registry_decoder,
 )
 from console.admin.settings import HttpSettings, Store, TlsSettings
-from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.language.grammar import parse
 from console.model import record_decoding, record_masks, secret
 from console.model.records import BatchFacts, Record
 from console.model.schemas import Allowance, SchemaKey, kind_of
-from console.session.session import Session
 from tests.support import worlds
 from tests.support.apicurio import apicurio, apicurio_folder
 from tests.support.certificates import Authority
@@ -601,8 +599,7 @@ async def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_no_read_waits_for_a_registry(cluster: ThreadedCluster) -> None:
     with registry() as running:
         running.bad["/schemas/ids/1"] = Bad(silent=True)
-        with AdminClient(worlds.settings(cluster, schemas=running.settings)) as client:
-            session = Session(client, Context("test", "tests", client.settings))
+        with worlds.session_on(worlds.settings(cluster, schemas=running.settings), "console") as session:
             (statement,) = parse(f"records {TOPIC} first 1")
             async with asyncio.timeout(PATIENCE):
                 read = await session.records.read(statement)  # type: ignore[arg-type]

@@ -13,7 +13,6 @@ from console.admin.settings import ConnectSettings, HttpSettings, SaslSettings
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from console.model.secret import Secret
-from console.session.session import Session
 from tests.support import changing, http_server, staging, worlds
 from tests.support.oidc_server import OidcServer, oidc_server
 from tests.support.registry_server import RegistryServer, registry
@@ -75,12 +74,9 @@ async def test_a_refused_token_is_replaced_once(
 ) -> None:
     demand(server, "alice")
     settings = worlds.settings(cluster, schemas=at(server, login(provider)))
-    from console.admin.client import AdminClient
-    from console.contexts.context import Context
     from console.model.parts import Part
 
-    with AdminClient(settings) as client:
-        session = Session(client, Context("test", "tests", settings), "test")
+    with worlds.session_on(settings) as session:
         await session.read_whole(Part.SCHEMAS)
         provider.subject = "bob"
         demand(server, "bob")

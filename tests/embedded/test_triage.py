@@ -58,21 +58,19 @@ async def test_a_cluster_that_goes_and_comes(cluster: ThreadedCluster, capsys: p
                 lines.extend(json.loads(each) for each in capsys.readouterr().out.splitlines())
                 await asyncio.sleep(0.05)
 
-    settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
-    with AdminClient(settings) as client:
-        async with Poller(Session(client, Context("test", "tests", settings))) as poller:
-            watching = asyncio.create_task(watch_verdicts(poller, WATCH))
-            try:
-                await until("at", 1)
-                cluster.run(lambda running: running.broker_down(1))
-                await until("lost", 2)
-                lost = len(lines)
-                cluster.run(lambda running: running.broker_up(1))
-                await until("at", lost + 1)
-            finally:
-                watching.cancel()
-                with suppress(asyncio.CancelledError):
-                    await watching
+    async with worlds.poller_on(cluster) as poller:
+        watching = asyncio.create_task(watch_verdicts(poller, WATCH))
+        try:
+            await until("at", 1)
+            cluster.run(lambda running: running.broker_down(1))
+            await until("lost", 2)
+            lost = len(lines)
+            cluster.run(lambda running: running.broker_up(1))
+            await until("at", lost + 1)
+        finally:
+            watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await watching
     assert len({frozenset(line) for line in lines}) == 1
     assert [line["lost"] is None for line in lines if line is not lines[lost - 1]] == [True] * (len(lines) - 1)
     assert lines[lost - 1]["lost"].startswith("no broker answers: ")
@@ -97,25 +95,25 @@ async def test_a_login_that_is_refused_later_is_no_broker_that_does_not_answer(
         ClusterSpec(brokers=1, super_users=frozenset({"User:kac"}), sasl=SaslSpec(plain=users))
     ) as cluster:
         sasl = SaslSettings(mechanism="PLAIN", username="kac", password=Secret("right"))
-        settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap), security_protocol="SASL_PLAINTEXT", sasl=sasl)
-        with AdminClient(settings) as client:
-            async with Poller(Session(client, Context("test", "tests", settings))) as poller:
-                lines = argparse.Namespace(**{**vars(WATCH), "output": "text"})
-                watching = asyncio.create_task(watch_verdicts(poller, lines))
-                try:
-                    await until("healthy")
-                    cluster.run(lambda running: running.broker_down(1))
-                    await until("no broker answers: ")
-                    users["kac"] = Secret("another")
-                    cluster.run(lambda running: running.broker_up(1))
-                    await until("the brokers refuse the login: AUTHENTICATION_FAILED: ")
-                    await until(GOES_ON)
-                    users["kac"] = Secret("right")
-                    await until("brokers answer again")
-                finally:
-                    watching.cancel()
-                    with suppress(asyncio.CancelledError):
-                        await watching
+        async with worlds.poller_on(
+            ConnectionSettings(parse_bootstrap(cluster.bootstrap), security_protocol="SASL_PLAINTEXT", sasl=sasl)
+        ) as poller:
+            lines = argparse.Namespace(**{**vars(WATCH), "output": "text"})
+            watching = asyncio.create_task(watch_verdicts(poller, lines))
+            try:
+                await until("healthy")
+                cluster.run(lambda running: running.broker_down(1))
+                await until("no broker answers: ")
+                users["kac"] = Secret("another")
+                cluster.run(lambda running: running.broker_up(1))
+                await until("the brokers refuse the login: AUTHENTICATION_FAILED: ")
+                await until(GOES_ON)
+                users["kac"] = Secret("right")
+                await until("brokers answer again")
+            finally:
+                watching.cancel()
+                with suppress(asyncio.CancelledError):
+                    await watching
     assert said.count("no broker answers: ") == 1
 
 
@@ -344,9 +342,7 @@ async def test_what_a_new_symptom_depends_on_is_read_at_once(
 ) -> None:
     monkeypatch.setattr(triage_polls, "FEW_CONFIGS", 1)
     monkeypatch.setattr(triage_polls, "MANY_SECONDS", 3_600.0)
-    settings = ConnectionSettings(parse_bootstrap(limited_cluster.bootstrap))
-    with AdminClient(settings) as client:
-        session = Session(client, Context("test", "tests", settings))
+    with worlds.session_on(limited_cluster, "console") as session:
         async with Poller(session) as poller:
             observations = begin(await poller.poll(whole=True))
             poller.follow(observations)

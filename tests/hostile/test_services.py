@@ -13,12 +13,10 @@ import pytest
 from msgspec.structs import replace
 
 from console.admin import changes, connect, rest, schemas
-from console.admin.client import AdminClient
 from console.admin.cluster import describe_cluster
 from console.admin.errors import AdminError, ReadOnly, WrongCluster
 from console.admin.link import Link
 from console.admin.settings import ConnectSettings, HttpSettings
-from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from console.model import codes, parts, secret, subjects
@@ -33,7 +31,6 @@ from console.model.connect import (
     SteerConnector,
     connector_resource,
 )
-from console.session.session import Session
 from tests.support import patience, worlds
 from tests.support.http_server import Answer, Asked, answering
 from tests.support.registry_server import Bad, RegistryServer, registry
@@ -332,8 +329,7 @@ async def test_a_registry_that_hangs_lets_everything_else_go_on(
 ) -> None:
     monkeypatch.setattr(rest, "SECONDS", patience.PATIENCE)
     server.bad["/subjects"] = Bad(silent=True)
-    with AdminClient(worlds.settings(one_broker, schemas=server.settings)) as client:
-        session = Session(client, Context("test", "tests", client.settings), "test")
+    with worlds.session_on(worlds.settings(one_broker, schemas=server.settings)) as session:
         reading = asyncio.create_task(session.read_whole(parts.Part.SCHEMAS))
         await session.read_topics()
         assert not reading.done()

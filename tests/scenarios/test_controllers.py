@@ -22,7 +22,7 @@ from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.answers.triage import UNKNOWN
 from console.cli.main import run
-from console.contexts.context import Context, parse_bootstrap
+from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.controllers import FORWARDING_SECONDS
 from console.embedded.replicas import new_topic
@@ -34,7 +34,6 @@ from console.plan.plan import EMPTY
 from console.present.brokers import broker_rows, quorum_line
 from console.present.quorum import quorum_rows
 from console.present.text import plain
-from console.session.session import Session
 from console.triage import symptoms
 from tests.contract import controllers as contract
 from tests.contract.answers import differences
@@ -319,9 +318,9 @@ def test_a_majority_that_is_lost(release: str, away: tuple[int, int], capsys: py
 
 @pytest.mark.usefixtures("_impatient")
 async def test_who_voted_last_is_said_as_such(cluster: ThreadedCluster) -> None:
-    settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap_controllers), controllers=True)
-    with AdminClient(settings) as client:
-        session = Session(client, Context("test", "tests", settings), "test")
+    with worlds.session_on(
+        ConnectionSettings(parse_bootstrap(cluster.bootstrap_controllers), controllers=True)
+    ) as session:
         await session.read_cluster()
         await session.read_quorum()
         at = time_of_day(session.snapshot.read_at["quorum"])

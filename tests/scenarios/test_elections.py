@@ -240,8 +240,8 @@ def test_forty_thousand_partitions_take_as_long_as_four_times_ten_thousand(kind:
 @asynccontextmanager
 async def session_on(cluster: EmbeddedCluster, **settings: object) -> AsyncIterator[Session]:
     address = cluster.addresses[max(cluster.state.alive())]
-    with AdminClient(ConnectionSettings((address,), **settings)) as client:  # type: ignore[arg-type]
-        yield Session(client, Context("test", "tests", client.settings), "run")
+    with worlds.session_on(ConnectionSettings((address,), **settings), "run") as session:
+        yield session
 
 
 async def ran(session: Session, text: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
@@ -358,8 +358,7 @@ async def test_a_lost_answer_of_an_election_is_settled_by_looking(
     await cluster.broker_up(1)
     start_move(cluster, "lost", 1, (1, 4))
     async with CuttingProxy(cluster.addresses[4]) as proxy:
-        with AdminClient(ConnectionSettings((proxy.address,), lost_answer_timeout=0.1)) as client:
-            session = Session(client, Context("test", "tests", client.settings), "run")
+        with worlds.session_on(ConnectionSettings((proxy.address,), lost_answer_timeout=0.1), "run") as session:
             proxy.arm(api_key("elect_leaders"), cut)
             code, out, _ = await ran(session, "elect preferred topic lost partition 1; apply --yes", capsys)
             assert f"leader of lost/1  {state}" in out

@@ -174,8 +174,7 @@ def _set_retention(value: str, running: EmbeddedCluster) -> None:
 
 
 async def test_the_configs_of_many_topics_are_read_at_a_slow_pace(cluster: ThreadedCluster) -> None:
-    with AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap))) as client:
-        session = Session(client, Context("test", "tests", client.settings))
+    with worlds.session_on(cluster, "console") as session:
         reads = EventReads(session, parts.FOR_EVENTS)
         await session.read_topics()
         assert reads.configs_every == 5

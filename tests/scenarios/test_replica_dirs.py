@@ -13,10 +13,8 @@ import pytest
 from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
 from console.admin.changes import send
-from console.admin.client import AdminClient
 from console.admin.cluster import describe_log_dirs
 from console.admin.link import until_settled
-from console.contexts.context import Context
 from console.embedded import replica_dirs, spec
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.partition_log import PartitionLog
@@ -166,8 +164,8 @@ def _one_broker(release: str, properties: dict[str, str]) -> kafka_cluster.Kafka
 
 @asynccontextmanager
 async def session_on(where: TwoDirs) -> AsyncIterator[Session]:
-    with AdminClient(worlds.settings(where)) as client:
-        yield Session(client, Context("test", "tests", client.settings), "run")
+    with worlds.session_on(where, "run") as session:
+        yield session
 
 
 async def with_records(session: Session, where: TwoDirs, topic: str, records: int = 20) -> None:

@@ -108,8 +108,7 @@ async def session(request: pytest.FixtureRequest, cluster: ThreadedCluster) -> A
     """A session on a registry without subjects, and a cluster with the topic `TOPIC`."""
     found = request.getfixturevalue(request.param)
     settings = found if isinstance(found, HttpSettings) else found.settings
-    with AdminClient(worlds.settings(cluster, schemas=settings)) as client:
-        session = Session(client, Context("test", "tests", client.settings), "test")
+    with worlds.session_on(worlds.settings(cluster, schemas=settings)) as session:
         await asyncio.to_thread(_empty, str(settings))
         await read(session)
         await applied(session, "set schema <default> compatibility=BACKWARD", may_fail=True)
@@ -263,8 +262,7 @@ async def test_a_level_is_a_config_with_a_default(session: Session) -> None:
 
 
 async def test_a_mode_refuses_changes_until_it_is_reset(cluster: ThreadedCluster, embedded: RegistryServer) -> None:
-    with AdminClient(worlds.settings(cluster, schemas=embedded.settings)) as client:
-        session = Session(client, Context("test", "tests", client.settings), "test")
+    with worlds.session_on(worlds.settings(cluster, schemas=embedded.settings)) as session:
         await read(session)
         await registered(session, "orders-value", FIRST)
 
@@ -304,8 +302,7 @@ async def test_a_mode_refuses_changes_until_it_is_reset(cluster: ThreadedCluster
 async def test_a_mode_that_the_registry_refuses_meanwhile_fails_with_its_words(
     cluster: ThreadedCluster, embedded: RegistryServer
 ) -> None:
-    with AdminClient(worlds.settings(cluster, schemas=embedded.settings)) as client:
-        session = Session(client, Context("test", "tests", client.settings), "test")
+    with worlds.session_on(worlds.settings(cluster, schemas=embedded.settings)) as session:
         await read(session)
         await staged(session, f"schema orders-value '{FIRST}'")
         embedded.state.values["", MODE] = "READONLY"
@@ -319,8 +316,7 @@ async def test_a_mode_that_the_registry_refuses_meanwhile_fails_with_its_words(
 @pytest.mark.slow
 @pytest.mark.takes(20)
 async def test_a_registry_without_modes_says_so(cluster: ThreadedCluster, real: HttpSettings) -> None:
-    with AdminClient(worlds.settings(cluster, schemas=real)) as client:
-        session = Session(client, Context("test", "tests", client.settings), "test")
+    with worlds.session_on(worlds.settings(cluster, schemas=real)) as session:
         await read(session)
         session.discard()
         await staged(session, "set schema <default> mode=READONLY")
@@ -426,8 +422,7 @@ async def reverted(session: Session, change: int) -> None:
 async def test_a_registry_that_is_gone_is_a_failure_of_its_part_alone(cluster: ThreadedCluster) -> None:
     with registry() as running:
         settings = running.settings
-    with AdminClient(worlds.settings(cluster, schemas=settings)) as client:
-        session = Session(client, Context("test", "tests", client.settings), "test")
+    with worlds.session_on(worlds.settings(cluster, schemas=settings)) as session:
         await session.read_whole(Part.SCHEMAS)
         await session.read_topics()
         (failed,) = session.snapshot.failures
@@ -547,8 +542,7 @@ async def test_no_records_are_read_where_none_may_be(sampled: ThreadedCluster, s
 
 
 async def test_a_deletion_of_what_records_use_says_so(sampled: ThreadedCluster, schemas: RegistryServer) -> None:
-    with AdminClient(worlds.settings(sampled, schemas=schemas.settings)) as client:
-        session = Session(client, Context("test", "tests", client.settings), "test")
+    with worlds.session_on(worlds.settings(sampled, schemas=schemas.settings)) as session:
         await staged(session, "delete schema shop.Order")
         (risk,) = risks(session.plan.staged, session.snapshot)
         assert risk.name == "in-use"
@@ -558,8 +552,7 @@ async def test_a_deletion_of_what_records_use_says_so(sampled: ThreadedCluster, 
 async def test_lint_names_topics_with_records_without_a_schema(
     sampled: ThreadedCluster, schemas: RegistryServer
 ) -> None:
-    with AdminClient(worlds.settings(sampled, schemas=schemas.settings)) as client:
-        session = Session(client, Context("test", "tests", client.settings), "test")
+    with worlds.session_on(worlds.settings(sampled, schemas=schemas.settings)) as session:
         await session.read_topics()
         await session.read_whole(Part.SCHEMAS)
         rule = next(each for each in RULES if each.name == "records-without-schema")
@@ -570,7 +563,7 @@ async def test_lint_names_topics_with_records_without_a_schema(
 
         assert found() == []
         names = ["orders", "carts", "empty"]
-        await session.keep(read_schema_samples(client, session.context, session.snapshot, names))
+        await session.keep(read_schema_samples(session.client, session.context, session.snapshot, names))
         assert found() == ["orders: 1 of its 4 newest records have a value without a schema"]
 
 
@@ -583,11 +576,11 @@ async def test_apicurios_own_ids_are_looked_up(sampled: ThreadedCluster) -> None
     with registry() as running:
         for path, body in recorded["answers"].items():
             running.bad[path.partition("?")[0]] = Bad(body=body.encode())
-        settings = worlds.settings(sampled, schemas=HttpSettings("127.0.0.1", running.port, "/apis/ccompat/v7"))
-        with AdminClient(settings) as client:
-            session = Session(client, Context("test", "tests", settings), "test")
+        with worlds.session_on(
+            worlds.settings(sampled, schemas=HttpSettings("127.0.0.1", running.port, "/apis/ccompat/v7"))
+        ) as session:
             await session.read_topics()
-            await session.keep(read_schema_samples(client, session.context, session.snapshot, ["by-apicurio"]))
+            await session.keep(read_schema_samples(session.client, session.context, session.snapshot, ["by-apicurio"]))
     sample = session.snapshot.schema_samples["by-apicurio"]
     ((key, names),) = sample.subjects.items()
     assert key.of.startswith("Apicurio")

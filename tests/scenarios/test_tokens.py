@@ -22,7 +22,6 @@ from console.admin.settings import ConnectionSettings, SaslSettings
 from console.answers.plan_results import report_tables
 from console.answers.results import to_data
 from console.answers.triage import step_command
-from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.faults import Cut, Fail, Fault, Moment
 from console.embedded.spec import ClusterSpec, SaslSpec
@@ -41,7 +40,7 @@ from console.triage.events import Kind, differences
 from console.triage.observations import begin
 from tests.contract import tokens as contract
 from tests.contract.answers import differences as differing
-from tests.support import changing, kafka_cluster, kafka_jars, patience, real_clusters, staging
+from tests.support import changing, kafka_cluster, kafka_jars, patience, real_clusters, staging, worlds
 
 USERS = {"alice": Secret("a"), "bob": Secret("b"), "admin": Secret("c")}
 
@@ -62,11 +61,12 @@ async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedClust
 @asynccontextmanager
 async def session_of(cluster: EmbeddedCluster, user: str = "alice") -> AsyncIterator[Session]:
     login = SaslSettings("PLAIN", user, USERS[user])
-    settings = ConnectionSettings(
-        tuple(cluster.addresses.values()), security_protocol="SASL_PLAINTEXT", sasl=login, lost_answer_timeout=0.5
-    )
-    with AdminClient(settings) as client:
-        yield Session(client, Context("test", "tests", settings), "test")
+    with worlds.session_on(
+        ConnectionSettings(
+            tuple(cluster.addresses.values()), security_protocol="SASL_PLAINTEXT", sasl=login, lost_answer_timeout=0.5
+        )
+    ) as session:
+        yield session
 
 
 async def applied(session: Session, text: str) -> ApplyReport:
@@ -168,9 +168,7 @@ async def test_a_lost_answer(cluster: EmbeddedCluster) -> None:
 
 async def test_without_a_login() -> None:
     async with EmbeddedCluster(ClusterSpec(brokers=1)) as cluster:
-        settings = ConnectionSettings(tuple(cluster.addresses.values()))
-        with AdminClient(settings) as client:
-            session = Session(client, Context("test", "tests", settings), "test")
+        with worlds.session_on(ConnectionSettings(tuple(cluster.addresses.values()))) as session:
             refused = await staging.staged(session, "token create")
             assert "Ask for tokens over a connection with SASL or mTLS" in str(refused.refused[0])
 
@@ -328,9 +326,7 @@ def test_a_tokens_life_and_who_may_have_a_part_in_it(real: kafka_cluster.KafkaCl
 @pytest.mark.takes(45)
 async def test_triage_names_one_that_ends(real: kafka_cluster.KafkaCluster) -> None:
     login = SaslSettings("PLAIN", contract.ADMIN, PASSWORDS[contract.ADMIN])
-    settings = ConnectionSettings(real.login_addresses, "SASL_PLAINTEXT", login)
-    with AdminClient(settings) as client:
-        session = Session(client, Context("test", "tests", settings, journal=False), "test")
+    with worlds.session_on(ConnectionSettings(real.login_addresses, "SASL_PLAINTEXT", login), journal=False) as session:
         (made,) = (await _applied(session, "token create lifetime=8h")).made
         assert await _ending(session) == {}
         await _applied(session, f"token expire {made.id} in 5min")

@@ -395,10 +395,8 @@ async def test_a_broker_is_killed_comes_back_and_hangs(
 async def _judged(addresses: Sequence[tuple[str, int]]) -> Verdict:
     """What ``kac triage --for 5s`` says."""
     options = argparse.Namespace(seconds=5.0, watch=False, expect=[], output="text", prometheus=None)
-    settings = ConnectionSettings(bootstrap=tuple(addresses))
-    with AdminClient(settings) as client:
-        async with Poller(Session(client, Context("test", "tests", settings))) as poller:
-            return await watch_verdicts(poller, options)
+    async with worlds.poller_on(ConnectionSettings(bootstrap=tuple(addresses))) as poller:
+        return await watch_verdicts(poller, options)
 
 
 async def _verdict_of(addresses: Sequence[tuple[str, int]]) -> Verdict:

@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from console.admin.client import AdminClient
-from console.contexts.context import Context
 from console.embedded.brokers import run_in_thread
 from console.embedded.spec import RACKS, ClusterSpec
 from console.lint.rule import Seen
@@ -35,7 +33,6 @@ from console.model.parts import Part
 from console.model.quota import QuotaEntity
 from console.model.schema_samples import SchemaSample
 from console.session.lint_reading import read_for_lint
-from console.session.session import Session
 from tests.support import connectors, worlds
 from tests.support.samples import acl
 
@@ -60,8 +57,7 @@ def healthy() -> Seen:
     with run_in_thread(spec) as made:
         for name in ("orders", "carts", "__consumer_offsets"):
             made.call(worlds.topic(name, 6, 3, internal=name.startswith("__")))
-        with AdminClient(worlds.settings(made)) as client:
-            session = Session(client, Context("test", "tests", client.settings), "test")
+        with worlds.session_on(made) as session:
             seen = asyncio.run(read_for_lint(session, RULES))
     # The connection has no login, and so no tokens.
     read_at = dict.fromkeys((*seen.snapshot.read_at, Part.TOKENS), NOW)
