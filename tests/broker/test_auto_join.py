@@ -1,7 +1,5 @@
 """A voter that is removed and makes itself a voter again, on a real quorum whose controllers join by themselves."""
 
-from __future__ import annotations
-
 import pytest
 
 from console.cli.main import run

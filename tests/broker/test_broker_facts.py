@@ -1,7 +1,5 @@
 """What the plan takes for granted of brokers: update modes, and how much a controller takes in one change."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

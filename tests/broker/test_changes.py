@@ -1,7 +1,5 @@
 """Every other change on real brokers, 4.3 and 3.9: what it does, what a check says, and what is refused."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

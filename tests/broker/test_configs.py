@@ -1,7 +1,5 @@
 """Configs of real brokers, 4.3 and 3.9, and the tables of what releases define."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Iterator

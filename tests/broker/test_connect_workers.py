@@ -1,7 +1,5 @@
 """Real workers of Connect, on the embedded cluster's brokers: what the tests' own connector is for."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import Any

@@ -3,8 +3,6 @@
 A limit is either far below what is sent or far above, so a broker says of each request which of them counted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 import time

@@ -2,8 +2,6 @@
 kafka-configs, and the JSON of kafka-reassign-partitions, which is also what proves a reassignment done. And Strimzi's
 resources of a cluster with odd names differ in nothing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path

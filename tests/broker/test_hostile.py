@@ -1,7 +1,5 @@
 """Hostile text and bytes that a real broker keeps and hands out."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """Records of the topics that Kafka's own parts keep: kac's JSON of them is that of Kafka's own classes and formatters,
 release by release."""
 
-from __future__ import annotations
-
 import base64
 import json
 import random

@@ -1,7 +1,5 @@
 """Our readers of Java's formats against Java itself: properties, login configs, key stores."""
 
-from __future__ import annotations
-
 import base64
 import os
 import random

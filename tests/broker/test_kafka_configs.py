@@ -1,8 +1,6 @@
 """`kac configs` against kafka-configs 4.3: the same command lines, each on a broker of its own; then the text and the
 state of the brokers agree. What differs on purpose says why, in the cases."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

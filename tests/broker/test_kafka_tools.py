@@ -1,8 +1,6 @@
 """`kac` next to Kafka's own tools of 4.3 on real brokers, 4.3 and 3.9: both say the same of a cluster, and leave the
 same behind. What differs on purpose is in docs/kafka-tools.md."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

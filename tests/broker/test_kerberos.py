@@ -1,7 +1,5 @@
 """GSSAPI with a real KDC and a 4.3 broker: keytabs, ticket caches, and what goes wrong with them."""
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 import shutil

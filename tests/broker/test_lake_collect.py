@@ -1,7 +1,5 @@
 """Polls of real brokers: what kac changes and writes down itself is what the polls find, in the same words."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import os

@@ -1,8 +1,6 @@
 """`kac lake run` on real clusters: what controllers write, and lines that are shipped into a topic, are in the lake
 once each, whichever process is killed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

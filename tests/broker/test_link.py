@@ -1,7 +1,5 @@
 """The link against real brokers: routes, deaths, lost answers, round trips; and the harness under it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """The metadata log over the network, from the controllers' own listener of real clusters, against their files."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Nodes of real clusters: their features, raised and lowered, and brokers that are unregistered."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Iterator

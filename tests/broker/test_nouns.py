@@ -1,7 +1,5 @@
 """Commands on real brokers: nouns, scripts, lint; what they load, what they make, what they prune."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

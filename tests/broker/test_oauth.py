@@ -1,7 +1,5 @@
 """OAUTHBEARER against 4.3's own validator, with tokens of a strict identity provider on this machine."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import shlex

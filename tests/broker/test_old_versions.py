@@ -1,7 +1,5 @@
 """Older versions of Kafka: their calls, what works with which release, and an upgrade under an open screen."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

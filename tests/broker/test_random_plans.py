@@ -1,7 +1,5 @@
 """Random plans against a real broker leave exactly the state that was predicted."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Mapping

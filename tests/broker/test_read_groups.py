@@ -1,7 +1,5 @@
 """Groups of every protocol, their members and lag, read from real brokers, 4.3 and 3.9."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reads against real brokers, 4.3 and 3.9: what they find, how they fail, and what nobody may see."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """What a shorter retention and a deletion are said to delete, against what real brokers then delete."""
 
-from __future__ import annotations
-
 import asyncio
 import statistics
 import time

@@ -1,7 +1,5 @@
 """Rights on real brokers, and the decisions and filters of ACLs."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import subprocess

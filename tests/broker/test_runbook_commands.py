@@ -1,7 +1,5 @@
 """Kafka's own commands, as the runbook writes them, leave what applying the plan leaves."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from pathlib import Path

@@ -1,8 +1,6 @@
 """One walk over four nouns on real brokers, workers of Connect and a registry: a sink fails as the schema of its topic
 changed, the console names that, and leads back to green. Its twin, which reads the same records, is well throughout."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack

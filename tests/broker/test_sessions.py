@@ -1,7 +1,5 @@
 """Sessions of SASL that end after a while (KIP-368), renewed on the open connection, on a real broker."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

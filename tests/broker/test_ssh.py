@@ -1,7 +1,5 @@
 """Brokers that only SSH leads to: TLS and SCRAM on them, their names known on the far side alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Causes on real brokers, from the alarm to green; and the rates that polls show."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time

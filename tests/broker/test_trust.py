@@ -1,7 +1,5 @@
 """Conflicts, the journal, the way back and expiring changes on real brokers of each version."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,8 +1,6 @@
 """Brokers whose advertised names exist nowhere, reached by a map of addresses, by Kubernetes, by SOCKS and by an HTTP
 proxy. TLS checks the advertised name on each way, and each failure is told in its own words."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -1,7 +1,5 @@
 """The console on a real Kafka 2.8 with ZooKeeper, where changes have to reach the one controller."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 

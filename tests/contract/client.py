@@ -1,7 +1,5 @@
 """A client of one broker: one request, one answer, on a blocking socket. It knows the protocol's bytes and no more."""
 
-from __future__ import annotations
-
 import socket
 import struct
 from typing import Any

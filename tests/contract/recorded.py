@@ -6,8 +6,6 @@ minutes for each release). A test whose requests are no longer the recorded ones
 A release that is like another one is asked the same, under the same names; its file holds what was answered otherwise.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import lzma

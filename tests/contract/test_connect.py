@@ -1,7 +1,5 @@
 """Connect's REST API: embedded workers answer what real ones answered, and answer now where they can run."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

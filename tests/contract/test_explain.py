@@ -1,7 +1,5 @@
 """What alice may really do is what `explain` says: she produces, fetches, describes and creates under some ACLs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 

@@ -1,8 +1,6 @@
 """Groups of the newer protocols: a real coordinator makes one of a member's heartbeat; the embedded cluster has it as
 data, and describes it in the same words."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

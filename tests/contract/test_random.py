@@ -1,7 +1,5 @@
 """Random requests, sensible and not, to a real cluster and the embedded one beside it: every answer is the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random

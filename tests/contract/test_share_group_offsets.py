@@ -1,7 +1,5 @@
 """Start offsets of share groups, set and deleted: the embedded cluster answers as a real one does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Clients above their quotas: how long they are told to wait (KIP-13, KIP-219)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any

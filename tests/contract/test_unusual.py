@@ -1,7 +1,5 @@
 """Clusters that are set up otherwise: without an authorizer (PROTOCOL §4), and with a policy for configs (§2)."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import replace as replace_field

@@ -1,7 +1,5 @@
 """The front ends that can apply a plan, as tests drive them; and what can happen to an apply."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable

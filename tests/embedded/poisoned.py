@@ -1,7 +1,5 @@
 """An embedded cluster with a topic of JSON, one record that is none, and a group that stands on it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

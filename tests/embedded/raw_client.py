@@ -1,7 +1,5 @@
 """A client of bytes: it sends what it is told, and reads what comes."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 from collections.abc import Callable

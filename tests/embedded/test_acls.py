@@ -1,7 +1,5 @@
 """ACLs and who may do what, on embedded clusters."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

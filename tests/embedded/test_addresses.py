@@ -1,7 +1,5 @@
 """Brokers that are not where they are advertised: two at one address, another one there, nobody there."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager

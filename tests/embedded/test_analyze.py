@@ -1,7 +1,5 @@
 """``analyze``: its counts next to those of the exported records, how fast it ends, and what it may name."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

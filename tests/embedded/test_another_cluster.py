@@ -1,7 +1,5 @@
 """Another cluster at the same addresses, and another client of the same cluster."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

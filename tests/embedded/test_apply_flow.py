@@ -1,8 +1,6 @@
 """Every front end × every warning, a conflict, a refusal, a lost answer and nobody to ask: all go one way
 (console.session.apply_flow)."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

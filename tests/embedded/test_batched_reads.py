@@ -1,7 +1,5 @@
 """Reads of many things at once."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence

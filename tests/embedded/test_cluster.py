@@ -1,7 +1,5 @@
 """The cluster over the wire: brokers, clients, log directories."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """What newcomers type, and the options of Kafka's tools."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import io

@@ -1,7 +1,5 @@
 """Configs over the wire: describing, altering, their values, and what scenarios put in."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

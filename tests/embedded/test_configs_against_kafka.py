@@ -1,7 +1,5 @@
 """The definitions against Kafka's own, and what brokers say to values of every key against real ones."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

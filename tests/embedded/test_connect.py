@@ -1,7 +1,5 @@
 """Connect next to the embedded cluster."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -1,7 +1,5 @@
 """Connectors on the command line: lists, a connector, workers, the doctor, and whose a topic is."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

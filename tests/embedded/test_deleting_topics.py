@@ -1,7 +1,5 @@
 """Deleted topics, and what a shorter retention deletes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -1,7 +1,5 @@
 """`kac demo` and `kac cluster` as an operator gives them, and the examples of the pages on them."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -1,7 +1,5 @@
 """Every kind of fault."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,7 +1,5 @@
 """Kafka's own commands work against the embedded cluster: topics, configs, quotas, ACLs, records, groups."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """Frames and requests that nobody should send: the broker answers or closes, never fails, and the others live on."""
 
-from __future__ import annotations
-
 import asyncio
 import datetime
 import logging

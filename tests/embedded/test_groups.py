@@ -1,7 +1,5 @@
 """Groups of every kind over the wire, and lists of them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping

@@ -1,7 +1,5 @@
 """One request that is never answered holds up no other, and is no cluster that does not answer."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import socket

@@ -1,8 +1,6 @@
 """kill -9 in the middle of an apply, at random moments: the journal loses nothing, and what the next start says of it
 is how the cluster is."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Lag, and when the records at committed offsets were written."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import io

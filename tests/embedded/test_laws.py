@@ -1,7 +1,5 @@
 """Laws of an embedded cluster: of its state, its topics, its logs and its groups."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

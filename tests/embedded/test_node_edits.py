@@ -1,7 +1,5 @@
 """Changes of nodes on an embedded cluster: deleted records, brokers, features, voters."""
 
-from __future__ import annotations
-
 import json
 from types import ModuleType
 from typing import Any

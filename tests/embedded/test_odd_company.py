@@ -1,7 +1,5 @@
 """Two consoles at once, brokers that answer byte by byte, APIs that are all newer than kac, ids that are used again."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress

@@ -1,8 +1,6 @@
 """The law of operations: from any state and through any deaths, of kac at each write and request and of brokers, either
 the goal is reached and nothing is left, or the operation says what it waits for."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,8 +1,6 @@
 """Records that a skip or a deletion passes over: kept in a file or sent to a dead-letter topic first, or nothing is
 passed over; and the letters go back where they were."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

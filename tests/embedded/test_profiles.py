@@ -1,7 +1,5 @@
 """Other servers than Kafka, and other releases than the newest: the console, triage, files and doctor run on each."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import json

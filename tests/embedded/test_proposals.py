@@ -1,7 +1,5 @@
 """The proposals' formats over sockets."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, fields

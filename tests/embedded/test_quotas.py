@@ -1,7 +1,5 @@
 """Quotas over the wire and at work."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from itertools import product

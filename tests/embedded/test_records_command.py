@@ -1,7 +1,5 @@
 """Records on the command line and in scripts."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import io

@@ -1,7 +1,5 @@
 """Reverts, and changes that others take back."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

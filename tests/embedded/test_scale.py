@@ -3,8 +3,6 @@
 A minute has twelve ticks; the test makes them, one after another, so that nothing is waited for.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Records that were written with schemas of a registry: by others' serializers, and what a bad registry does."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

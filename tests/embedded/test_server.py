@@ -1,7 +1,5 @@
 """How a broker talks: requests, logins, long answers, and clusters next to the program."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import gc

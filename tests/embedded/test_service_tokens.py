@@ -1,8 +1,6 @@
 """A token of an identity provider (client credentials) for a schema registry and for Connect's workers: fetched once,
 fetched again when it is refused, and never shown."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The state: kept over restarts, and what scenarios put into it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """Terminals of every kind: what kac writes fits them, or says why it does not work there."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import io

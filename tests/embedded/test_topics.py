@@ -1,7 +1,5 @@
 """Topics over the wire: what brokers of 4.3.0 and 3.9.1 answered to the same requests."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Triage of an embedded cluster."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

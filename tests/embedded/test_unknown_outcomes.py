@@ -1,7 +1,5 @@
 """Changes whose outcome is unknown: kept as such until the cluster shows them or an operator decides; told whole."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """What could not be read, or is shown to nobody, is never said to be empty: lists, triage, files, the screen."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime

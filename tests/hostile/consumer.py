@@ -3,8 +3,6 @@
 It works with embedded and real brokers. A member stays until its session ends or it leaves, connected or not.
 """
 
-from __future__ import annotations
-
 import asyncio
 from datetime import timedelta
 from types import TracebackType

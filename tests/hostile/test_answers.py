@@ -1,7 +1,5 @@
 """Clusters that stand still, hang, or take a look or a check for a change."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import re

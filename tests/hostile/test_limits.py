@@ -1,7 +1,5 @@
 """Limits: what a peer claims, floods, or leaves unsaid, and what the process sets for itself."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

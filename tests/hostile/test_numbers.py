@@ -1,7 +1,5 @@
 """Text where Kafka has numbers, and numbers where no operator would set them: shown as they are, and nothing ends."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a cluster, a journal or a file says, through every command and front end: no byte of it acts."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import io

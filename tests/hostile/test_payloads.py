@@ -1,7 +1,5 @@
 """Payloads of a few bytes that take gigabytes or hours, of records that anyone may have written."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Workers of Connect and schema registries that lie, hang, flood, redirect, echo secrets."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

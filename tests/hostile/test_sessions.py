@@ -1,7 +1,5 @@
 """Sessions of SASL that end, and peers in a broker's place."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """A lake, or a folder of logs, in which others may write: links, pipes and torn files that they leave there."""
 
-from __future__ import annotations
-
 import os
 import resource
 import signal

@@ -1,7 +1,5 @@
 """Small worlds in which principals change things, and what the log, polls, requests and journals tell of them."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

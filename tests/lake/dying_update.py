@@ -5,8 +5,6 @@ own.
 ``after:history``. It prints the moment, or what the update said.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Limits that change over time, as history's rows and as what holds at a moment."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 broker, a journal, and polls of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Who was denied what and since when: from lines of authorizer logs, from rows of a lake, and by ``kac denied``."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

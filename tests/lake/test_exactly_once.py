@@ -1,7 +1,5 @@
 """An update is killed, with all its processes, and another one ends it: each line and record is there once."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

@@ -1,7 +1,5 @@
 """kac's journals as rows: held equal to what kac reads, whole and piece by piece; nothing secret; what is damaged."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The metadata logs of real brokers, against Kafka's own DumpLogSegments: record by record, secrets by their HMAC."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

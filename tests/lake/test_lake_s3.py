@@ -1,7 +1,5 @@
 """A lake in an S3 bucket: written, read and locked on a store that runs; and what is said where it can't be."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

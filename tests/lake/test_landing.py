@@ -1,7 +1,5 @@
 """What hosts deliver: read back as it was polled; and whatever else may lie in that folder is left alone or refused."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """What is new in each source, and that what lies between two offsets is read once, whatever becomes of its files."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import pickle

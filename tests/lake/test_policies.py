@@ -1,7 +1,5 @@
 """Policies and what is against them, and what differs from its peers."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """What is read from a lake through DuckDB, also from files that anybody may have written."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

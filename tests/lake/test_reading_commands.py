@@ -1,7 +1,5 @@
 """``kac history``, ``kac drift`` and ``kac usage`` over a lake: as text, JSON and CSV, without any cluster."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """A real broker that rotates and packs its request log while it is read again and again: every line once."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import threading

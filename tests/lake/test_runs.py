@@ -1,8 +1,6 @@
 """Whether a lake has anything to do, told by its checkpoints, which are written here as Spark writes them; and what is
 said of a run."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Histories as they came in, brought into bronze on Spark step by step, and the gold that is there then."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

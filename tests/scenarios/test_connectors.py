@@ -1,7 +1,5 @@
 """Connectors changed as all else is: staged, forecast, checked, sent once, journalled and taken back."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

@@ -1,8 +1,6 @@
 """Controllers that are nodes of their own: what embedded ones say and who leads when some are killed; and that real
 ones, asked themselves (KIP-919), say what Kafka's own commands say."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,8 +1,6 @@
 """Elections and cancelled moves: what is forecast is what the embedded cluster then does, and real brokers, 4.3 and
 3.9, do it as Kafka's own commands do."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -2,8 +2,6 @@
 brokers, 4.3 and 3.9, a change by kafka-configs is seen as another's, ours has its author, and Enter takes the other one
 back."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

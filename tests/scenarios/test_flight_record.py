@@ -1,8 +1,6 @@
 """`kac record` on a cluster: what is in the file, what is not, and what is left of it after a kill. Of real brokers it
 holds what they answered, and no credential, secret or record."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Groups' offsets: the same cases on embedded clusters of two releases and on real brokers, 4.3 and 3.9."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace

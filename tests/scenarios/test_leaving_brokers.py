@@ -1,8 +1,6 @@
 """How a broker leaves: stopped in order it hands its leaders over while it answers; killed or hanging it keeps them
 until its session has ended. The embedded cluster and real brokers do the same."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,8 +1,6 @@
 """`kac mcp` as an agent has it: the protocol's own client, and a process, or a server in this one where only answers
 matter; what real brokers are asked, and that a proposal changes nothing until a person applies it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

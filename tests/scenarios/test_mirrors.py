@@ -1,7 +1,5 @@
 """MirrorMaker's flows: by records in its form on embedded clusters, and of a real MirrorMaker between real ones."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

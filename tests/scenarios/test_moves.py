@@ -1,7 +1,5 @@
 """Moves from a command to the last replica, on embedded clusters and on real brokers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,8 +1,6 @@
 """Operations from a goal to the last throttle, whatever dies meanwhile, on an embedded cluster; and a drain and a
 replacement on real brokers under load, whatever is killed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence

@@ -1,7 +1,5 @@
 """Records that kac writes, on embedded clusters and on real brokers: once whatever happens to the request."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """Records that are read and searched on embedded clusters in trouble, and on real brokers."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

@@ -1,7 +1,5 @@
 """Dead letters that are sent again, each once, on embedded clusters and on real brokers."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import json

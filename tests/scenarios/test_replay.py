@@ -1,7 +1,5 @@
 """A record of embedded or of real brokers is replayed: the verdict of each poll is the one that was seen then."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 """A replica to another log directory: the warning, the way there, the way back, and what is listed; on the embedded
 cluster, and on real brokers of three releases."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator

@@ -1,7 +1,5 @@
 """Schemas: subjects, changes and what is taken back; and which topics use a schema."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import struct

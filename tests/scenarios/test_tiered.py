@@ -1,8 +1,6 @@
 """Offsets of tiered logs, as far as a broker's version has them; topics that are not tiered are not asked. A real
 broker with Kafka's LocalTieredStorage says what kafka-get-offsets says."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -2,8 +2,6 @@
 is the controller and one that is not answer as the embedded ones do. No flight record has that: their answers have what
 proves tokens, and are in none."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

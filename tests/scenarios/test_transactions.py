@@ -2,8 +2,6 @@
 real brokers, 4.3 and 3.9, a hanging one is found, told apart from healthy ones, and ended; Kafka's own command agrees
 at each step."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import AsyncIterator, Callable

@@ -1,8 +1,6 @@
 """`kac triage`: what it prints, writes and exits with on an embedded cluster; what is named on real brokers, 4.3 and
 3.9, from what happened on them, and nothing of what is well."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

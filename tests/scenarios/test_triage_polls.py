@@ -1,8 +1,6 @@
 """Polls: what is lost, refused or denied by an embedded cluster is said, and what was read again is forgotten; how soon
 triage says that real brokers die, hang and come back, and how sure it is."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import time

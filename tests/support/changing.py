@@ -1,7 +1,5 @@
 """Changes and plans sent in tests, and what became of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from console.admin import configs

@@ -3,8 +3,6 @@
 ``python -m tests.support.connect_cluster --version 4.3.0 --workers 2`` runs them with a broker until Ctrl-C.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """A proxy before a broker that loses one answer: the request passes or not, or is held, and the connection ends."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 from collections.abc import Awaitable, Callable

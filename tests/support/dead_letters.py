@@ -1,7 +1,5 @@
 """Dead letters as tools write them, and a consumer with read_committed that counts what was sent again."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """What the demo cluster holds, and the walk's tests find: topics of a few teams, overrides, quotas, ACLs, groups."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 

@@ -5,8 +5,6 @@ inetd runs one), the "edge". In there are two more SSH hosts and the brokers, un
 Needs root, for the namespace; it is gone with the process that holds it, which ends with this one.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Runs of ``kac`` that start at once: children of a process that has imported everything. Real, and to be killed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

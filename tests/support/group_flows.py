@@ -1,7 +1,5 @@
 """What operators do to groups' offsets, from words to the cluster, on any cluster; and groups to do it to."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]

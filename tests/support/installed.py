@@ -1,7 +1,5 @@
 """The wheel, built from a copy of the checkout and installed in an empty environment."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import subprocess

@@ -6,8 +6,6 @@ A topic has one partition, so that a formatter's lines have the order of the rec
 ``python -m tests.support.internal_topics`` records them for the fast tests. It takes some minutes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

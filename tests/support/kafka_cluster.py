@@ -3,8 +3,6 @@
 ``python -m tests.support.kafka_cluster --version 4.3.0 --brokers 3`` runs one until Ctrl-C.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Kafka's own commands, many of them in one Java process: what each printed and how it ended."""
 
-from __future__ import annotations
-
 import base64
 import os
 import subprocess

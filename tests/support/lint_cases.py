@@ -3,8 +3,6 @@
 Each begins with what brokers of an embedded cluster describe, in good order: three brokers in three racks.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta

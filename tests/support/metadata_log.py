@@ -1,8 +1,6 @@
 """A metadata log written by hand: records encoded from Kafka's schemas, batches of format v2, control batches; and logs
 read as a whole."""
 
-from __future__ import annotations
-
 import base64
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 ``python -m tests.support.mirror_maker`` runs all three until Ctrl-C, and prints the addresses.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

@@ -4,8 +4,6 @@ Written from Kafka's own rules (ConfigurationControlManager, ConfigHelper, Clien
 that it shares no mistake with console.plan: it holds raw stores, and every description is worked out from them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

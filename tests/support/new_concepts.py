@@ -3,8 +3,6 @@
 As a script it walks, in the tree that is first on the path, and prints what each step said as JSON.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import io

@@ -1,7 +1,5 @@
 """KIP-21's change notifications, as they can be read from an embedded cluster's metadata log."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """A home of their own for all tests of a run, before any of them begins, and a look at the real one after the last."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import resource

@@ -1,7 +1,5 @@
 """How long tests wait for what has to happen, and how often they look."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """Ways to brokers for tests: a SOCKS5 and an HTTP proxy with names of their own, and a port that leads by TLS' SNI."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import ssl

@@ -4,8 +4,6 @@ a static one.
 ``python -m tests.support.quorum_cluster --version 4.4.0`` runs one until Ctrl-C.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Mapping
 from pathlib import Path

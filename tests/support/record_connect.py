@@ -5,8 +5,6 @@ and the trace of a task that fails.
 jars of the release and from a worker that runs on them. A release that is like another one holds what differs.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -4,8 +4,6 @@
 then tries each key on a broker of each release that is in `TRIED`, by an alter that is validated only.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

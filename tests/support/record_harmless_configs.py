@@ -4,8 +4,6 @@
 `defined_configs.json` has names and types.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -5,8 +5,6 @@ clients: a module for each version of an API that the embedded cluster answers a
 Once kio has them, there are none.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

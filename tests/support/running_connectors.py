@@ -1,7 +1,5 @@
 """An embedded cluster with Connect next to it: a paused source, a sink that works, and one that has failed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 ``python -m tests.support.sample_lake FOLDER`` makes one to look at.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Iterator, Sequence

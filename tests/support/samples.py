@@ -1,7 +1,5 @@
 """Pieces of clusters that tests are about, each with only what matters: ACLs, configs, directories, edits."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from console.language.grammar import parse

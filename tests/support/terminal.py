@@ -1,7 +1,5 @@
 """A program in a pseudo-terminal of its own: what it writes, and keys for it."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

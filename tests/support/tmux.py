@@ -1,7 +1,5 @@
 """A program in a terminal of tmux, of which a test sees what stands on the screen. On a server of its own."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -4,8 +4,6 @@ On a broker with transaction.partition.verification.enable=false such records op
 knows (KIP-890): it hangs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from types import TracebackType

@@ -1,7 +1,5 @@
 """Watches a cluster as the pane of causes does, until a verdict is the one that is waited for."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager

@@ -5,8 +5,6 @@ everything on it, and writes the results and the table again. `tests/broker/test
 compares with what is kept; `tests/unit/test_pages.py` compares the table.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

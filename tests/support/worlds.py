@@ -4,8 +4,6 @@ A module says in a line what it wants: ``cluster = worlds.cluster(ClusterSpec(br
 ``client = worlds.client("cluster")``. What asks a cluster is given the name of its fixture, embedded or real.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A real Kafka cluster that keeps itself in ZooKeeper, as up to Kafka 3: one ZooKeeper and brokers 1…n on loopback."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A server on loopback that does what no real broker does: half frames, silence, garbage, a cut at a chosen moment."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 import struct

@@ -5,8 +5,6 @@
 password is: the SCRAM credential is made of zero bytes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """Connections and frames: servers that misbehave, frames in pieces of all sizes, headers byte by byte."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import ssl

@@ -1,7 +1,5 @@
 """Our own decoders against kio's: partitions, topics, open codes, tags and messages of newer brokers, bounds."""
 
-from __future__ import annotations
-
 import random
 import struct
 import sys

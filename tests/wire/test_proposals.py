@@ -1,7 +1,5 @@
 """The proposals' formats, byte by byte and there and back."""
 
-from __future__ import annotations
-
 from dataclasses import fields, is_dataclass
 from io import BytesIO
 from types import UnionType

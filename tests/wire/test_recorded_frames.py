@@ -1,7 +1,5 @@
 """Frames of real brokers, read the way the client reads them, against what was known before they were recorded."""
 
-from __future__ import annotations
-
 import ast
 from operator import attrgetter
 from pathlib import Path

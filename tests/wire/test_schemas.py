@@ -1,7 +1,5 @@
 """Payloads by their schemas, decoded to JSON and encoded from it."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys
