@@ -11,7 +11,6 @@ from tests.support.real_clusters import lent
 
 pytestmark = [pytest.mark.slow, pytest.mark.takes(60)]
 
-
 cluster = lent(lambda: QuorumCluster(KAFKA_4_3, brokers=1, auto_join=True))
 
 

@@ -27,7 +27,6 @@ EXTRA = (
 SINCE_REMOVED = {"advertised.listeners"}  # dynamic up to 3.9 only
 IN_FLIGHT = 8
 
-
 client = worlds.client("plain_cluster")
 
 

@@ -22,7 +22,6 @@ WITH_CONVERTERS = real_clusters.by_release((each for each in kafka_jars.RELEASES
 """Releases whose jars have classes that write records as JSON."""
 _BOUNDS = {"int8": 7, "int16": 15, "uint16": 16, "int32": 31, "uint32": 32, "int64": 63}
 
-
 EARLY = {
     "3.7": {
         "ConsumerGroupCurrentMemberAssignment",

@@ -44,9 +44,7 @@ from tests.support.real_clusters import lent, running
 
 pytestmark = pytest.mark.slow
 
-
 LONG_AGO_MS = 20 * 60 * 1000
-
 
 commands = lent(kafka_commands.KafkaCommands)
 """Kafka's own tools of 4.3, in one process."""

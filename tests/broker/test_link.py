@@ -37,7 +37,6 @@ from tests.support.worlds import linked
 
 NOBODY = ("127.0.0.1", 1)
 
-
 all_topics = kafka_messages.with_fields(topics=None, include_topic_authorized_operations=False)
 
 

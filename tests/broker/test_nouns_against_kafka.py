@@ -41,7 +41,6 @@ TOPIC_LINES = (
     "--delete --topic {who}-plain --if-exists",
 )
 
-
 kafka_commands = worlds.running(KafkaCommands, scope="module")
 
 

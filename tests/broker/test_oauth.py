@@ -33,7 +33,6 @@ LISTENER = "listener.name.sasl_ssl.oauthbearer."
 SECRET = "open sesame"
 Key = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 
-
 provider = worlds.running(oidc_server, scope="module")
 
 

@@ -103,7 +103,6 @@ BROKER_KEYS = (
 FIRST = "random-0"
 """A topic that is always there, by which a plan knows what a new one inherits."""
 
-
 client = worlds.client("plain_cluster")
 
 

@@ -35,7 +35,6 @@ from tests.support.kafka_cluster import KafkaCluster
 ROUNDS = [8, pytest.param(40, marks=pytest.mark.long)]
 KILLS = [8, pytest.param(40, marks=pytest.mark.long)]
 
-
 client = worlds.client("kafka", visible_timeout=0.05)
 
 

@@ -15,7 +15,6 @@ LIMIT, SIZE = 1000.0, 9_000
 ABOUT = 0.15
 """How far times may be apart: windows begin with the first request, and a busy machine is slow."""
 
-
 pytestmark = pytest.mark.live
 
 

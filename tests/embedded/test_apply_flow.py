@@ -64,7 +64,6 @@ CONFIGS = next(front for front in FRONTS if front.name == "configs")
 ALLOWED = worlds.acl("User:ops", "ALTER", "CLUSTER", CLUSTER_NAME)
 CHANGES_UNCLEAN = of_topic(RISK, UNCLEAN, "true")
 
-
 running = worlds.cluster(
     spec.ClusterSpec(brokers=2, static_configs={"allow.everyone.if.no.acl.found": "true"}),
     partial(put_topic, "orders"),

@@ -33,7 +33,6 @@ from widgets.row_table import TextSearch
 
 ROOT = Path(__file__).resolve().parents[2]
 
-
 cluster = worlds.cluster(ClusterSpec(brokers=2), scope="module")
 
 
@@ -147,7 +146,6 @@ def test_a_watched_verdict_is_an_object_a_line(cluster: ThreadedCluster) -> None
 # -- The usual options of Kafka's tools on an embedded cluster: what is shown, asked, refused, taken back --------------
 
 Kac = Callable[..., tuple[int, str, str]]
-
 
 consumed_cluster = worlds.cluster(
     ClusterSpec(brokers=2),

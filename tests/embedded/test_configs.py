@@ -41,7 +41,6 @@ def value_error(definition: ConfigDefinition, text: str) -> str | None:
 T = topic_resource("t")
 KEYS = ("retention.ms", "cleanup.policy", "segment.ms")
 
-
 Brokers = EmbeddedCluster | Mapping[int, tuple[str, int]]
 """An embedded cluster, or any cluster's addresses by broker id."""
 

@@ -162,7 +162,6 @@ ELSEWHERE = (
 )
 """What stays open, or has tests of its own on what it needs."""
 
-
 PAGES = ("README.md", "docs/examples.md", "docs/start.md")
 
 

@@ -20,7 +20,6 @@ RECORDS = 50
 
 Run = Callable[..., str]
 
-
 commands = real_clusters.lent(KafkaCommands)
 
 

@@ -511,7 +511,6 @@ async def test_offsets_of_topics_that_nobody_reads_can_be_deleted(cluster: Embed
 
 all_kinds = worlds.embedded(ClusterSpec(scenario="groups"))
 
-
 link = worlds.link("all_kinds")
 
 

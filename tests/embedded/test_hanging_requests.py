@@ -34,7 +34,6 @@ from tests.support.patience import PATIENCE
 NEVER = Delay(3600)
 FORWARDED = ("describe_quorum", "list_partition_reassignments")
 
-
 three = worlds.cluster(ClusterSpec(brokers=3), worlds.topic("orders", 6, 3))
 
 

@@ -32,7 +32,6 @@ from tests.support.patience import PATIENCE
 
 Kac = Callable[..., tuple[int, str, str]]
 
-
 cluster = worlds.cluster(
     spec.ClusterSpec(brokers=1),
     worlds.topic("orders", 2, brokers=[1]),

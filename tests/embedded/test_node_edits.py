@@ -45,7 +45,6 @@ def furnish(cluster: EmbeddedCluster) -> None:
 
 cluster = worlds.cluster(spec.ClusterSpec(brokers=4), furnish)
 
-
 session = worlds.session("cluster", lost_answer_timeout=0.5)
 
 

@@ -301,7 +301,6 @@ FOUND = Case(((2,), (1, 2), (2, 4, 3), (1, 3, 2), (2, 4), (1,)), 1, goals.Balanc
 """A broker that was down while the others were balanced comes back with too few replicas: what is reached is judged by
 the brokers that were there."""
 
-
 LED = Case(((1, 2, 3), (1, 3), (2, 3)), 1, goals.Drain((3,)), 10**7, False, (Down(1), Up(1)))
 """Broker 1 does not lead what it should: of what was moved it is elected at the end."""
 WITHIN = Case(((1, 2), (1, 3), (2, 1)), 1, goals.DrainDir(1, DIRS[0]), 10**7, True, (ForeignCopy(2, 1, DIRS[0]),))

@@ -261,7 +261,6 @@ async def test_where_configs_may_not_be_seen_one_topic_is_asked_for(capsys: pyte
 older = worlds.cluster(like("2.8", scenario="quiet"), scope="module")
 """Three brokers with topics and groups."""
 
-
 on_older = worlds.commands("older")
 
 

@@ -48,9 +48,7 @@ ORDERS = topic_resource("orders")
 RETENTION = "retention.ms"
 ALICE = changes.ScramUser("alice", ScramMechanism(1))
 
-
 cluster = worlds.embedded(spec.ClusterSpec(brokers=1))
-
 
 client = worlds.client("cluster", lost_answer_timeout=1.0)
 
@@ -270,7 +268,6 @@ def _theirs(value: str, with_t: EmbeddedCluster) -> None:
 
 with_t = worlds.cluster(spec.ClusterSpec(brokers=1), lambda each: add_topic(each.state, "t", 1, 1))
 
-
 on_t = worlds.commands()
 
 
@@ -329,7 +326,6 @@ def test_a_value_that_is_as_before_right_after_is_looked_at_again(
 ELR = "eligible.leader.replicas.version"
 MIN_ISR = "min.insync.replicas"
 
-
 levelled = worlds.embedded(
     spec.ClusterSpec(brokers=3, static_configs={MIN_ISR: "1"}),
     lambda running: running.state.set_feature(ELR, 0),
@@ -337,7 +333,6 @@ levelled = worlds.embedded(
     lambda running: running.state.alter_config(broker_resource(2), {MIN_ISR: "2", "log.cleaner.threads": "3"}),
     lambda running: running.state.alter_config(broker_resource(3), {MIN_ISR: "3"}),
 )
-
 
 session = worlds.session("levelled")
 
@@ -475,7 +470,6 @@ async def test_an_export_marks_what_the_level_holds(session: Session, levelled: 
 # -- The command line around the journal -------------------------------------------------------------------------------
 
 ROOT = Path(__file__).parents[2]
-
 
 with_orders = worlds.cluster(spec.ClusterSpec(brokers=1), worlds.topic("orders", 1, 1, brokers=[1]), scope="module")
 

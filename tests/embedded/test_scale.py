@@ -31,7 +31,6 @@ MINUTE = 12
 WAIT = PATIENCE
 ROWS = 40
 
-
 large = worlds.cluster(ClusterSpec(scenario="large"), scope="module")
 """The large cluster, in which nobody else changes anything."""
 

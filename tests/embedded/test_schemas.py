@@ -66,7 +66,6 @@ message Payment { int64 id = 1; string email = 2; Money sum = 3; }
 MONEY = 'syntax = "proto3";\npackage shop;\nmessage Money { int64 cents = 1; string currency = 2; }\n'
 TOPIC = "orders"
 
-
 schemas = worlds.running(registry, scope="module")
 
 

@@ -187,7 +187,6 @@ def test_the_console_ends_with_its_terminal(
 
 COLUMNS = 80
 
-
 wide_cluster = worlds.cluster(
     ClusterSpec(brokers=3),
     lambda running: add_topic(running.state, "platform.mirror-heartbeats", 3, 3),

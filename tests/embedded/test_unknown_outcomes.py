@@ -140,9 +140,7 @@ async def test_a_check_comes_before_a_decision(
 
 threaded = worlds.cluster(ClusterSpec(brokers=1), worlds.topic("orders", 1, 1, brokers=[1]), scope="module")
 
-
 kac = worlds.commands("threaded")
-
 
 GONE = journal_lines.Origin(this_process("run").host, "run", 4_194_305, "x")
 """A process that has ended."""

@@ -47,7 +47,6 @@ READ_BY = {
 """Kind -> the API that says which there are."""
 CODES = [*sorted(int(code) for code in ErrorCode if code), 999]
 
-
 empty = worlds.cluster(spec.ClusterSpec(brokers=2), scope="module")
 """It has nothing, and nobody may not see it."""
 

@@ -120,7 +120,6 @@ async def test_a_new_login_that_is_refused_is_a_refusal() -> None:
 SASL_AUTHENTICATE, ALTER_USER_SCRAM_CREDENTIALS = 36, 51
 PASSWORD = "correct horse"
 
-
 impostor = worlds.running(
     lambda: hostile_cluster(ClusterSpec(brokers=1, sasl=SaslSpec(scram={"ops": Secret(PASSWORD)})))
 )

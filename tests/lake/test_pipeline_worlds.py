@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(3600)
 WORLDS = {world.name: world for world in worlds()}
 
-
 ALL = [pytest.param(name, marks=pytest.mark.long) for name in WORLDS]
 _IN_FUTURE = -36_500.0
 """Days to keep, by which all of bronze is too old."""

@@ -23,7 +23,6 @@ pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(900)]
 MESSAGES = 1500
 _JSON = re.compile(rb"Completed request:(\{.*\}) \(kafka\.request\.logger\)\n")
 
-
 cluster = lent(lambda: KafkaCluster(brokers=1, request_log=True, rotate_at="30KB"))
 
 

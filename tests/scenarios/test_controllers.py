@@ -43,13 +43,10 @@ from tests.support.quorum_cluster import QuorumCluster
 
 SPEC = clusters_of("quorum", ClusterSpec())["quorum"]
 
-
 NOT_ACTIVE = (41, "The active controller appears to be node 101.")
-
 
 shared = worlds.cluster(SPEC, scope="module")
 """One that nothing changes."""
-
 
 cluster = worlds.cluster(ClusterSpec(controllers=3, observers=1, scenario="quiet"))
 
@@ -385,10 +382,8 @@ def test_voters_that_can_not_be() -> None:
 
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
 
-
 real = real_clusters.lent(lambda: QuorumCluster(observers=1))
 """Three controllers that vote, one that does not, and two brokers."""
-
 
 kafka = worlds.running(lambda: KafkaCommands(kafka_jars.KAFKA_4_3), scope="module")
 """Kafka's commands; 4.4 was published without them."""

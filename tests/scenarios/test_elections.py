@@ -88,7 +88,6 @@ STEPS = st.one_of(
     st.tuples(st.just("up"), st.sampled_from(BROKERS)),
 )
 
-
 REPLICAS = st.lists(st.sampled_from(BROKERS), min_size=1, max_size=4, unique=True).map(tuple)
 
 
@@ -463,10 +462,8 @@ ELECT, REASSIGN = (
     "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
 )
 
-
 FIRST, SECOND, THIRD = 2, 3, 4
 """The brokers that tests stop: broker 1 is the only controller."""
-
 
 client = worlds.client("racked_cluster", known=1)
 

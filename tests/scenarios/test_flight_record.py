@@ -334,7 +334,6 @@ def test_a_signal_has_a_watching_triage_write_its_last_half_hour(cluster: Thread
 
 SECRET = "swordfish-that-nobody-may-see"
 
-
 KEYS: dict[config.ConfigResource, str] = {
     config.broker_resource(1): "listener.name.x.ssl.keystore.password",
     config.CLUSTER_DEFAULT: "acme.vault.token",

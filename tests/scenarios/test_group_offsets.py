@@ -379,7 +379,6 @@ async def test_a_transaction_where_a_groups_offsets_are_is_in_the_forecast(
 
 client = worlds.client("kafka", visible_timeout=0.05)
 
-
 FORMS = (
     ("to earliest", ["--to-earliest"]),
     ("to latest", ["--to-latest"]),
@@ -391,13 +390,11 @@ FORMS = (
     ("to by +3", ["--shift-by", "3"]),
 )
 
-
 SCOPES = (
     ("", ["--all-topics"]),
     ("topic {topic} ", ["--topic", "{topic}"]),
     ("topic {topic} partition 1 ", ["--topic", "{topic}:1"]),
 )
-
 
 tool = worlds.running(kafka_commands.KafkaCommands, scope="module")
 

@@ -245,9 +245,7 @@ async def test_a_move_that_waits_for_a_replica_that_stays(release: str, *, ends:
 
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 
-
 DRAINED = 3
-
 
 client = worlds.client("racked_cluster", known=1)
 
@@ -390,9 +388,7 @@ async def valid_beside_kafka(
 
 PLACES = ((1, 2), (3, 1), (2, 3), (3, 2))
 
-
 cluster = worlds.cluster(ClusterSpec(brokers=4), worlds.topic("orders", PLACES, brokers=(1, 2, 3, 4)))
-
 
 kac = worlds.commands()
 

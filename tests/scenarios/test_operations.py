@@ -38,7 +38,6 @@ from tests.support import forked_runs, kafka_cluster, manual_clock, patience, re
 
 LAYOUT = ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 2, 4))
 
-
 RATE = 50_000_000
 
 
@@ -448,21 +447,15 @@ async def test_a_preferred_replica_that_is_down_is_not_waited_for(world: World) 
 
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 
-
 TOPIC = "orders"
-
 
 REAL_LAYOUT = ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 2, 4), (4, 2, 1), (3, 2, 1))
 
-
 MIN_ISR = 2
-
 
 RECORD = b"x" * 20_000
 
-
 KILLED = -9
-
 
 DRAIN_POINTS = (
     "after:operation:1",
@@ -477,7 +470,6 @@ DRAIN_POINTS = (
     "before:ended:1",
 )
 """Where kac is killed, one life after another: in the first step, where the throttles are taken off, at the end."""
-
 
 client = worlds.client("racked_cluster")
 

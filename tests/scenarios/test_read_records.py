@@ -231,7 +231,6 @@ async def test_a_long_answer_is_decoded_while_the_clients_loop_goes_on(size: int
 
 CODECS = [None, "gzip", "snappy", "lz4", "zstd"]
 
-
 HEADERS = [("trace", b"abc"), ("empty", b"")]
 
 

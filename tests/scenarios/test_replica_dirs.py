@@ -35,14 +35,12 @@ from tests.support.worlds import Kac
 
 DIRS = ("/data1", "/data2")
 
-
 cluster = worlds.cluster(
     spec.ClusterSpec(brokers=2, static_configs={"log.dirs": ",".join(DIRS)}),
     worlds.topic("orders", ((1, 2), (2, 1)), brokers=(1, 2)),
     lambda c: c.state.logs.update({("orders", n): PartitionLog(older_bytes=10**9) for n in range(2)}),
 )
 """Two brokers with two directories; each partition holds a gigabyte, and takes 20 s to copy."""
-
 
 kac = worlds.commands()
 
@@ -121,7 +119,6 @@ def test_a_directory_is_drained_by_a_command(kac: Kac, cluster: ThreadedCluster)
 
 
 TOPIC = "orders"
-
 
 RECORD = b"x" * 50_000
 

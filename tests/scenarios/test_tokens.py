@@ -268,12 +268,9 @@ async def test_triage_is_quiet_where_tokens_are_off(cluster: EmbeddedCluster) ->
 
 PASSWORDS = {user: Secret(f"password-of-{user}") for user in contract.USERS}
 
-
 _LOGINS = " ".join(f'user_{user}="{password.reveal()}"' for user, password in PASSWORDS.items())
 
-
 _MODULE = "org.apache.kafka.common.security"
-
 
 PROPERTIES = {
     "delegation.token.secret.key": "x" * 32,

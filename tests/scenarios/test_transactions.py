@@ -28,9 +28,7 @@ from tests.support.transactional_client import TransactionalClient
 
 PASSWORD = Secret("of alice")
 
-
 DENIED = worlds.acl("User:alice", "DESCRIBE", "TRANSACTIONAL_ID", "payments-", pattern="PREFIXED", permission="DENY")
-
 
 PLACES = [
     transactions.HANGING,
@@ -239,15 +237,11 @@ async def consumed(consumer_class: Any, place: Any, brokers: str, isolation: str
 LONG_AGO = 20 * 60 * 1000
 """Older than transactions may be by default, milliseconds."""
 
-
 ROOT = Path(__file__).parent.parent.parent
-
 
 TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 
-
 Kac = Callable[..., tuple[int, str, str]]
-
 
 commands = worlds.running(kafka_commands.KafkaCommands, scope="module")
 
