@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any, Self
 
 import pytest
@@ -53,10 +53,8 @@ class GroupClient:
         await self.raw.__aenter__()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.raw.__aexit__(kind, error, trace)
+    async def __aexit__(self, *ended: object) -> None:
+        await self.raw.__aexit__(*ended)
 
     def ask_to_join(self, *protocols: str, version: int = JOIN, type_: str = "consumer") -> None:
         """Send a JoinGroup; `joined` reads the answer."""

@@ -5,7 +5,6 @@ It works with embedded and real brokers. A member stays until its session ends o
 
 import asyncio
 from datetime import timedelta
-from types import TracebackType
 from typing import Any, Self
 
 from tests.embedded.raw_client import RawClient
@@ -77,9 +76,7 @@ class HostileConsumer:
         await self.join()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.leave()
 
     async def _coordinator(self) -> Address:

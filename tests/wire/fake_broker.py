@@ -5,7 +5,6 @@ import ssl
 import struct
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 LOOPBACK = "127.0.0.1"
@@ -142,9 +141,7 @@ class FakeBroker:
         self._server = await asyncio.start_server(self._serve, LOOPBACK, 0, ssl=self.tls)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._server.close()
         for task in self._tasks:
             task.cancel()
