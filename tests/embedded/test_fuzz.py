@@ -6,7 +6,7 @@ import logging
 import signal
 import struct
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -83,7 +83,7 @@ async def dispatched(dispatcher: request_pipeline.Dispatcher, frame: bytes) -> N
     assert answer is None or struct.unpack(">i", answer[:4])[0] == len(answer) - 4
 
 
-def fuzz(count: int, seen: Callable[[int], Awaitable[None]] | None = None) -> None:
+def fuzz(count: int) -> None:
     cluster = brokers.EmbeddedCluster(spec.ClusterSpec(scenario="quiet"))
     dispatcher = request_pipeline.Dispatcher(cluster, cluster.pipeline, 1)
     loop = asyncio.new_event_loop()

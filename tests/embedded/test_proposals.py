@@ -337,11 +337,11 @@ UNLIMITED = "9223372036854775807"
 Told = tuple[str, bool, bool, bool]
 
 
-async def list_v0(cluster: EmbeddedCluster, *resources: tuple[int, str], broker: int = 1) -> list[tuple[int, int, str]]:
+async def list_v0(cluster: EmbeddedCluster, *resources: tuple[int, str]) -> list[tuple[int, int, str]]:
     request = kip133.ListConfigsRequest(
         resources=tuple(kip133.Resource(resource_type=type_, resource_name=name) for type_, name in resources)
     )
-    response = await ask(cluster, request, broker)
+    response = await ask(cluster, request, 1)
     assert response.error_code == 0
     return [(item.error_code, item.resource_type, item.resource_name) for item in response.entities]
 
@@ -458,11 +458,9 @@ async def kip21_alter(
     return int(result.error_code)
 
 
-async def kip21_describe(
-    cluster: EmbeddedCluster, type_: str, name: str, broker: int = 3
-) -> tuple[int, dict[str, str]]:
+async def kip21_describe(cluster: EmbeddedCluster, type_: str, name: str) -> tuple[int, dict[str, str]]:
     request = kip21.DescribeConfigRequest(entities=(kip21.Entity(entity_type=type_, entity_name=name),))
-    (result,) = (await ask(cluster, request, broker)).entities
+    (result,) = (await ask(cluster, request, 3)).entities
     return result.error_code, {entry.config_key: entry.config_value for entry in result.config_entries}
 
 

@@ -242,11 +242,11 @@ def apicurios() -> Iterator[RegistryServer]:
         yield running
 
 
-def as_record(payload: dict[str, Any], topic: str = TOPIC) -> Record:
+def as_record(payload: dict[str, Any]) -> Record:
     """A record that others' serializer wrote."""
     headers = tuple((name.encode(), bytes.fromhex(value)) for name, value in payload["headers"])
     data, is_key = bytes.fromhex(payload["data"]), payload["name"].startswith("key-")
-    return Record(topic, 0, 0, -1, data if is_key else None, None if is_key else data, headers, BatchFacts(0))
+    return Record(TOPIC, 0, 0, -1, data if is_key else None, None if is_key else data, headers, BatchFacts(0))
 
 
 async def read_by(settings: HttpSettings, record: Record, *mask: str) -> Record:

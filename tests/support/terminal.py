@@ -76,14 +76,14 @@ class Terminal:
         while self._read(deadline):
             pass
 
-    def wait_for_end(self, timeout: float = PATIENCE) -> int:
+    def wait_for_end(self) -> int:
         """Read until the program ends; its exit code. Raises TimeoutError."""
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + PATIENCE
         while self._read(deadline):
             pass
         if time.monotonic() >= deadline:
-            raise TimeoutError(f"it did not end within {timeout:g} s; there was:\n{self.text[-2000:]}")
-        return self.process.wait(timeout)
+            raise TimeoutError(f"it did not end within {PATIENCE:g} s; there was:\n{self.text[-2000:]}")
+        return self.process.wait(PATIENCE)
 
     def _read(self, deadline: float) -> bool:
         """More of its output; False at its end or at the deadline."""
