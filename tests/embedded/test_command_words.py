@@ -166,7 +166,7 @@ async def consume(bootstrap: str) -> None:
     await consumer.stop()
 
 
-kac = worlds.commands()
+kac = worlds.commands("consumed_cluster")
 
 
 def offsets(kac: Kac) -> dict[str, str]:

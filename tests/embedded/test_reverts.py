@@ -268,7 +268,7 @@ def _theirs(value: str, with_t: EmbeddedCluster) -> None:
 
 with_t = worlds.cluster(spec.ClusterSpec(brokers=1), lambda each: add_topic(each.state, "t", 1, 1))
 
-on_t = worlds.commands()
+on_t = worlds.commands("with_t")
 
 
 def test_what_was_set_back_before_is_counted(with_t: ThreadedCluster, on_t: Kac) -> None:

@@ -525,6 +525,7 @@ def make(cluster: KafkaCluster, name: str, **configs: str) -> None:
     asyncio.run(made())
 
 
+@pytest.mark.broker
 def test_partitions_are_those_of_java() -> None:
     some = random.Random(7)
     keys = [some.randbytes(some.randrange(0, 40)) for _ in range(10_000)]
