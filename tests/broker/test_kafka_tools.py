@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from aiokafka import (  # type: ignore[import-untyped]
     AIOKafkaConsumer,
-    AIOKafkaProducer,  # type: ignore[import-untyped]
+    AIOKafkaProducer,
     TopicPartition,
 )
 

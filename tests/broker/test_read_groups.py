@@ -70,7 +70,7 @@ def joining(protocol: str, group: str, topic: str = "") -> kafka_messages.Build:
     lists = ("source_topics", "source_topic_regex", "state_changelog_topics", "repartition_sink_topics")
     empty = dict.fromkeys((*lists, "repartition_source_topics", "copartition_groups"), ())
     writing = {"subtopology_id": "0", "source_topics": [topic], "repartition_sink_topics": [first]}
-    reading = {
+    reading: dict[str, Any] = {
         "subtopology_id": "1",
         "state_changelog_topics": [(second, 0, 1, [])],
         "repartition_source_topics": [(first, 2, 1, [])],

@@ -24,9 +24,10 @@ import pytest
 from console.embedded.spec import RELEASE_NAMES
 from console.wire.frames import encode_payload
 from console.wire.schemas import request_module
-from tests.contract.client import Build, NoAnswer
+from tests.contract.client import NoAnswer
 from tests.contract.target import Server
 from tests.support.kafka_jars import RELEASES
+from tests.support.kafka_messages import Build
 
 FOLDER = Path(__file__).parent / "answers"
 RECORD = "CONTRACT_ANSWERS"
